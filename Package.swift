@@ -1,0 +1,44 @@
+// swift-tools-version: 6.2
+
+import PackageDescription
+
+/// The build of the continuous integration has no warnings; everybody else's is not stopped by one.
+let settings: [SwiftSetting] =
+    Context.environment["BLOBSTREAMS_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
+
+let package = Package(
+    name: "BlobStreams",
+    platforms: [.macOS(.v13), .iOS(.v16)],
+    products: [
+        .library(name: "BlobStreams", targets: ["BlobStreams"]),
+        .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
+        .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
+        .library(name: "FileSource", targets: ["FileSource"]),
+        .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
+        .executable(name: "blob", targets: ["blob"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+    ],
+    targets: [
+        .target(name: "BlobStreams", swiftSettings: settings),
+        .target(
+            name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "CryptoDigest"],
+            swiftSettings: settings),
+        .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
+        .target(name: "FileSource", dependencies: ["BlobStreams"], path: "Plugins/FileSource", swiftSettings: settings),
+        .target(
+            name: "CryptoDigest",
+            dependencies: ["BlobStreams", .product(name: "Crypto", package: "swift-crypto")],
+            path: "Plugins/CryptoDigest", swiftSettings: settings),
+        .executableTarget(
+            name: "blob",
+            dependencies: [
+                "BlobStreamsStandard", "BlobStreamsTesting",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], swiftSettings: settings),
+        .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

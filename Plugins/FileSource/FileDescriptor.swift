@@ -1,0 +1,89 @@
+import BlobStreams
+import Foundation
+
+/// Owns a descriptor that is open for reading.
+final class FileDescriptor {
+    let rawValue: CInt
+    let path: FilePath
+    let status: FileStatus
+    private let isOwned: Bool
+    private var isOpen = true
+
+    /// Opens `path`. Does not wait for the writer of a FIFO: that is for the first read, which can be cancelled.
+    init(opening path: FilePath) throws(BlobError) {
+        let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
+        let descriptor = try path.withCString { path in
+            var descriptor: CInt
+            repeat { descriptor = open(path, flags) } while descriptor < 0 && errno == EINTR
+            return descriptor
+        }
+        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path.text)") }
+        do {
+            self.status = try Self.status(descriptor, path)
+        } catch {
+            _ = Foundation.close(descriptor)
+            throw error
+        }
+        self.rawValue = descriptor
+        self.path = path
+        self.isOwned = true
+    }
+
+    /// Borrows a descriptor that stays open.
+    init(borrowing descriptor: CInt, named name: String) throws(BlobError) {
+        let path = FilePath(Array("/dev/\(name)".utf8))
+        self.status = try Self.status(descriptor, path)
+        self.rawValue = descriptor
+        self.path = path
+        self.isOwned = false
+    }
+
+    deinit { self.close() }
+
+    func close() {
+        guard self.isOpen else { return }
+        self.isOpen = false
+        if self.isOwned { _ = Foundation.close(self.rawValue) }
+    }
+
+    /// What `fstat(2)` says now.
+    func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.rawValue, self.path) }
+
+    /// The info of what is open. A regular file of size 0 that has bytes does not tell its size.
+    func info(name: String) throws(BlobError) -> BlobInfo {
+        var info = try self.status.info(name: name)
+        guard self.status.isRegular, self.status.byteCount == 0 else { return info }
+        let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte throws(BlobError) in
+            try self.read(into: byte, at: 0)
+        }
+        if count > 0, try self.currentStatus().byteCount == 0 {
+            info.byteCount = nil
+            info.validator = nil
+        }
+        return info
+    }
+
+    /// One `pread(2)`, or `read(2)` without an offset, that goes on after interruptions.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64?) throws(BlobError) -> Int {
+        guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
+        while true {
+            let count =
+                byteOffset.map { pread(self.rawValue, buffer.baseAddress, buffer.count, off_t($0)) }
+                ?? Foundation.read(self.rawValue, buffer.baseAddress, buffer.count)
+            if count >= 0 { return count }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return -1
+            default: throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)")
+            }
+        }
+    }
+
+    private static func status(_ descriptor: CInt, _ path: FilePath) throws(BlobError) -> FileStatus {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not look at \(path.text)")
+        }
+        return FileStatus(status)
+    }
+}

@@ -1,0 +1,13 @@
+import Foundation
+
+extension stat {
+    /// The time of the last modification, in nanoseconds since 1970; the field has two names.
+    var modificationNanoseconds: Int64 {
+        #if canImport(Darwin)
+            let time = self.st_mtimespec
+        #else
+            let time = self.st_mtim
+        #endif
+        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+    }
+}

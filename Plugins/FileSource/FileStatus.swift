@@ -1,0 +1,43 @@
+import BlobStreams
+import Foundation
+
+/// What `stat(2)` says that matters here.
+struct FileStatus: Equatable, Sendable {
+    let byteCount: Int64
+    /// In nanoseconds since 1970.
+    let modificationTime: Int64
+    let inode: UInt64
+    private let type: mode_t
+
+    init(_ status: stat) {
+        self.byteCount = Int64(status.st_size)
+        self.modificationTime = status.modificationNanoseconds
+        self.inode = UInt64(status.st_ino)
+        self.type = status.st_mode & S_IFMT
+    }
+
+    var isRegular: Bool { self.type == S_IFREG }
+    var isFIFO: Bool { self.type == S_IFIFO }
+    var isDirectory: Bool { self.type == S_IFDIR }
+
+    /// - Throws: ``BlobError/Code/unsupported`` for what is neither a regular file nor a FIFO.
+    func info(name: String) throws(BlobError) -> BlobInfo {
+        if self.isFIFO { return BlobInfo(name: name) }
+        guard self.isRegular else {
+            throw BlobError(.unsupported, "\(name) is a \(self.kind), not a file or a FIFO.")
+        }
+        return BlobInfo(
+            byteCount: self.byteCount, name: name,
+            validator: .weak(
+                byteCount: self.byteCount, modificationTime: self.modificationTime, inode: self.inode))
+    }
+
+    private var kind: String {
+        switch self.type {
+        case S_IFDIR: "directory"
+        case S_IFCHR, S_IFBLK: "device"
+        case S_IFSOCK: "socket"
+        default: "special file"
+        }
+    }
+}

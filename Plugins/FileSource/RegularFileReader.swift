@@ -1,0 +1,67 @@
+import BlobStreams
+import Foundation
+
+/// Reads a regular file with `pread(2)`, straight into the caller's memory.
+///
+/// After each read and before its bytes count, the file is looked at again, so that what was delivered is a true prefix
+/// of the snapshot. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250 Hz):
+/// a rewrite of the same size within the tick of the opening cannot be seen there.
+final class RegularFileReader: BlobReader {
+    let info: BlobInfo
+    private let descriptor: FileDescriptor
+    private let snapshot: FileStatus
+    private let growth: FileSource.GrowthPolicy
+    private var byteOffset: Int64
+    private var failure: BlobError?
+
+    init(_ descriptor: FileDescriptor, info: BlobInfo, at byteOffset: Int64, growth: FileSource.GrowthPolicy) {
+        self.info = info
+        self.descriptor = descriptor
+        self.snapshot = descriptor.status
+        self.growth = growth
+        self.byteOffset = byteOffset
+    }
+
+    func read(into output: inout OutputRawSpan) throws {
+        if let failure { throw failure }
+        do {
+            let room = Int(clamping: self.snapshot.byteCount - self.byteOffset)
+            let count = try output.append(atMost: room) { part in
+                let count = try part.withUnsafeMutableBytes { buffer, initializedCount in
+                    let count = buffer.isEmpty ? 0 : try self.descriptor.read(into: buffer, at: self.byteOffset)
+                    initializedCount = max(count, 0)
+                    return count
+                }
+                try self.checkSnapshot()
+                guard count > 0 || room == 0 else {
+                    throw BlobError(
+                        .truncated, "The file ends here, and says that it has \(self.snapshot.byteCount) bytes.")
+                }
+            }
+            self.byteOffset += Int64(count)
+        } catch {
+            let error = BlobError(wrapping: error)
+            self.failure = error
+            throw error
+        }
+    }
+
+    func close() {
+        self.failure = BlobError(.closed, "The reader is closed.")
+        self.descriptor.close()
+    }
+
+    private func checkSnapshot() throws(BlobError) {
+        let now = try self.descriptor.currentStatus()
+        guard now != self.snapshot else { return }
+        if now.byteCount < self.snapshot.byteCount {
+            throw BlobError(
+                .changed, "The file shrank from \(self.snapshot.byteCount) to \(now.byteCount) bytes while it was read."
+            )
+        }
+        // A larger file was appended to, as far as anyone can tell.
+        guard now.byteCount > self.snapshot.byteCount, self.growth == .snapshot else {
+            throw BlobError(.changed, "The file was written to while it was read.")
+        }
+    }
+}

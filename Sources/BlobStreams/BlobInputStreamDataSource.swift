@@ -1,0 +1,70 @@
+/// Where bytes come from: the contract of a plugin.
+///
+/// An immutable description that can be shared and opened again. Seeking is opening another reader at another offset; a
+/// source keeps for itself what makes that cheap.
+public protocol BlobInputStreamDataSource: Sendable {
+    /// What the source can do.
+    var capabilities: BlobCapabilities { get }
+
+    /// How the source is found again, if it has a locator; nil, the default, for one that lives in memory only.
+    var locator: BlobLocator? { get }
+
+    /// A short name for the path of layers in errors; the default is the name of the type.
+    var layerName: String { get }
+
+    /// What is known of the blob now, without reading it.
+    ///
+    /// - Throws: As ``openReader(at:matching:context:)``.
+    func info(_ context: BlobContext) throws -> BlobInfo
+
+    /// Opens a pass over the bytes from `byteOffset` on.
+    ///
+    /// - Parameters:
+    ///   - byteOffset: 0 to the byte count; at the byte count the reader is at its end.
+    ///   - validator: What the content must be; nil takes any.
+    ///   - context: The terms, kept for the reader's life.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset past the end (from the first read when the byte count
+    ///   is not known), ``BlobError/Code/changed`` when the content is not what `validator` says, and what the kind of
+    ///   source brings.
+    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+        -> any BlobReader
+}
+
+extension BlobInputStreamDataSource {
+    /// Nil: the source lives in memory only.
+    public var locator: BlobLocator? { nil }
+
+    /// The name of the type, without what it is generic over.
+    public var layerName: String { String(describing: Self.self).prefix { $0 != "<" }.description }
+
+    /// Opens a pass over the bytes behind the guard: what everything that takes a source calls.
+    ///
+    /// The guard enforces the contract of ``BlobReader``: a plugin that breaks it is reported as
+    /// ``BlobError/Code/misbehavingPlugin`` instead of passing on wrong bytes. Reads block, also when the source is
+    /// event-driven; every error is a ``BlobError`` that tells operation, locator, offset and layers.
+    ///
+    /// - Parameters: As those of ``openReader(at:matching:context:)``.
+    public func reader(
+        at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> BlobGuardedReader {
+        try BlobGuardedReader(self, at: byteOffset, matching: validator, context: context, waits: true)
+    }
+
+    /// As ``reader(at:matching:context:)``, but an event-driven source stays one: reads of it do not wait.
+    public func pollableReader(
+        at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> BlobGuardedReader {
+        try BlobGuardedReader(self, at: byteOffset, matching: validator, context: context, waits: false)
+    }
+
+    /// What is known of the blob now; every error is a ``BlobError`` with its context.
+    public func checkedInfo(_ context: BlobContext = BlobContext()) throws(BlobError) -> BlobInfo {
+        do {
+            try context.check()
+            return try self.info(context)
+        } catch {
+            throw BlobError(wrapping: error)
+                .passing(layer: self.layerName, operation: .info, locator: self.locator?.description, byteOffset: nil)
+        }
+    }
+}

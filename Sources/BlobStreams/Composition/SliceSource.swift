@@ -1,0 +1,106 @@
+/// A range of the bytes of another source, as a source of its own.
+public struct SliceSource: BlobInputStreamDataSource {
+    private let base: any BlobInputStreamDataSource
+    private let lowerBound: Int64
+    private let upperBound: Int64?
+
+    /// Creates a source of the bytes at `range`. A base that ends before the range does is an error, never a short end.
+    public init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
+        self.base = base
+        self.lowerBound = range.lowerBound
+        self.upperBound = range.upperBound
+    }
+
+    /// Creates a source of all bytes from `lowerBound` on.
+    public init(_ base: any BlobInputStreamDataSource, from lowerBound: Int64) {
+        self.base = base
+        self.lowerBound = lowerBound
+        self.upperBound = nil
+    }
+
+    /// Those of the base.
+    public var capabilities: BlobCapabilities { self.base.capabilities }
+
+    /// The length of the slice; the validator is made from the base's and the range.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when the range does not lie in the base.
+    public func info(_ context: BlobContext) throws -> BlobInfo {
+        try self.sliced(self.base.checkedInfo(context))
+    }
+
+    /// Opens a reader of the base at the place.
+    public func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        // With a range the length is known before the base is; the sum cannot overflow once the offset is checked.
+        try BlobInfo(byteCount: self.upperBound.map { $0 - self.lowerBound })
+            .check(byteOffset: byteOffset, matching: nil)
+        let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
+        guard self.lowerBound >= 0, !overflows else {
+            throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.")
+        }
+        let reader = try self.base.pollableReader(at: start, context: context)
+        do {
+            let info = try self.sliced(reader.info)
+            try info.check(byteOffset: byteOffset, matching: validator)
+            return SliceReader(reader, info: info, end: self.upperBound)
+        } catch {
+            reader.close()
+            throw error
+        }
+    }
+
+    private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
+        guard self.lowerBound >= 0 else {
+            throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
+        }
+        let end = self.upperBound ?? base.byteCount
+        if let byteCount = base.byteCount, max(self.lowerBound, self.upperBound ?? 0) > byteCount {
+            let range = "\(self.lowerBound)..<\(self.upperBound.map(String.init) ?? "")"
+            throw BlobError(.invalidArgument, "The range \(range) is not within the \(byteCount) bytes there are.")
+        }
+        let recipe = "slice-\(self.lowerBound)-\(self.upperBound.map(String.init) ?? "end")"
+        return BlobInfo(
+            byteCount: end.map { $0 - self.lowerBound }, mediaType: nil, name: base.name,
+            validator: base.validator.map { .combined(recipe, [$0]) })
+    }
+}
+
+private final class SliceReader: BlobReader {
+    let info: BlobInfo
+    private let base: BlobGuardedReader
+    private let end: Int64?
+    private let derived: DerivedReadiness?
+
+    init(_ base: BlobGuardedReader, info: BlobInfo, end: Int64?) {
+        self.base = base
+        self.info = info
+        self.end = end
+        self.derived = DerivedReadiness(following: base)
+        if base.byteOffset == end { self.derived?.end() }
+    }
+
+    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
+
+    func read(into output: inout OutputRawSpan) throws {
+        let room = self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max
+        guard room > 0 else { return }
+        let count = try output.append(atMost: room) { try self.base.read(into: &$0) }
+        self.derived?.refresh()
+        if self.base.byteOffset == self.end { self.derived?.end() }
+        guard count == 0, self.base.readiness?.value.isAtEnd ?? true else { return }
+        guard let end else {
+            self.derived?.end()
+            return
+        }
+        let error = BlobError(
+            .truncated, "The base ended at byte \(self.base.byteOffset), before the slice's end at \(end).")
+        self.derived?.fail(error)
+        throw error
+    }
+
+    func close() {
+        self.derived?.stop()
+        self.base.close()
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+
+extension BlobInputStreamDataSource {
+    /// All bytes of this source, which must be few.
+    ///
+    /// - Parameters:
+    ///   - maximumByteCount: The most bytes to accept, from 0.
+    ///   - context: The terms.
+    /// - Throws: ``BlobError/Code/limitExceeded`` when there are more, and what reading throws.
+    /// - Complexity: Memory grows with what has arrived, whatever the source says of its length.
+    public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) throws(BlobError) -> Data {
+        precondition(maximumByteCount >= 0, "A limit is not negative.")
+        let reader = try self.reader(context: context)
+        defer { reader.close() }
+        var data = Data()
+        do {
+            // One byte more than allowed is asked for, to tell a blob of the limit's size from a larger one.
+            while data.count <= maximumByteCount {
+                let wanted = min(maximumByteCount - data.count, BlobChunks.defaultByteCount - 1) + 1
+                let chunk = try Data(readingAtMost: wanted, from: reader)
+                if chunk.isEmpty { return data }
+                data.append(chunk)
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        throw BlobError(
+            .limitExceeded, "There are more bytes than the limit of \(maximumByteCount).", operation: .read,
+            locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
+    }
+
+    /// All bytes of this source, read without blocking the task's thread; otherwise as the blocking form.
+    public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) async throws -> Data {
+        try await offCooperativePool(context) { context throws(BlobError) -> Data in
+            try self.data(upTo: maximumByteCount, context: context)
+        }
+    }
+}
+
+/// Runs a blocking job on a thread of its own; cancelling the task cancels the job's context.
+func offCooperativePool<Value: Sendable>(
+    _ context: BlobContext, _ job: @escaping @Sendable (BlobContext) throws -> Value
+) async throws -> Value {
+    let context = context.makeChild()
+    return try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+            BlockingPool.shared.run { continuation.resume(with: Result { try job(context) }) }
+        }
+    } onCancel: {
+        context.cancellation.cancel()
+    }
+}

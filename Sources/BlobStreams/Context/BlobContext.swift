@@ -1,0 +1,51 @@
+/// The terms of one job, given once, when something is opened: how long it may take, who can stop it, who is told.
+///
+/// A value: copy it and change the copy. Readers keep the one that they were opened with.
+public struct BlobContext: Sendable {
+    /// When the whole job must be done; nil is never. Reads after it throw ``BlobError/Code/timedOut``.
+    public var deadline: ContinuousClock.Instant?
+
+    /// How long a single step may wait for its first byte; nil is for ever.
+    public var idleLimit: Duration?
+
+    /// Stops the job. A blocked call returns within one second.
+    public var cancellation: BlobCancellation
+
+    /// Told of events, on the thread they happen on; must be quick and must not call back into the source.
+    public var eventSink: (@Sendable (BlobEvent) -> Void)?
+
+    /// Creates a context; the default waits for ever.
+    public init(
+        deadline: ContinuousClock.Instant? = nil, idleLimit: Duration? = nil,
+        cancellation: BlobCancellation = BlobCancellation(), eventSink: (@Sendable (BlobEvent) -> Void)? = nil
+    ) {
+        self.deadline = deadline
+        self.idleLimit = idleLimit
+        self.cancellation = cancellation
+        self.eventSink = eventSink
+    }
+
+    /// Throws when the job should not go on.
+    ///
+    /// - Throws: ``BlobError/Code/cancelled`` after cancellation, ``BlobError/Code/timedOut`` after the deadline.
+    public func check() throws(BlobError) {
+        guard !self.cancellation.isCancelled else {
+            throw BlobError(.cancelled, "The job was cancelled.")
+        }
+        if let deadline, ContinuousClock.now >= deadline {
+            throw BlobError(.timedOut, "The deadline of the job passed.")
+        }
+    }
+
+    /// Calls `handler` once when the job is cancelled; see ``BlobCancellation/onCancel(_:)``.
+    public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobCancellationRegistration {
+        self.cancellation.onCancel(handler)
+    }
+
+    /// This context with a cancellation of its own that follows this one's.
+    public func makeChild() -> BlobContext {
+        var child = self
+        child.cancellation = self.cancellation.makeChild()
+        return child
+    }
+}

@@ -1,0 +1,11 @@
+/// What a job reports on its way, besides bytes. New cases may come: give a `switch` a `default`.
+public enum BlobEvent: Hashable, Sendable {
+    /// This many more bytes passed a ``CountingSource``.
+    case bytes(Int)
+    /// The content changed under the reader at this byte offset.
+    case invalidated(byteOffset: Int64)
+    /// Reading goes on after an interruption, from this byte offset.
+    case recovered(byteOffset: Int64)
+    /// An index for random access was built; its size in bytes.
+    case indexBuilt(byteCount: Int64)
+}

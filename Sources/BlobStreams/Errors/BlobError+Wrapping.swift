@@ -1,0 +1,68 @@
+import Foundation
+
+extension BlobError {
+    /// The `BlobError` that any error stands for: itself, or a wrapper with the original as its cause.
+    ///
+    /// `CancellationError` becomes ``Code/cancelled``; a POSIX or Cocoa file error gets the code of its `errno`;
+    /// anything else is ``Code/io``.
+    public init(wrapping error: any Error) {
+        switch error {
+        case let error as BlobError:
+            self = error
+        case is CancellationError:
+            self = BlobError(.cancelled, "The task was cancelled.", cause: error)
+        case let error as POSIXError:
+            self = BlobError(systemError: error.code.rawValue, doing: "The system call failed", cause: error)
+        default:
+            self = BlobError(foreign: error as NSError, cause: error)
+        }
+    }
+
+    private init(foreign error: NSError, cause: any Error) {
+        let text = "\(error.localizedDescription)"
+        if error.domain == NSPOSIXErrorDomain {
+            self.init(systemError: CInt(truncatingIfNeeded: error.code), doing: text, cause: cause)
+        } else if error.domain == NSCocoaErrorDomain, error.code == CocoaError.Code.fileReadNoSuchFile.rawValue {
+            self.init(.notFound, text, cause: cause)
+        } else if error.domain == NSCocoaErrorDomain, error.code == CocoaError.Code.fileReadNoPermission.rawValue {
+            self.init(.permissionDenied, text, cause: cause)
+        } else {
+            self.init(.io, "\(text) (\(error.domain) \(error.code))", cause: cause)
+        }
+    }
+
+    /// The error for a failed system call.
+    ///
+    /// - Parameters:
+    ///   - number: The `errno` that the call left.
+    ///   - act: What was being done, as the beginning of a sentence: "Could not open x".
+    ///   - cause: The error that this one is made from, if it is not the first.
+    public init(systemError number: CInt, doing act: String, cause: (any Error)? = nil) {
+        let code: Code =
+            switch number {
+            case ENOENT, ENOTDIR, ENXIO: .notFound
+            case EACCES, EPERM, EROFS: .permissionDenied
+            case ECANCELED: .cancelled
+            case ETIMEDOUT: .timedOut
+            case EINVAL, ENAMETOOLONG: .invalidArgument
+            default: .io
+            }
+        let transient = [EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EBUSY, ETIMEDOUT, EINTR].contains(number)
+        self.init(code, "\(act): \(String(cString: strerror(number))).", isTransient: transient, cause: cause)
+        self.systemErrorNumber = number
+    }
+
+    /// This error with what the layer that it passes knows about it: only gaps are filled.
+    func passing(
+        layer: String, operation: Operation, locator: @autoclosure () -> String?, byteOffset: Int64?
+    ) -> BlobError {
+        var error = self
+        error.operation = error.operation ?? operation
+        if error.layers.isEmpty {
+            error.byteOffset = error.byteOffset ?? byteOffset
+        }
+        error.locator = error.locator ?? locator()
+        error.layers.insert(layer, at: 0)
+        return error
+    }
+}

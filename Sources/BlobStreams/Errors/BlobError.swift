@@ -1,0 +1,114 @@
+import Foundation
+
+/// What went wrong, to what, at which byte, and whether trying again can help.
+///
+/// Every error that leaves this framework is a `BlobError`; errors of plugins that are something else are wrapped once,
+/// with the original as ``cause``. A `BlobError` bridges to `NSError` with the domain ``errorDomain``, the number of its
+/// ``Code`` and the cause under `NSUnderlyingErrorKey`.
+public struct BlobError: Error, Sendable {
+    /// The step that failed.
+    public enum Operation: String, Sendable {
+        case resolve, open, info, read, write, close
+    }
+
+    /// What kind of failure this is; the value to switch on.
+    public let code: Code
+
+    /// What happened, for a person: a full sentence or two, without the locator and offset that ``description`` adds.
+    public let message: String
+
+    /// True when the same request may succeed later, unchanged.
+    public var isTransient: Bool
+
+    /// The step that failed, filled in by the framework where the thrower left it out.
+    public var operation: Operation?
+
+    /// The locator of what failed, without passwords; filled in by the framework when the source knows its own.
+    public var locator: String?
+
+    /// The offset of the failure in bytes from the start of what ``locator`` or the innermost layer names.
+    public var byteOffset: Int64?
+
+    /// The layers that the error came through, outermost first.
+    public var layers: [String] = []
+
+    /// The `errno` of the system call that failed, if one did.
+    public var systemErrorNumber: CInt?
+
+    /// The error of the layer below that led to this one.
+    public let cause: (any Error)?
+
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - code: What kind of failure this is.
+    ///   - message: What happened, for a person.
+    ///   - operation: The step that failed; nil lets the framework fill it in, as with the next two.
+    ///   - locator: What failed; must not hold a password.
+    ///   - byteOffset: Where it failed, in bytes.
+    ///   - isTransient: Whether trying again can help; nil takes the default of the code.
+    ///   - cause: The error of the layer below.
+    public init(
+        _ code: Code, _ message: String, operation: Operation? = nil, locator: String? = nil,
+        byteOffset: Int64? = nil, isTransient: Bool? = nil, cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.operation = operation
+        self.locator = locator
+        self.byteOffset = byteOffset
+        self.isTransient = isTransient ?? code.isTransient
+        self.cause = cause
+    }
+}
+
+extension BlobError: Equatable {
+    /// Compares everything but the causes, which have no equality.
+    public static func == (left: BlobError, right: BlobError) -> Bool {
+        left.code == right.code && left.message == right.message && left.isTransient == right.isTransient
+            && left.operation == right.operation && left.locator == right.locator
+            && left.byteOffset == right.byteOffset && left.layers == right.layers
+            && left.systemErrorNumber == right.systemErrorNumber
+    }
+}
+
+extension BlobError: CustomStringConvertible {
+    /// One line: `CODE: what happened, to what, at which byte`. Control characters are escaped.
+    public var description: String {
+        var line = "\(self.code.name): \(self.message)"
+        if let locator, !self.message.contains(locator) { line += " [\(locator)]" }
+        if let byteOffset { line += " (at byte \(byteOffset))" }
+        return String(line.flatMap { $0.unicodeScalars.allSatisfy(\.isPrintable) ? String($0) : $0.escaped })
+    }
+}
+
+extension BlobError: LocalizedError, CustomNSError {
+    /// The domain of the `NSError` that a `BlobError` becomes.
+    public static var errorDomain: String { "BlobStreams" }
+
+    /// The number of ``code``.
+    public var errorCode: Int { self.code.rawValue }
+
+    /// The same text as ``description``.
+    public var errorDescription: String? { self.description }
+
+    /// The description, and the cause under `NSUnderlyingErrorKey`.
+    public var errorUserInfo: [String: Any] {
+        var userInfo: [String: Any] = [NSLocalizedDescriptionKey: self.description]
+        userInfo[NSUnderlyingErrorKey] = self.cause.map { $0 as NSError }
+        return userInfo
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isPrintable: Bool {
+        switch self.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .format: false
+        default: true
+        }
+    }
+}
+
+extension Character {
+    fileprivate var escaped: String { self.unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
+}

@@ -1,0 +1,89 @@
+import Foundation
+
+/// Counts the bytes that pass, for progress.
+public struct CountingSource: BlobInputStreamDataSource {
+    /// Told after each read: how many bytes it brought, the offset after it, and the byte count if known.
+    public typealias OnBytes = @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
+
+    private let base: any BlobInputStreamDataSource
+    private let onBytes: OnBytes
+
+    /// Creates a layer over `base`. `onBytes` is called on the reading thread, and each reader counts for itself; the
+    /// bytes also go to the event sink of the context.
+    public init(_ base: any BlobInputStreamDataSource, onBytes: @escaping OnBytes) {
+        self.base = base
+        self.onBytes = onBytes
+    }
+
+    /// Those of the base.
+    public var capabilities: BlobCapabilities { self.base.capabilities }
+
+    /// That of the base.
+    public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
+
+    /// Opens a reader of the base and counts what it reads.
+    public func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let reader = try self.base.pollableReader(at: byteOffset, matching: validator, context: context)
+        return CountingReader(reader) { count in
+            self.onBytes(count, reader.byteOffset, reader.info.byteCount)
+            context.eventSink?(.bytes(count))
+        }
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// A layer over this source that keeps `progress` up to date, in bytes.
+    ///
+    /// Cancelling the progress cancels the readers that are open then.
+    public func reporting(to progress: Progress) -> some BlobInputStreamDataSource {
+        ProgressSource(base: self, progress: progress)
+    }
+}
+
+private struct ProgressSource: BlobInputStreamDataSource {
+    let base: any BlobInputStreamDataSource
+    let progress: Progress
+
+    var capabilities: BlobCapabilities { self.base.capabilities }
+
+    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let context = context.makeChild()
+        let progress = self.progress
+        progress.cancellationHandler = { context.cancellation.cancel() }
+        if progress.isCancelled { context.cancellation.cancel() }
+        let reader = try self.base.pollableReader(at: byteOffset, matching: validator, context: context)
+        progress.totalUnitCount = reader.info.byteCount ?? -1
+        progress.completedUnitCount = byteOffset
+        return CountingReader(reader) { _ in progress.completedUnitCount = reader.byteOffset }
+    }
+}
+
+private final class CountingReader: BlobReader {
+    private let base: BlobGuardedReader
+    private let onBytes: (Int) -> Void
+
+    init(_ base: BlobGuardedReader, onBytes: @escaping (Int) -> Void) {
+        self.base = base
+        self.onBytes = onBytes
+    }
+
+    var info: BlobInfo { self.base.info }
+    var readiness: BlobObservable<BlobReaderState>? { self.base.readiness }
+    func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
+    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
+        self.base.setProperty(value, forKey: key)
+    }
+
+    func read(into output: inout OutputRawSpan) throws {
+        let count = try output.append(atMost: .max) { try self.base.read(into: &$0) }
+        if count > 0 { self.onBytes(count) }
+    }
+
+    func close() { self.base.close() }
+}

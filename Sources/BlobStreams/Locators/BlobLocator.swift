@@ -1,0 +1,118 @@
+/// The text form of where bytes come from: wrappers, a base URL, and selectors into containers.
+///
+///     file:///x.bin    gzip+file:///x.gz    tar+gzip+file:///x.tgz#dir/a.txt
+///     zip+tar+gzip+file:///x.tgz#dir/in.zip!/a.txt
+///
+/// A legal URL (RFC 3986): the scheme is the wrappers, outermost first, and the scheme of the base, joined by `+`; the
+/// fragment is the selectors, innermost container first, joined by `!/`. Which wrappers there are is for a
+/// ``BlobRegistry`` to say.
+public struct BlobLocator: Hashable, Sendable {
+    /// Names one member of a container.
+    public enum Selector: Hashable, Sendable {
+        /// The member with exactly these bytes as its name; they need not be UTF-8.
+        case name([UInt8])
+        /// The member at this place in the container's order, from 0; written `@N`.
+        case index(Int)
+
+        /// The member with this name.
+        public static func name(_ name: String) -> Selector { .name(Array(name.utf8)) }
+    }
+
+    /// Wrappers and the scheme of the base, in lower case: `tar+gzip+file`.
+    public private(set) var scheme: String
+
+    /// What follows the scheme and its colon, up to the selectors; percent-encoded: `///x.tgz`.
+    public let schemeSpecificPart: String
+
+    /// The path into containers, innermost container first.
+    public private(set) var selectors: [Selector]
+
+    /// Parses a locator.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator`` with the offset in bytes of what is wrong.
+    public init(_ text: String) throws(BlobError) {
+        var parser = LocatorParser(text)
+        self.scheme = try parser.scheme()
+        self.schemeSpecificPart = try parser.schemeSpecificPart()
+        self.selectors = try parser.selectors()
+    }
+
+    /// The locator of a file.
+    ///
+    /// - Parameter path: An absolute path as the system has it: bytes, in no particular encoding.
+    public init(filePath path: some Sequence<UInt8>) {
+        self.scheme = "file"
+        self.schemeSpecificPart = "//" + PercentEncoding.encode(path, leaving: PercentEncoding.pathCharacters)
+        self.selectors = []
+    }
+
+    /// This locator inside of one more wrapper, the outermost: `gzip` before `file:///x` is `gzip+file:///x`.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator`` when `wrapper` is not the name of a scheme.
+    public func wrapped(in wrapper: String) throws(BlobError) -> BlobLocator {
+        var parser = LocatorParser(wrapper + ":")
+        var locator = self
+        locator.scheme = try parser.scheme() + "+" + self.scheme
+        return locator
+    }
+
+    /// This locator with one more selector, the last step.
+    public func selecting(_ selector: Selector) -> BlobLocator {
+        var locator = self
+        locator.selectors.append(selector)
+        return locator
+    }
+
+    /// The base alone, without its first wrappers and without selectors.
+    func base(droppingWrappers count: Int) -> BlobLocator {
+        var base = self
+        base.scheme = self.scheme.split(separator: "+").dropFirst(count).joined(separator: "+")
+        base.selectors = []
+        return base
+    }
+
+    /// The path of a `file` base as bytes, percent-decoded; nil when the base is something else or names a host.
+    public var filePath: [UInt8]? {
+        guard self.scheme.split(separator: "+").last == "file" else { return nil }
+        var path = self.schemeSpecificPart[...]
+        if path.hasPrefix("//localhost/") { path = path.dropFirst("//localhost".count) }
+        if path.hasPrefix("///") { path = path.dropFirst(2) }
+        guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.contains("?") else { return nil }
+        return PercentEncoding.decode(path.utf8)
+    }
+}
+
+extension BlobLocator {
+    /// The locator as text, whole: parsing it gives an equal locator. May hold a password; ``description`` does not.
+    public var text: String { self.text(schemeSpecificPart: self.schemeSpecificPart) }
+
+    private func text(schemeSpecificPart: String) -> String {
+        guard !self.selectors.isEmpty else { return "\(self.scheme):\(schemeSpecificPart)" }
+        return "\(self.scheme):\(schemeSpecificPart)#\(self.selectors.map(\.text).joined(separator: "!/"))"
+    }
+}
+
+extension BlobLocator: CustomStringConvertible {
+    /// The locator as text, with `***` for a password in it.
+    public var description: String {
+        let rest = self.schemeSpecificPart
+        guard rest.hasPrefix("//") else { return self.text }
+        let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" }
+        guard let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") else {
+            return self.text
+        }
+        return self.text(schemeSpecificPart: "\(rest[...colon])***\(rest[at...])")
+    }
+}
+
+extension BlobLocator.Selector {
+    /// As it is written in a locator: percent-encoded, `!`, `#`, `%` and a leading `@` always.
+    public var text: String {
+        switch self {
+        case .index(let index): "@\(index)"
+        case .name(let name) where name.first == UInt8(ascii: "@"):
+            "%40" + PercentEncoding.encode(name.dropFirst(), leaving: PercentEncoding.selectorCharacters)
+        case .name(let name): PercentEncoding.encode(name, leaving: PercentEncoding.selectorCharacters)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// Percent-encoding of bytes (RFC 3986, section 2.1).
+package enum PercentEncoding {
+    private static let unreserved = Set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
+
+    /// `pchar` and the slash: what a path may hold as it is (RFC 3986, section 3.3).
+    package static let pathCharacters = unreserved.union("!$&'()*+,;=:@/".utf8)
+
+    /// What a selector may hold as it is: a fragment's characters (section 3.5) but the `!` that separates selectors.
+    package static let selectorCharacters = pathCharacters.union("?".utf8).subtracting("!".utf8)
+
+    /// All that may stand between a scheme and a fragment: path, query and authority with its brackets.
+    package static let schemeSpecificCharacters = pathCharacters.union("?[]".utf8)
+
+    /// `bytes` with all but the bytes in `characters` as `%XX`.
+    package static func encode(_ bytes: some Sequence<UInt8>, leaving characters: Set<UInt8>) -> String {
+        var text: [UInt8] = []
+        for byte in bytes {
+            if characters.contains(byte) {
+                text.append(byte)
+            } else {
+                text.append(UInt8(ascii: "%"))
+                text.append(contentsOf: [byte].hexadecimal.uppercased().utf8)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// The bytes that `text` stands for; nil when a `%` is not followed by two hexadecimal digits.
+    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+        var bytes: [UInt8] = []
+        var iterator = text.makeIterator()
+        while let byte = iterator.next() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    private static func digit(_ character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

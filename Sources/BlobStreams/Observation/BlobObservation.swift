@@ -1,0 +1,43 @@
+/// What an observation wants to be told.
+public struct BlobObservingOptions: OptionSet, Sendable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Creates options from their bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// A first call with the value as it is.
+    public static let initial = Self(rawValue: 1 << 0)
+    /// ``BlobChange/old`` is filled in.
+    public static let old = Self(rawValue: 1 << 1)
+    /// ``BlobChange/new`` is filled in.
+    public static let new = Self(rawValue: 1 << 2)
+}
+
+/// One change of an observed value.
+public struct BlobChange<Value: Sendable>: Sendable {
+    /// The value before; nil in the initial call and without ``BlobObservingOptions/old``.
+    public let old: Value?
+    /// The value after; nil without ``BlobObservingOptions/new``.
+    public let new: Value?
+    /// True in the first call that ``BlobObservingOptions/initial`` asks for.
+    public let isInitial: Bool
+}
+
+/// Keeps an observation alive; it ends when this is cancelled or released.
+public final class BlobObservation: Sendable {
+    private let cancellation: Locked<(@Sendable () -> Void)?>
+
+    init(_ cancellation: @escaping @Sendable () -> Void) { self.cancellation = Locked(cancellation) }
+
+    deinit { self.cancel() }
+
+    /// Ends the observation: no delivery starts any more. Works twice, and inside the handler.
+    public func cancel() {
+        let cancellation = self.cancellation.withLock { cancellation in
+            defer { cancellation = nil }
+            return cancellation
+        }
+        cancellation?()
+    }
+}

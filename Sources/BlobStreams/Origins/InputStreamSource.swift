@@ -1,0 +1,86 @@
+import Foundation
+
+/// The bytes of any `InputStream`, made anew for each opening.
+///
+/// The stream's blocking reads run on a thread of their own while somebody waits for bytes, so cancelling works even
+/// though nothing can interrupt the stream; its thread is given back when its read returns.
+public struct InputStreamSource: BlobInputStreamDataSource {
+    private let info: BlobInfo
+    private let isRepeatable: Bool
+    private let makeStream: @Sendable () -> InputStream?
+    private let oneShot: OneShotSource
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - info: What the source says of itself; a byte count is a promise.
+    ///   - isRepeatable: True when each stream has the same bytes from the start; false allows one opening.
+    ///   - makeStream: Gives an unopened stream that nobody else uses; nil is ``BlobError/Code/unavailable``.
+    public init(
+        info: BlobInfo = BlobInfo(), isRepeatable: Bool = true, makeStream: @escaping @Sendable () -> InputStream?
+    ) {
+        self.info = info
+        self.isRepeatable = isRepeatable
+        self.makeStream = makeStream
+        self.oneShot = OneShotSource(layerName: "InputStreamSource", info: info) { context in
+            Self.startReader(info, makeStream, context)
+        }
+    }
+
+    /// Repeatable if it was said to be, with readers side by side.
+    public var capabilities: BlobCapabilities { self.isRepeatable ? [.repeatable, .concurrentReaders] : [] }
+
+    /// What it was created with.
+    public func info(_ context: BlobContext) -> BlobInfo { self.info }
+
+    /// Makes a stream and opens it.
+    public func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        guard self.isRepeatable else {
+            return try self.oneShot.openReader(at: byteOffset, matching: validator, context: context)
+        }
+        try self.info.check(byteOffset: byteOffset, matching: validator)
+        return SkippingReader(Self.startReader(self.info, self.makeStream, context), bytesToSkip: byteOffset)
+    }
+
+    private static func startReader(
+        _ info: BlobInfo, _ makeStream: @escaping @Sendable () -> InputStream?, _ context: BlobContext
+    ) -> any BlobReader {
+        BackgroundReader(info: info, context) { _ in try InputStreamReader(makeStream(), info: info) }
+    }
+}
+
+private final class InputStreamReader: BlobReader {
+    let info: BlobInfo
+    private let stream: InputStream
+
+    init(_ stream: InputStream?, info: BlobInfo) throws(BlobError) {
+        guard let stream else { throw BlobError(.unavailable, "There is no stream to read.") }
+        self.info = info
+        self.stream = stream
+        stream.open()
+        if stream.streamStatus == .error { throw Self.failure(of: stream, "The stream could not be opened") }
+    }
+
+    func read(into output: inout OutputRawSpan) throws {
+        try output.withUnsafeMutableBytes { buffer, initializedCount in
+            let free = buffer[initializedCount...]
+            guard let address = UnsafeMutableRawBufferPointer(rebasing: free).baseAddress else { return }
+            let count = self.stream.read(address.assumingMemoryBound(to: UInt8.self), maxLength: free.count)
+            guard count >= 0 else { throw Self.failure(of: self.stream, "The stream could not be read") }
+            guard count <= free.count else {
+                throw BlobError(.misbehavingPlugin, "The stream read \(count) bytes into room for \(free.count).")
+            }
+            initializedCount += count
+        }
+    }
+
+    func close() { self.stream.close() }
+
+    private static func failure(of stream: InputStream, _ act: String) -> BlobError {
+        guard let error = stream.streamError else { return BlobError(.io, "\(act), and gives no reason.") }
+        let wrapped = BlobError(wrapping: error)
+        return BlobError(wrapped.code, "\(act): \(wrapped.message)", cause: error)
+    }
+}

@@ -1,0 +1,36 @@
+/// A source whose bytes pass by once: opening takes them, a second opening is refused.
+package struct OneShotSource: BlobInputStreamDataSource {
+    package let layerName: String
+    package let locator: BlobLocator?
+    private let info: BlobInfo
+    private let isTaken = Locked(false)
+    private let open: @Sendable (BlobContext) throws -> any BlobReader
+
+    package init(
+        layerName: String, locator: BlobLocator? = nil, info: BlobInfo,
+        open: @escaping @Sendable (BlobContext) throws -> any BlobReader
+    ) {
+        self.layerName = layerName
+        self.locator = locator
+        self.info = info
+        self.open = open
+    }
+
+    package var capabilities: BlobCapabilities { [] }
+
+    package func info(_ context: BlobContext) -> BlobInfo { self.info }
+
+    package func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.info.check(byteOffset: byteOffset, matching: validator)
+        let wasTaken = self.isTaken.withLock { isTaken in
+            defer { isTaken = true }
+            return isTaken
+        }
+        guard !wasTaken else {
+            throw BlobError(.unsupported, "The bytes of this source pass by once, and were taken already.")
+        }
+        return SkippingReader(try self.open(context), bytesToSkip: byteOffset)
+    }
+}

@@ -1,0 +1,29 @@
+/// The reading end of a ``PipeBuffer``, whoever fills it.
+package final class PipeReader: BlobReader {
+    package let info: BlobInfo
+    private let buffer: PipeBuffer
+    private let onClose: (@Sendable () -> Void)?
+    private var isClosed = false
+
+    package init(_ buffer: PipeBuffer, info: BlobInfo, onClose: (@Sendable () -> Void)? = nil) {
+        self.buffer = buffer
+        self.info = info
+        self.onClose = onClose
+    }
+
+    deinit { self.close() }
+
+    package var readiness: BlobObservable<BlobReaderState>? { self.buffer.state }
+
+    package func read(into output: inout OutputRawSpan) throws {
+        guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
+        try self.buffer.read(into: &output)
+    }
+
+    package func close() {
+        guard !self.isClosed else { return }
+        self.isClosed = true
+        self.buffer.closeReader()
+        self.onClose?()
+    }
+}

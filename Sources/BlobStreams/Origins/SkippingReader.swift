@@ -1,0 +1,38 @@
+/// Reads and drops the bytes before an offset, for sources without random access.
+///
+/// An offset past the end throws ``BlobError/Code/invalidArgument`` from the read that meets the end.
+package final class SkippingReader: BlobReader {
+    private let inner: any BlobReader
+    private let byteOffset: Int64
+    private var bytesToSkip: Int64
+    private var failure: BlobError?
+
+    package init(_ inner: any BlobReader, bytesToSkip: Int64) {
+        self.inner = inner
+        self.byteOffset = bytesToSkip
+        self.bytesToSkip = bytesToSkip
+    }
+
+    package var info: BlobInfo { self.inner.info }
+    package var readiness: BlobObservable<BlobReaderState>? { self.inner.readiness }
+
+    package func read(into output: inout OutputRawSpan) throws {
+        if let failure { throw failure }
+        while self.bytesToSkip > 0 {
+            // The caller's own memory takes the bytes that are dropped.
+            let skipped = try output.append(atMost: Int(clamping: self.bytesToSkip)) { try self.inner.read(into: &$0) }
+            output.removeLast(skipped)
+            self.bytesToSkip -= Int64(skipped)
+            guard skipped == 0 else { continue }
+            if let state = self.inner.readiness?.value, !state.isAtEnd { return }
+            let end = self.byteOffset - self.bytesToSkip
+            let failure = BlobError(
+                .invalidArgument, "The offset \(self.byteOffset) is past the end of \(end) bytes.")
+            self.failure = failure
+            throw failure
+        }
+        try self.inner.read(into: &output)
+    }
+
+    package func close() { self.inner.close() }
+}

@@ -1,0 +1,117 @@
+import Foundation
+
+/// What a registry found out about the format of a source.
+public struct BlobIdentification: Sendable {
+    /// The provider that decodes it; nil when none is known to.
+    public let provider: BlobProvider?
+
+    /// The source to go on with: all its bytes, also when it can be read only once and its beginning was looked at.
+    public let source: any BlobInputStreamDataSource
+}
+
+extension BlobRegistry {
+    /// Finds the provider that decodes `source`: by signature, then by media type, then by file name extension.
+    ///
+    /// Always gives the same answer: the longest signature wins, then the longest extension, then the provider that was
+    /// registered first. Looks at the first 36 KiB at most, and no further than the signatures that are registered.
+    ///
+    /// - Throws: What reading the source throws.
+    public func identify(
+        _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> BlobIdentification {
+        let extent = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }.max() ?? 0
+        let peeked = try Peeked(source, byteCount: extent, context)
+        let provider =
+            self.providerBySignature(of: peeked.beginning)
+            ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
+            ?? peeked.info.name.flatMap(self.provider(forFileName:))
+        return BlobIdentification(provider: provider, source: peeked.source)
+    }
+
+    private func providerBySignature(of beginning: Data) -> BlobProvider? {
+        self.best { provider in
+            provider.signatures.filter { $0.matches(beginning) }.map(\.bytes.count).max()
+        }
+    }
+
+    private func provider(forMediaType mediaType: String) -> BlobProvider? {
+        let type = mediaType.prefix { $0 != ";" && !$0.isWhitespace }.lowercased()
+        return self.providers.first { $0.mediaTypes.contains(type) }
+    }
+
+    private func provider(forFileName name: String) -> BlobProvider? {
+        let name = name.lowercased()
+        return self.best { provider in
+            provider.fileExtensions.filter { name.hasSuffix(".\($0)") }.map(\.utf8.count).max()
+        }
+    }
+
+    /// The first of the providers with the highest score.
+    private func best(_ score: (BlobProvider) -> Int?) -> BlobProvider? {
+        var best: (provider: BlobProvider, score: Int)?
+        for provider in self.providers {
+            guard let score = score(provider), score > best?.score ?? 0 else { continue }
+            best = (provider, score)
+        }
+        return best?.provider
+    }
+}
+
+/// A source with its first bytes looked at.
+private struct Peeked {
+    let beginning: Data
+    let info: BlobInfo
+    let source: any BlobInputStreamDataSource
+
+    init(_ source: any BlobInputStreamDataSource, byteCount: Int, _ context: BlobContext) throws(BlobError) {
+        let reader = try source.reader(context: context)
+        do {
+            var beginning = Data()
+            while beginning.count < byteCount {
+                let chunk = try Data(readingAtMost: byteCount - beginning.count, from: reader)
+                if chunk.isEmpty { break }
+                beginning.append(chunk)
+            }
+            self.beginning = beginning
+            self.info = reader.info
+        } catch {
+            reader.close()
+            throw BlobError(wrapping: error)
+        }
+        guard !source.capabilities.contains(.repeatable) else {
+            reader.close()
+            self.source = source
+            return
+        }
+        // Read only once: what was looked at is put before the rest.
+        let (beginning, rest) = (self.beginning, HandedOver(reader))  // To the one opening that takes it.
+        self.source = OneShotSource(
+            layerName: source.layerName, locator: source.locator, info: self.info
+        ) { _ in
+            PeekedReader(beginning, rest.value)
+        }
+    }
+}
+
+private final class PeekedReader: BlobReader {
+    private var beginning: Data
+    private let rest: BlobGuardedReader
+
+    init(_ beginning: Data, _ rest: BlobGuardedReader) {
+        self.beginning = beginning
+        self.rest = rest
+    }
+
+    var info: BlobInfo { self.rest.info }
+
+    func read(into output: inout OutputRawSpan) throws {
+        guard !self.beginning.isEmpty else { return try self.rest.read(into: &output) }
+        let count = self.beginning.withUnsafeBytes { output.append(contentsOf: $0) }
+        self.beginning = self.beginning.dropFirst(count)
+    }
+
+    func close() {
+        self.beginning = Data()
+        self.rest.close()
+    }
+}

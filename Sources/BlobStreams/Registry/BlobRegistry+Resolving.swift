@@ -1,0 +1,128 @@
+extension BlobRegistry {
+    enum Resolution {
+        case source(any BlobInputStreamDataSource)
+        case container(any BlobContainer)
+    }
+
+    /// Builds the chain from the base outwards: each container on the way takes the next selector.
+    func resolve(_ locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> Resolution {
+        do {
+            return try self.chain(locator, context)
+        } catch {
+            throw BlobError(wrapping: error).passing(
+                layer: "BlobRegistry", operation: .resolve, locator: locator.description, byteOffset: nil)
+        }
+    }
+
+    private func chain(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
+        guard locator.selectors.count <= Self.maximumDepth else {
+            throw BlobError(
+                .limitExceeded, "There are \(locator.selectors.count) selectors, the limit is \(Self.maximumDepth).")
+        }
+        let (wrappers, origin) = try self.split(locator.scheme)
+        guard case .origin(let makeOrigin) = origin.kind else { throw self.notRegistered(locator.scheme) }
+        var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
+        var selectors = locator.selectors[...]
+        for (index, wrapper) in wrappers.enumerated().reversed() {
+            let container: any BlobContainer
+            switch wrapper?.kind {
+            case .filter(let decode):
+                source = try decode(source)
+                continue
+            case .container(let open): container = try open(source)
+            case .origin, nil: container = try self.containerBySignature(source, context)
+            }
+            guard let selector = selectors.popFirst() else {
+                guard index == 0 else {
+                    throw BlobError(.invalidLocator, "A container inside of another one needs a selector to be found.")
+                }
+                return .container(container)
+            }
+            source = try container.member(selector, context: context)
+        }
+        for selector in selectors {
+            source = try self.containerBySignature(source, context).member(selector, context: context)
+        }
+        return .source(source)
+    }
+
+    /// The wrappers of a scheme, outermost first (nil is the one by signature), and the provider of its base.
+    ///
+    /// A registered whole scheme wins before splitting, at each step.
+    private func split(_ scheme: String) throws(BlobError) -> (wrappers: [BlobProvider?], origin: BlobProvider) {
+        var wrappers: [BlobProvider?] = []
+        var rest = scheme[...]
+        while true {
+            if let provider = self.provider(for: String(rest)), case .origin = provider.kind {
+                return (wrappers, provider)
+            }
+            guard let plus = rest.firstIndex(of: "+") else { throw self.notRegistered(String(rest)) }
+            let name = String(rest[..<plus])
+            if name == Self.bySignature {
+                wrappers.append(nil)
+            } else if let provider = self.provider(for: name) {
+                if case .origin = provider.kind {
+                    throw BlobError(.invalidLocator, "'\(name)' has bytes of its own and cannot wrap others.")
+                }
+                wrappers.append(provider)
+            } else {
+                throw self.notRegistered(name)
+            }
+            rest = rest[rest.index(after: plus)...]
+        }
+    }
+
+    /// Opens the container that `source` is, decoding filters around it on the way.
+    func containerBySignature(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any BlobContainer {
+        var source = source
+        do {
+            for _ in 0..<Self.maximumDepth {
+                let identification = try self.identify(source, context: context)
+                source = identification.source
+                switch identification.provider?.kind {
+                case .filter(let decode): source = try decode(source)
+                case .container(let open): return try open(source)
+                case .origin, nil:
+                    throw BlobError(
+                        .unsupported, "This is no container that is registered: \(self.schemeList { $0.isContainer }).")
+                }
+            }
+            throw BlobError(.limitExceeded, "More filters lie in one another than the limit of \(Self.maximumDepth).")
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    private func notRegistered(_ scheme: String) -> BlobError {
+        let module = Self.knownModules.first { $0.schemes.contains(scheme) }?.module
+        let advice = module.map { " The module \($0) provides it: add and register it." } ?? ""
+        return BlobError(
+            .notRegistered,
+            "No provider is registered for the scheme '\(scheme)'.\(advice) Registered: \(self.schemeList { _ in true })."
+        )
+    }
+
+    private func schemeList(_ isIncluded: (BlobProvider) -> Bool) -> String {
+        let schemes = self.providers.filter(isIncluded).flatMap(\.schemes).sorted()
+        return schemes.isEmpty ? "none" : schemes.joined(separator: ", ")
+    }
+
+    /// Where the schemes of this package come from.
+    private static let knownModules: [(schemes: Set<String>, module: String)] = [
+        (["file", "stdin"], "FileSource"),
+        (["gzip", "zlib", "deflate"], "GzipSource"),
+        (
+            ["tar", "zip", "sevenzip", "cpio", "ar", "bzip2", "xz", "lzma", "zstd", "lz4", "lzip", "compress"],
+            "ArchiveSource"
+        ),
+        (["assets-library"], "AssetLibrarySource"),
+    ]
+}
+
+extension BlobProvider {
+    fileprivate var isContainer: Bool {
+        if case .container = self.kind { true } else { false }
+    }
+}

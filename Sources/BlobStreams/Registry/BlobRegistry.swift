@@ -1,0 +1,85 @@
+/// Which plugins there are, and how a locator becomes a source.
+///
+/// A value: copy it, extend the copy, pass it on. Nothing registers itself.
+public struct BlobRegistry: Sendable {
+    /// How many containers may lie in one another in a locator.
+    public static let maximumDepth = 8
+
+    /// The wrapper that finds containers, and the filters around them, by signature.
+    static let bySignature = "archive"
+
+    /// The providers, in the order of their registration.
+    public private(set) var providers: [BlobProvider] = []
+
+    /// Creates an empty registry.
+    public init() {}
+
+    /// Adds a provider.
+    ///
+    /// - Parameters:
+    ///   - provider: What to add.
+    ///   - isReplacing: Whether it takes the place of providers that answer to one of its schemes.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when a scheme is taken and not to be replaced, or is no scheme.
+    public mutating func register(_ provider: BlobProvider, replacing isReplacing: Bool = false) throws(BlobError) {
+        for scheme in provider.schemes {
+            guard (try? BlobLocator("\(scheme):"))?.scheme == scheme, scheme != Self.bySignature else {
+                throw BlobError(.invalidArgument, "'\(scheme)' cannot be registered as a scheme.", operation: .resolve)
+            }
+            guard isReplacing || self.provider(for: scheme) == nil else {
+                throw BlobError(.invalidArgument, "The scheme '\(scheme)' is already registered.", operation: .resolve)
+            }
+        }
+        if isReplacing {
+            self.providers = self.providers.compactMap { old in
+                var old = old
+                old.schemes.removeAll { provider.schemes.contains($0) }
+                return old.schemes.isEmpty ? nil : old
+            }
+        }
+        self.providers.append(provider)
+    }
+
+    /// The provider that answers to `scheme`, if there is one.
+    public func provider(for scheme: String) -> BlobProvider? {
+        self.providers.first { $0.schemes.contains(scheme) }
+    }
+
+    /// The source that a locator stands for.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and what the providers throw.
+    public func source(
+        for locator: BlobLocator, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> any BlobInputStreamDataSource {
+        guard case .source(let source) = try self.resolve(locator, context) else {
+            throw BlobError(
+                .invalidLocator, "This is a container; name a member of it as in '#name' or '#@0'.",
+                operation: .resolve, locator: locator.description)
+        }
+        return source
+    }
+
+    /// The source that the text of a locator stands for.
+    public func source(
+        for locator: String, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> any BlobInputStreamDataSource {
+        try self.source(for: BlobLocator(locator), context: context)
+    }
+
+    /// The container that a locator stands for, to list its members.
+    ///
+    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when it is not a container.
+    public func container(
+        for locator: BlobLocator, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> any BlobContainer {
+        switch try self.resolve(locator, context) {
+        case .container(let container): return container
+        case .source(let source):
+            do {
+                return try self.containerBySignature(source, context)
+            } catch {
+                throw error.passing(
+                    layer: "BlobRegistry", operation: .resolve, locator: locator.description, byteOffset: nil)
+            }
+        }
+    }
+}

@@ -1,0 +1,24 @@
+/// Bytes at a fixed place that give a format away.
+public struct BlobSignature: Hashable, Sendable {
+    /// The furthest that identification looks into a blob, in bytes: 36 KiB, past the volume descriptor of ISO 9660 at
+    /// 32 KiB (ECMA-119, section 7.2.1), which is the furthest signature in use.
+    public static let maximumExtent = 36 * 1024
+
+    /// Where the bytes are, from the start of the blob.
+    public let byteOffset: Int
+
+    /// The bytes.
+    public let bytes: [UInt8]
+
+    /// Creates a signature, which must lie within ``maximumExtent`` and not be empty.
+    public init(_ bytes: [UInt8], at byteOffset: Int = 0) {
+        precondition(!bytes.isEmpty && byteOffset >= 0, "A signature has bytes, at an offset from 0.")
+        precondition(byteOffset + bytes.count <= Self.maximumExtent, "A signature lies within the first 36 KiB.")
+        self.byteOffset = byteOffset
+        self.bytes = bytes
+    }
+
+    func matches(_ beginning: some RandomAccessCollection<UInt8>) -> Bool {
+        beginning.dropFirst(self.byteOffset).starts(with: self.bytes)
+    }
+}

@@ -1,0 +1,39 @@
+extension OutputRawSpan {
+    /// Lends the next free bytes, at most `byteCount` of them, as an output of their own.
+    ///
+    /// What `body` appends counts when it returns; when it throws, none of it does. The only place of the framework that
+    /// slices an output: layers that cap a read use it.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The cap; less when less is free.
+    ///   - body: Appends to the part it is lent.
+    /// - Returns: How many bytes `body` appended.
+    @discardableResult
+    public mutating func append(
+        atMost byteCount: Int, _ body: (inout OutputRawSpan) throws -> Void
+    ) rethrows -> Int {
+        try self.withUnsafeMutableBytes { buffer, initializedCount in
+            let end = initializedCount + Swift.min(Swift.max(byteCount, 0), buffer.count - initializedCount)
+            let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount..<end])
+            var part = OutputRawSpan(buffer: free, initializedCount: 0)
+            try body(&part)
+            let appended = part.finalize(for: free)
+            initializedCount += appended
+            return appended
+        }
+    }
+
+    /// Appends as many of `bytes` as fit, from the front.
+    ///
+    /// - Returns: How many bytes were appended.
+    @discardableResult
+    public mutating func append(contentsOf bytes: UnsafeRawBufferPointer) -> Int {
+        self.withUnsafeMutableBytes { buffer, initializedCount in
+            let count = Swift.min(bytes.count, buffer.count - initializedCount)
+            UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes.prefix(count)))
+            initializedCount += count
+            return count
+        }
+    }
+}

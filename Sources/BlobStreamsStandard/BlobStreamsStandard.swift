@@ -1,0 +1,18 @@
+@_exported import BlobStreams
+@_exported import CryptoDigest
+@_exported import FileSource
+
+extension BlobRegistry {
+    /// A registry with every plugin of this package.
+    public static let standard: BlobRegistry = {
+        var registry = BlobRegistry()
+        for provider in [FileSource.provider] {
+            do {
+                try registry.register(provider)
+            } catch {
+                preconditionFailure("Two plugins of this package have one scheme: \(error)")
+            }
+        }
+        return registry
+    }()
+}
