@@ -38,6 +38,9 @@ let package = Package(
                 "BlobStreamsStandard", "BlobStreamsTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
+        .testTarget(
+            name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
+            swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

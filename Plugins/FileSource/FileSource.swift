@@ -20,6 +20,7 @@ public struct FileSource: BlobInputStreamDataSource {
 
     private let path: FilePath
     private let growth: GrowthPolicy
+    private let fifoIsTaken = Locked(false)
 
     /// Creates a source for a path, which need not exist yet.
     ///
@@ -66,12 +67,12 @@ public struct FileSource: BlobInputStreamDataSource {
         let descriptor = try FileDescriptor(opening: self.path)
         let info = try descriptor.info(name: self.path.name)
         try info.check(byteOffset: byteOffset, matching: validator)
-        guard descriptor.status.isRegular else {
-            return SequentialReader(descriptor, info: info, bytesToSkip: byteOffset, context)
+        guard info.byteCount == nil else {
+            return RegularFileReader(descriptor, info: info, at: byteOffset, growth: self.growth)
         }
-        guard info.byteCount != nil else {
-            return SequentialReader(descriptor, info: info, bytesToSkip: byteOffset, context)
+        if descriptor.status.isFIFO, !self.fifoIsTaken.takeOnce() {
+            throw BlobError(.unsupported, "The bytes of a FIFO pass by once, and were taken already.")
         }
-        return RegularFileReader(descriptor, info: info, at: byteOffset, growth: self.growth)
+        return SequentialReader(descriptor, info: info, bytesToSkip: byteOffset, context)
     }
 }

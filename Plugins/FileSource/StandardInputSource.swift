@@ -3,7 +3,7 @@ import Foundation
 
 /// Standard input: read once, from where it is, cancellable while nothing comes.
 public struct StandardInputSource: BlobInputStreamDataSource {
-    private static let isTaken = TakenOnce()
+    private static let isTaken = Locked(false)
 
     /// Creates the source; all values are the same one.
     public init() {}
@@ -29,21 +29,9 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         guard !descriptor.status.isDirectory else {
             throw BlobError(.unsupported, "Standard input is a directory.")
         }
-        guard Self.isTaken.take() else {
+        guard Self.isTaken.takeOnce() else {
             throw BlobError(.unsupported, "Standard input passes by once, and was taken already.")
         }
         return SequentialReader(descriptor, info: info, bytesToSkip: byteOffset, context)
-    }
-}
-
-/// True the first time.
-private final class TakenOnce: Sendable {
-    private let isTaken = Locked(false)
-
-    func take() -> Bool {
-        self.isTaken.withLock { isTaken in
-            defer { isTaken = true }
-            return !isTaken
-        }
     }
 }

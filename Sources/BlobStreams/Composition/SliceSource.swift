@@ -41,7 +41,9 @@ public struct SliceSource: BlobInputStreamDataSource {
         }
         let reader = try self.base.pollableReader(at: start, context: context)
         do {
-            let info = try self.sliced(reader.info)
+            // A base that is still opening does not know its info yet.
+            let isOpen = reader.readiness?.value.isOpenCompleted ?? true
+            let info = try isOpen ? self.sliced(reader.info) : self.info(context)
             try info.check(byteOffset: byteOffset, matching: validator)
             return SliceReader(reader, info: info, end: self.upperBound)
         } catch {
@@ -71,6 +73,7 @@ private final class SliceReader: BlobReader {
     private let base: BlobGuardedReader
     private let end: Int64?
     private let derived: DerivedReadiness?
+    private var isClosed = false
 
     init(_ base: BlobGuardedReader, info: BlobInfo, end: Int64?) {
         self.base = base
@@ -83,6 +86,7 @@ private final class SliceReader: BlobReader {
     var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
 
     func read(into output: inout OutputRawSpan) throws {
+        guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         let room = self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max
         guard room > 0 else { return }
         let count = try output.append(atMost: room) { try self.base.read(into: &$0) }
@@ -100,6 +104,7 @@ private final class SliceReader: BlobReader {
     }
 
     func close() {
+        self.isClosed = true
         self.derived?.stop()
         self.base.close()
     }

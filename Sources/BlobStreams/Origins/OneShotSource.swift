@@ -24,11 +24,7 @@ package struct OneShotSource: BlobInputStreamDataSource {
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try self.info.check(byteOffset: byteOffset, matching: validator)
-        let wasTaken = self.isTaken.withLock { isTaken in
-            defer { isTaken = true }
-            return isTaken
-        }
-        guard !wasTaken else {
+        guard self.isTaken.takeOnce() else {
             throw BlobError(.unsupported, "The bytes of this source pass by once, and were taken already.")
         }
         return SkippingReader(try self.open(context), bytesToSkip: byteOffset)

@@ -4,6 +4,7 @@
 package final class SkippingReader: BlobReader {
     private let inner: any BlobReader
     private let byteOffset: Int64
+    private let derived: DerivedReadiness?
     private var bytesToSkip: Int64
     private var failure: BlobError?
 
@@ -11,10 +12,12 @@ package final class SkippingReader: BlobReader {
         self.inner = inner
         self.byteOffset = bytesToSkip
         self.bytesToSkip = bytesToSkip
+        // With nothing to skip the inner reader has the last word on the end.
+        self.derived = bytesToSkip > 0 ? DerivedReadiness(following: inner) : nil
     }
 
     package var info: BlobInfo { self.inner.info }
-    package var readiness: BlobObservable<BlobReaderState>? { self.inner.readiness }
+    package var readiness: BlobObservable<BlobReaderState>? { self.derived?.state ?? self.inner.readiness }
 
     package func read(into output: inout OutputRawSpan) throws {
         if let failure { throw failure }
@@ -24,15 +27,22 @@ package final class SkippingReader: BlobReader {
             output.removeLast(skipped)
             self.bytesToSkip -= Int64(skipped)
             guard skipped == 0 else { continue }
+            self.derived?.refresh()
             if let state = self.inner.readiness?.value, !state.isAtEnd { return }
             let end = self.byteOffset - self.bytesToSkip
             let failure = BlobError(
                 .invalidArgument, "The offset \(self.byteOffset) is past the end of \(end) bytes.")
             self.failure = failure
+            self.derived?.fail(failure)
             throw failure
         }
-        try self.inner.read(into: &output)
+        let count = try output.append(atMost: .max) { try self.inner.read(into: &$0) }
+        self.derived?.refresh()
+        if count == 0, self.inner.readiness?.value.isAtEnd ?? true { self.derived?.end() }
     }
 
-    package func close() { self.inner.close() }
+    package func close() {
+        self.derived?.stop()
+        self.inner.close()
+    }
 }

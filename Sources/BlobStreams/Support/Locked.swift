@@ -18,6 +18,16 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: `state` is to
     }
 }
 
+extension Locked<Bool> {
+    /// True for the first caller only.
+    package func takeOnce() -> Bool {
+        self.withLock { isTaken in
+            defer { isTaken = true }
+            return !isTaken
+        }
+    }
+}
+
 /// Carries a value that is not `Sendable` to the one place that will use it from now on.
 ///
 /// Safe only where the hand-over is ordered (by a lock, or by starting the job that takes it) and the giver lets go.

@@ -1,0 +1,26 @@
+import BlobStreams
+
+/// Another source, made event-driven: its readers publish their readiness and never block.
+///
+/// A thread of a pool does the reading when the last bytes have been taken.
+public struct EventDrivenSource: BlobInputStreamDataSource {
+    private let base: any BlobInputStreamDataSource
+
+    /// Creates a source with the bytes of `base`.
+    public init(_ base: any BlobInputStreamDataSource) { self.base = base }
+
+    /// Those of the base.
+    public var capabilities: BlobCapabilities { self.base.capabilities }
+
+    /// That of the base.
+    public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
+
+    /// Starts to open a reader of the base and returns at once: what is wrong with the opening shows as an event.
+    public func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        BackgroundReader(context) { context in
+            try self.base.reader(at: byteOffset, matching: validator, context: context)
+        }
+    }
+}

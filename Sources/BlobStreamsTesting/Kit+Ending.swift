@@ -1,0 +1,163 @@
+import BlobStreams
+import Foundation
+
+extension Kit {
+    /// How long a cancelled call may take to return: the second of C12, and what a loaded machine adds.
+    private static let limit = Duration.milliseconds(2500)
+
+    /// C3: after a throw, only the same error.
+    func checkStickyErrors() throws {
+        let context = BlobContext()
+        let pass = try self.open(capacity: 16, context: context, waiting: BlobContext())
+        guard case .bytes = try pass.step() else { return }
+        context.cancellation.cancel()
+        guard let first = self.readError(pass) else { return }
+        for _ in 0..<3 {
+            let next = self.readError(pass, attempts: 1)
+            guard next?.code != first.code else { continue }
+            let seen = next.map { "'\($0)'" } ?? "no error"
+            self.findings.add(3, "After the error '\(first)' a read gave \(seen).")
+        }
+    }
+
+    /// The first error within some reads; nil when there is none.
+    private func readError(_ pass: Pass, attempts: Int = 64) -> BlobError? {
+        for _ in 0..<attempts {
+            do {
+                if try pass.step() == .end { return nil }
+            } catch {
+                return BlobError(wrapping: error)
+            }
+        }
+        return nil
+    }
+
+    /// C12: cancelling makes a call that blocks return within a second, as cancelled.
+    func checkCancellation() throws {
+        let cancelledBefore = BlobContext()
+        cancelledBefore.cancellation.cancel()
+        self.expectPrompt(12, .cancelled, "whose context was cancelled before", cancelledBefore) {}
+        let context = BlobContext()
+        self.expectPrompt(12, .cancelled, "that was cancelled", context) { context.cancellation.cancel() }
+    }
+
+    /// C13: the deadline ends a call that blocks, as timed out.
+    func checkDeadline() throws {
+        var context = BlobContext()
+        context.deadline = .now
+        self.expectPrompt(13, .timedOut, "whose deadline has passed", context) {}
+        context.deadline = .now + .milliseconds(200)
+        self.expectPrompt(13, .timedOut, "whose deadline came", context) {}
+    }
+
+    /// Reads to the end on another thread; if that does not come soon, `interrupt` must make it stop.
+    private func expectPrompt(
+        _ contract: Int, _ code: BlobError.Code, _ what: String, _ context: BlobContext,
+        _ interrupt: @escaping @Sendable () -> Void
+    ) {
+        let isDone = WaitSignal()
+        let failure = Locked<BlobError?>(nil)
+        let isGivenUp = Locked(false)
+        Thread.detachNewThread {
+            do {
+                let pass = try self.open(capacity: 1 << 20, context: context)
+                while case .bytes = try pass.step(), !isGivenUp.withLock({ $0 }) {}
+            } catch {
+                failure.withLock { $0 = BlobError(wrapping: error) }
+            }
+            isDone.signal()
+        }
+        if !isDone.wait(for: .milliseconds(300)) {
+            interrupt()
+            // What is still reading after this is slow or deaf: no call may take this long.
+            if !isDone.wait(for: Self.limit) {
+                isGivenUp.withLock { $0 = true }
+                guard isDone.wait(for: Self.limit) else {
+                    return self.findings.add(contract, "A call of a reader \(what) does not return.")
+                }
+            }
+        }
+        if let failure = failure.withLock({ $0 }), failure.code != code {
+            self.findings.add(contract, "A reader \(what) throws: \(failure)")
+        }
+    }
+
+    /// C14: closing twice is fine, reading after it is `closed`.
+    func checkClosing() throws {
+        let unread = try self.open()
+        unread.reader.close()
+        let pass = try self.open()
+        _ = try pass.step()
+        pass.reader.close()
+        for reader in [unread.reader, pass.reader] {
+            reader.close()
+            do {
+                let count = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { try reader.read(into: $0) }
+                self.findings.add(14, "A read after close gave \(count) bytes, and no error.")
+            } catch {
+                let code = BlobError(wrapping: error).code
+                if code != .closed { self.findings.add(14, "A read after close throws \(code).") }
+            }
+        }
+    }
+
+    /// C14: after close and release nothing is left.
+    func checkRelease() throws {
+        weak var released: (any BlobReader)?
+        do {
+            let pass = try self.open()
+            _ = try pass.step()
+            released = pass.reader
+            pass.reader.close()
+        }
+        if released != nil { self.findings.add(14, "A closed reader stays in memory.") }
+        // Others in this process open and close too: only a leak adds this many descriptors time after time.
+        let readerCount = 32
+        for _ in 0..<4 {
+            let before = Self.openDescriptorCount
+            for _ in 0..<readerCount {
+                let pass = try self.open(capacity: 64)
+                _ = try pass.step()
+            }
+            if Self.openDescriptorCount < before + readerCount { return }
+        }
+        self.findings.add(14, "Closed readers leave descriptors open.")
+    }
+
+    private static var openDescriptorCount: Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count) ?? 0
+    }
+
+    /// C15: behind the guard, every error says what, where, and at which byte.
+    func checkErrorContext() throws {
+        let source = try self.makeSource()
+        let reader = try self.makeSource().reader()
+        reader.close()
+        let errors: [(String, () throws -> Void)] = [
+            ("opening past the end", { _ = try Data(readingFrom: source.reader(at: self.expected.byteCount + 1)) }),
+            ("a read after close", { _ = try Data(readingFrom: reader) }),
+        ]
+        for (act, provoke) in errors {
+            do {
+                try provoke()
+                self.findings.add(15, "There is no error for \(act).")
+            } catch let error as BlobError {
+                if error.operation == nil || error.byteOffset == nil || error.layers.isEmpty {
+                    self.findings.add(15, "The error for \(act) lacks its context: \(error)")
+                }
+                if source.locator != nil, error.locator == nil {
+                    self.findings.add(15, "The error for \(act) lacks the locator: \(error)")
+                }
+            }
+        }
+    }
+}
+
+extension Data {
+    /// One read.
+    fileprivate init(readingFrom reader: BlobGuardedReader) throws {
+        self = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { buffer in
+            Data(buffer.prefix(try reader.read(into: buffer)))
+        }
+    }
+}

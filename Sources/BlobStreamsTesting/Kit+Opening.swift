@@ -1,0 +1,120 @@
+import BlobStreams
+import Foundation
+
+extension Kit {
+    /// C5, C6: an offset within the blob gives the bytes that are there.
+    func checkOffsets() throws {
+        for byteOffset in self.expected.offsets {
+            let pass = try self.open(at: byteOffset)
+            let bytes = try pass.read(upTo: 256)
+            let wanted = min(256, self.expected.byteCount - byteOffset)
+            guard bytes.count == wanted, self.expected.agrees(with: bytes, at: byteOffset) else {
+                let contract = byteOffset == self.expected.byteCount ? 5 : 6
+                self.findings.add(contract, "Opened at byte \(byteOffset), \(bytes.count) bytes came, not the right ones.")
+                continue
+            }
+        }
+    }
+
+    /// C5: an offset outside of the blob is an invalid argument.
+    func checkOffsetsOutside() throws {
+        for byteOffset in [-1, self.expected.byteCount + 1, self.expected.byteCount + 70_000, .max, .min] {
+            do {
+                let step = try self.open(at: byteOffset).step()
+                self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, a read gives \(step).")
+            } catch {
+                let code = BlobError(wrapping: error).code
+                if code != .invalidArgument {
+                    self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, the error is \(code).")
+                }
+            }
+        }
+    }
+
+    /// C7: the content must be the one that was asked for.
+    func checkValidators() throws {
+        let source = try self.makeSource()
+        let validator = try source.info(BlobContext()).validator
+        if let validator, source.capabilities.contains(.repeatable) {
+            let pass = Pass(
+                try source.openReader(at: 0, matching: validator, context: BlobContext()), self.findings, capacity: 64)
+            _ = try pass.step()
+        }
+        let others: [BlobValidator] = [
+            .strong("of other content"), .weak(byteCount: self.expected.byteCount, modificationTime: 1, inode: 1),
+        ]
+        for other in others {
+            do {
+                let step = try self.open(matching: other).step()
+                self.findings.add(7, "Opened for content that it does not have, a read gives \(step).")
+            } catch {
+                let code = BlobError(wrapping: error).code
+                if code != .changed { self.findings.add(7, "Opened for other content, the error is \(code).") }
+            }
+        }
+    }
+
+    /// C10: readers do not disturb each other; a source that is read once refuses the second.
+    func checkIndependence() throws {
+        let source = try self.makeSource()
+        let open = { (byteOffset: Int64) in
+            Pass(
+                try source.openReader(at: byteOffset, matching: nil, context: BlobContext()), self.findings,
+                capacity: 512)
+        }
+        guard source.capabilities.contains(.repeatable) else {
+            let first = try open(0)
+            do {
+                if case .bytes(let bytes) = try open(0).step(), !self.expected.agrees(with: bytes, at: 0) {
+                    self.findings.add(10, "It is not repeatable, and a second opening gives wrong bytes.")
+                }
+            } catch {}
+            return withExtendedLifetime(first) {}
+        }
+        let middle = self.expected.byteCount / 2
+        var readers = [(try open(0), Int64(0)), (try open(middle), middle)]
+        for _ in 0..<64 {
+            for index in readers.indices {
+                guard case .bytes(let bytes) = try readers[index].0.step() else { continue }
+                guard self.expected.agrees(with: bytes, at: readers[index].1) else {
+                    return self.findings.add(10, "Wrong bytes at \(readers[index].1), read in turn with another reader.")
+                }
+                readers[index].1 += Int64(bytes.count)
+            }
+        }
+    }
+
+    /// C10: with `concurrentReaders` also at the same time.
+    func checkConcurrency() throws {
+        let source = try self.makeSource()
+        guard source.capabilities.isSuperset(of: [.concurrentReaders, .repeatable]) else { return }
+        concurrently(4) { index in
+            do {
+                var byteOffset = self.expected.byteCount / 4 * Int64(index)
+                let reader = try source.openReader(at: byteOffset, matching: nil, context: BlobContext())
+                let pass = Pass(reader, self.findings, capacity: 1024)
+                for _ in 0..<256 {
+                    guard case .bytes(let bytes) = try pass.step() else { return }
+                    guard self.expected.agrees(with: bytes, at: byteOffset) else {
+                        return self.findings.add(10, "Wrong bytes at \(byteOffset), with other readers at the same time.")
+                    }
+                    byteOffset += Int64(bytes.count)
+                }
+            } catch {
+                self.findings.add(10, "A reader fails beside others: \(BlobError(wrapping: error))")
+            }
+        }
+    }
+}
+
+/// Runs `body` on threads of its own and waits for all: those of Dispatch may be needed by what is waited for.
+private func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
+    let signal = WaitSignal()
+    for index in 0..<count {
+        Thread.detachNewThread {
+            body(index)
+            signal.signal()
+        }
+    }
+    for _ in 0..<count { _ = signal.wait(for: nil) }
+}

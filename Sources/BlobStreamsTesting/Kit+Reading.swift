@@ -1,0 +1,104 @@
+import BlobStreams
+import Foundation
+
+extension Kit {
+    /// Room for bytes in a read: the smallest, odd ones, and what real consumers use.
+    private static let capacities = [1, 2, 3, 7, 64, 4096, 65536]
+
+    /// Reads with little room until here; the rest of a large source is read with more.
+    private static let patientReadCount = 2048
+
+    private static let largeCapacity = 1 << 20
+
+    func open(
+        at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, capacity: Int = 4096,
+        context: BlobContext = BlobContext(), waiting: BlobContext? = nil
+    ) throws -> Pass {
+        let reader = try self.makeSource()
+            .openReader(at: byteOffset, matching: validator, context: context)
+        return Pass(reader, self.findings, capacity: capacity, waiting: waiting ?? context)
+    }
+
+    /// C1, C8, C9, C11: all bytes, whatever the room in a read.
+    func checkReads() throws {
+        var identity: BlobValidator?
+        for capacity in Self.capacities {
+            // A source too large to be held is read through once.
+            if self.expected.byteCount > 64 << 20, capacity != Self.capacities.last { continue }
+            let pass = try self.open(capacity: max(capacity, Self.largeCapacity))
+            var byteOffset: Int64 = 0
+            var readCount = 0
+            reading: while true {
+                let room = readCount < Self.patientReadCount ? capacity : Self.largeCapacity
+                readCount += 1
+                switch try pass.step(atMost: room) {
+                case .end: break reading
+                case .bytes(let bytes):
+                    guard self.expected.agrees(with: bytes, at: byteOffset) else {
+                        self.noteWrongBytes(pass.reader.info.validator, identity, capacity, byteOffset)
+                        return
+                    }
+                    byteOffset += Int64(bytes.count)
+                }
+            }
+            if byteOffset != self.expected.byteCount {
+                let end = "The end came at byte \(byteOffset) of \(self.expected.byteCount)"
+                self.findings.add(8, "\(end) with room for \(capacity) bytes, without an error.")
+            }
+            identity = identity ?? pass.reader.info.validator
+        }
+    }
+
+    private func noteWrongBytes(
+        _ validator: BlobValidator?, _ identity: BlobValidator?, _ capacity: Int, _ byteOffset: Int64
+    ) {
+        self.findings.add(8, "Wrong bytes in the read at byte \(byteOffset), with room for \(capacity).")
+        if let validator, validator.isStrong, validator == identity {
+            self.findings.add(11, "Two openings have one strong validator and different bytes.")
+        }
+    }
+
+    /// C2: once at the end, always at the end.
+    func checkEnd() throws {
+        let pass = try self.open(capacity: Self.largeCapacity)
+        while case .bytes = try pass.step() {}
+        for _ in 0..<3 {
+            do {
+                guard try pass.step() == .end else { return self.findings.add(2, "Bytes came after the end.") }
+            } catch {
+                return self.findings.add(2, "A read after the end throws: \(BlobError(wrapping: error))")
+            }
+        }
+        if let state = pass.reader.readiness?.value, !state.isAtEnd || state.error != nil {
+            self.findings.add(2, "isAtEnd is not final.")
+        }
+    }
+
+    /// C4: nothing is written to a buffer after its call.
+    func checkBuffers() throws {
+        let poison: UInt8 = 0xA5
+        let first = try self.open(capacity: 64)
+        guard case .bytes = try first.step() else { return }
+        let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 16)
+        defer { lent.deallocate() }
+        _ = try first.reader.read(into: lent)
+        lent.initializeMemory(as: UInt8.self, repeating: poison)
+        while case .bytes = try first.step() {
+            guard lent.allSatisfy({ $0 == poison }) else { break }
+        }
+        first.reader.close()
+        if !lent.allSatisfy({ $0 == poison }) { self.findings.add(4, "A buffer was written to after its read.") }
+    }
+
+    /// C8: what is declared is what there is.
+    func checkInfo() throws {
+        let source = try self.makeSource()
+        let info = try source.info(BlobContext())
+        let pass = try self.open()
+        _ = try pass.step()
+        for (place, byteCount) in [("info", info.byteCount), ("a reader", pass.reader.info.byteCount)] {
+            guard let byteCount, byteCount != self.expected.byteCount else { continue }
+            self.findings.add(8, "The byte count of \(place) is \(byteCount), and there are \(self.expected.byteCount).")
+        }
+    }
+}

@@ -1,0 +1,61 @@
+import BlobStreams
+import Foundation
+
+/// Reads from a plugin's reader, blocking or event-driven, and notes what it does wrong on the way.
+final class Pass {
+    enum Step: Equatable {
+        case bytes(Data)
+        case end
+    }
+
+    /// How long an event-driven reader may take to have news.
+    private static let patience = Duration.seconds(10)
+
+    let reader: any BlobReader
+    private let findings: Findings
+    private let context: BlobContext
+    private let memory: UnsafeMutableRawBufferPointer
+
+    /// - Parameter context: The terms of waiting for an event-driven reader, as the guard does for those who block.
+    init(_ reader: any BlobReader, _ findings: Findings, capacity: Int, waiting context: BlobContext = BlobContext()) {
+        self.reader = reader
+        self.findings = findings
+        self.context = context
+        self.memory = .allocate(byteCount: capacity, alignment: 16)
+    }
+
+    deinit {
+        self.reader.close()
+        self.memory.deallocate()
+    }
+
+    /// The next bytes, or the end; waits for the readiness of an event-driven reader.
+    func step(atMost byteCount: Int = .max) throws -> Step {
+        let room = UnsafeMutableRawBufferPointer(rebasing: self.memory.prefix(byteCount))
+        while true {
+            let version = self.reader.readiness?.versioned.version
+            let count = try self.reader.read(into: room)
+            if count > 0 { return .bytes(Data(room.prefix(count))) }
+            guard let readiness = self.reader.readiness else { return .end }
+            let now = readiness.versioned
+            if let error = now.state.error { throw error }
+            if now.state.isAtEnd { return .end }
+            if now.state.hasBytesAvailable, now.version == version {
+                self.findings.add(1, "hasBytesAvailable is true and stays so, and a read appends nothing.")
+                throw BlobError(.misbehavingPlugin, "The reader says that it has bytes and gives none.")
+            }
+            var waiting = self.context
+            waiting.idleLimit = Self.patience
+            try readiness.wait(waiting) { $0.isReady ? () : nil }
+        }
+    }
+
+    /// Reads on to the end, or until `byteCount` bytes have come.
+    func read(upTo byteCount: Int = .max) throws -> Data {
+        var data = Data()
+        while data.count < byteCount, case .bytes(let bytes) = try self.step(atMost: byteCount - data.count) {
+            data.append(bytes)
+        }
+        return data
+    }
+}

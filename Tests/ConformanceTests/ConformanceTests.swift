@@ -1,0 +1,196 @@
+import BlobStreams
+import BlobStreamsTesting
+import CryptoDigest
+import FileSource
+import Foundation
+import Testing
+
+/// Every built-in source, plain and event-driven, against the conformance kit.
+@Suite struct ConformanceTests {
+    static let lengths = [0, 1, 2, 63, 64, 65, 5000, 70_000]
+
+    @Test(arguments: SourceMaker.all, lengths)
+    func everySourceKeepsEveryContract(_ maker: SourceMaker, length: Int) async throws {
+        let bytes = sampleBytes(length)
+        let folder = try TemporaryFolder()
+        expectNone(await violations(of: try maker.make(bytes, folder), expecting: bytes))
+    }
+
+    @Test(arguments: SourceMaker.all, [0, 1, 65, 70_000])
+    func everySourceKeepsEveryContractWhenItIsMadeEventDriven(_ maker: SourceMaker, length: Int) async throws {
+        let bytes = sampleBytes(length)
+        let folder = try TemporaryFolder()
+        expectNone(await violations(of: EventDrivenSource(try maker.make(bytes, folder)), expecting: bytes))
+    }
+
+    @Test(arguments: [0, 1, 65, 5000])
+    func compositionsOfEventDrivenPartsKeepEveryContract(length: Int) async {
+        let bytes = sampleBytes(length)
+        let parts = bytes.inParts(3)
+        let eventDriven: @Sendable (Data) -> any BlobInputStreamDataSource = { EventDrivenSource(MemorySource($0)) }
+        expectNone(await violations(of: ConcatenatedSource(parts.map(eventDriven)), expecting: bytes))
+        expectNone(
+            await violations(
+                of: ConcatenatedSource([eventDriven(parts[0]), MemorySource(parts[1]), pipeSource(parts[2])]),
+                expecting: bytes))
+        expectNone(
+            await violations(
+                of: ConcatenatedSource([MemorySource(parts[0]), pipeSource(parts[1]), eventDriven(parts[2])]),
+                expecting: bytes))
+        let longer = sampleBytes(7) + bytes + sampleBytes(9)
+        expectNone(
+            await violations(
+                of: SliceSource(eventDriven(longer), range: 7..<Int64(7 + bytes.count)), expecting: bytes))
+        expectNone(await violations(of: SliceSource(eventDriven(longer), from: 7), expecting: longer.dropFirst(7)))
+        expectNone(await violations(of: DigestSource(eventDriven(bytes), digest: CryptoDigest.sha256), expecting: bytes))
+        expectNone(await violations(of: CountingSource(eventDriven(bytes)) { _, _, _ in }, expecting: bytes))
+    }
+
+    @Test(arguments: [FaultSource.Fault.oneByte, .half])
+    func readsThatBringLittleAreInvisible(_ fault: FaultSource.Fault) async {
+        let bytes = sampleBytes(3000)
+        let difficult = { @Sendable in FaultSource(MemorySource(bytes), fault) }
+        expectNone(await violations(of: difficult(), expecting: bytes))
+        expectNone(await violations(of: ConcatenatedSource([difficult(), difficult()]), expecting: bytes + bytes))
+        expectNone(await violations(of: SliceSource(difficult(), range: 10..<2000), expecting: bytes[10..<2000]))
+        expectNone(await violations(of: DigestSource(difficult(), digest: CryptoDigest.sha256), expecting: bytes))
+    }
+
+    @Test func aSourceIsCheckedWithoutKnowingItsBytes() throws {
+        expectNone(try violations(of: MemorySource(sampleBytes(10_000))))
+    }
+}
+
+private func expectNone(_ violations: [BlobViolation], sourceLocation: SourceLocation = #_sourceLocation) {
+    let list = violations.map(\.description).joined(separator: "; ")
+    #expect(violations.isEmpty, "\(list)", sourceLocation: sourceLocation)
+}
+
+/// A way to make a source with given bytes.
+struct SourceMaker: Sendable, CustomTestStringConvertible {
+    let testDescription: String
+    let make: @Sendable (Data, TemporaryFolder) throws -> any BlobInputStreamDataSource
+
+    static let all: [SourceMaker] = [
+        SourceMaker(testDescription: "memory") { bytes, _ in MemorySource(bytes) },
+        SourceMaker(testDescription: "file") { bytes, folder in FileSource(path: try folder.file(bytes)) },
+        SourceMaker(testDescription: "closure of known length") { bytes, _ in
+            ClosureSource(info: BlobInfo(byteCount: Int64(bytes.count)), readAt: reading(bytes))
+        },
+        SourceMaker(testDescription: "closure of unknown length") { bytes, _ in ClosureSource(readAt: reading(bytes)) },
+        SourceMaker(testDescription: "asynchronous chunks") { bytes, _ in
+            AsyncSequenceSource(isRepeatable: true, chunks: { stream(of: bytes.inParts(5)) })
+        },
+        SourceMaker(testDescription: "asynchronous chunks, once, of known length") { bytes, _ in
+            AsyncSequenceSource(info: BlobInfo(byteCount: Int64(bytes.count)), chunks: { stream(of: bytes.inParts(5)) })
+        },
+        SourceMaker(testDescription: "asynchronous bytes") { bytes, _ in
+            AsyncSequenceSource(isRepeatable: true, bytes: { stream(of: Array(bytes)) })
+        },
+        SourceMaker(testDescription: "input streams") { bytes, _ in
+            InputStreamSource(info: BlobInfo(byteCount: Int64(bytes.count))) { InputStream(data: bytes) }
+        },
+        SourceMaker(testDescription: "pipe") { bytes, _ in pipeSource(bytes) },
+        SourceMaker(testDescription: "pipe of known length") { bytes, _ in
+            pipeSource(bytes, info: BlobInfo(byteCount: Int64(bytes.count)))
+        },
+        SourceMaker(testDescription: "concatenation") { bytes, _ in
+            ConcatenatedSource(bytes.inParts(4).map { MemorySource($0) } + [MemorySource(Data())])
+        },
+        SourceMaker(testDescription: "concatenation of unknown lengths") { bytes, _ in
+            ConcatenatedSource(bytes.inParts(3).map { ClosureSource(readAt: reading($0)) })
+        },
+        SourceMaker(testDescription: "slice") { bytes, _ in
+            SliceSource(MemorySource(sampleBytes(9) + bytes + sampleBytes(5)), range: 9..<Int64(9 + bytes.count))
+        },
+        SourceMaker(testDescription: "slice to the end") { bytes, _ in
+            SliceSource(MemorySource(sampleBytes(9) + bytes), from: 9)
+        },
+        SourceMaker(testDescription: "counting") { bytes, _ in CountingSource(MemorySource(bytes)) { _, _, _ in } },
+        SourceMaker(testDescription: "progress") { bytes, _ in MemorySource(bytes).reporting(to: Progress(totalUnitCount: 0)) },
+        SourceMaker(testDescription: "digest") { bytes, _ in
+            DigestSource(MemorySource(bytes), digest: CryptoDigest.sha256)
+        },
+        SourceMaker(testDescription: "FIFO") { bytes, folder in FileSource(path: try folder.fifo(bytes)) },
+    ]
+}
+
+/// Bytes with no short period, the same in every run.
+func sampleBytes(_ count: Int) -> Data {
+    var state: UInt64 = 0x9E37_79B9_7F4A_7C15
+    return Data(
+        (0..<count).map { _ in
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            return UInt8(truncatingIfNeeded: state >> 33)
+        })
+}
+
+@Sendable func pipeSource(_ bytes: Data, info: BlobInfo = BlobInfo()) -> any BlobInputStreamDataSource {
+    let pipe = BlobPipe(capacity: 1000, info: info)
+    Thread.detachNewThread {
+        try? pipe.write(bytes)
+        pipe.finish()
+    }
+    return pipe.source
+}
+
+private func reading(_ bytes: Data) -> ClosureSource.ReadAt {
+    { byteOffset, output, _ in
+        guard byteOffset < bytes.count else { return }
+        bytes.withUnsafeBytes { _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[Int(byteOffset)...])) }
+    }
+}
+
+private func stream<Element: Sendable>(of elements: [Element]) -> AsyncStream<Element> {
+    AsyncStream { continuation in
+        for element in elements { continuation.yield(element) }
+        continuation.finish()
+    }
+}
+
+extension Data {
+    func inParts(_ count: Int) -> [Data] {
+        (0..<count).map { self[(self.count * $0 / count)..<(self.count * ($0 + 1) / count)] }.map { Data($0) }
+    }
+}
+
+/// A folder that goes with its last user.
+final class TemporaryFolder: Sendable {
+    private let url: URL
+
+    init() throws {
+        self.url = FileManager.default.temporaryDirectory.appendingPathComponent("blobstreams-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: self.url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: self.url) }
+
+    private func newPath() -> String { self.url.appendingPathComponent(UUID().uuidString).path }
+
+    func file(_ bytes: Data) throws -> String {
+        let path = self.newPath()
+        try bytes.write(to: URL(fileURLWithPath: path))
+        return path
+    }
+
+    /// A FIFO that somebody writes `bytes` to.
+    func fifo(_ bytes: Data) throws -> String {
+        let path = self.newPath()
+        guard mkfifo(path, 0o600) == 0 else { throw BlobError(systemError: errno, doing: "Could not make a FIFO") }
+        Thread.detachNewThread {
+            let descriptor = open(path, O_WRONLY)  // Waits for the reader.
+            guard descriptor >= 0 else { return }
+            var action = sigaction()
+            action.__sigaction_handler.sa_handler = SIG_IGN
+            sigaction(SIGPIPE, &action, nil)
+            bytes.withUnsafeBytes { bytes in
+                var rest = bytes
+                while !rest.isEmpty, case let count = write(descriptor, rest.baseAddress, rest.count), count > 0 {
+                    rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
+                }
+            }
+            close(descriptor)
+        }
+        return path
+    }
+}
