@@ -52,7 +52,9 @@ struct Expectation: Sendable {
     /// Offsets worth a look: both ends, the middle, and some between (the same in every run).
     var offsets: [Int64] {
         let steps: [Int64] = (0...8).map { $0 * (self.byteCount / 8) }
-        let near: [Int64] = [0, 1, 2, 3, 7, self.byteCount / 3, self.byteCount - 65, self.byteCount - 1, self.byteCount]
+        let near: [Int64] = [
+            0, 1, 2, 3, 7, self.byteCount / 3, self.byteCount - 65, self.byteCount - 1, self.byteCount,
+        ]
         return Set(steps + near).filter { (0...self.byteCount).contains($0) }.sorted()
     }
 }

@@ -10,7 +10,8 @@ extension Kit {
             let wanted = min(256, self.expected.byteCount - byteOffset)
             guard bytes.count == wanted, self.expected.agrees(with: bytes, at: byteOffset) else {
                 let contract = byteOffset == self.expected.byteCount ? 5 : 6
-                self.findings.add(contract, "Opened at byte \(byteOffset), \(bytes.count) bytes came, not the right ones.")
+                self.findings.add(
+                    contract, "Opened at byte \(byteOffset), \(bytes.count) bytes came, not the right ones.")
                 continue
             }
         }
@@ -77,7 +78,8 @@ extension Kit {
             for index in readers.indices {
                 guard case .bytes(let bytes) = try readers[index].0.step() else { continue }
                 guard self.expected.agrees(with: bytes, at: readers[index].1) else {
-                    return self.findings.add(10, "Wrong bytes at \(readers[index].1), read in turn with another reader.")
+                    return self.findings.add(
+                        10, "Wrong bytes at \(readers[index].1), read in turn with another reader.")
                 }
                 readers[index].1 += Int64(bytes.count)
             }
@@ -96,7 +98,8 @@ extension Kit {
                 for _ in 0..<256 {
                     guard case .bytes(let bytes) = try pass.step() else { return }
                     guard self.expected.agrees(with: bytes, at: byteOffset) else {
-                        return self.findings.add(10, "Wrong bytes at \(byteOffset), with other readers at the same time.")
+                        return self.findings.add(
+                            10, "Wrong bytes at \(byteOffset), with other readers at the same time.")
                     }
                     byteOffset += Int64(bytes.count)
                 }

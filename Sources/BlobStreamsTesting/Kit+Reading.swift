@@ -98,7 +98,8 @@ extension Kit {
         _ = try pass.step()
         for (place, byteCount) in [("info", info.byteCount), ("a reader", pass.reader.info.byteCount)] {
             guard let byteCount, byteCount != self.expected.byteCount else { continue }
-            self.findings.add(8, "The byte count of \(place) is \(byteCount), and there are \(self.expected.byteCount).")
+            self.findings.add(
+                8, "The byte count of \(place) is \(byteCount), and there are \(self.expected.byteCount).")
         }
     }
 }

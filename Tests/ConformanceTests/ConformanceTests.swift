@@ -42,7 +42,8 @@ import Testing
             await violations(
                 of: SliceSource(eventDriven(longer), range: 7..<Int64(7 + bytes.count)), expecting: bytes))
         expectNone(await violations(of: SliceSource(eventDriven(longer), from: 7), expecting: longer.dropFirst(7)))
-        expectNone(await violations(of: DigestSource(eventDriven(bytes), digest: CryptoDigest.sha256), expecting: bytes))
+        expectNone(
+            await violations(of: DigestSource(eventDriven(bytes), digest: CryptoDigest.sha256), expecting: bytes))
         expectNone(await violations(of: CountingSource(eventDriven(bytes)) { _, _, _ in }, expecting: bytes))
     }
 
@@ -107,7 +108,9 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
             SliceSource(MemorySource(sampleBytes(9) + bytes), from: 9)
         },
         SourceMaker(testDescription: "counting") { bytes, _ in CountingSource(MemorySource(bytes)) { _, _, _ in } },
-        SourceMaker(testDescription: "progress") { bytes, _ in MemorySource(bytes).reporting(to: Progress(totalUnitCount: 0)) },
+        SourceMaker(testDescription: "progress") { bytes, _ in
+            MemorySource(bytes).reporting(to: Progress(totalUnitCount: 0))
+        },
         SourceMaker(testDescription: "digest") { bytes, _ in
             DigestSource(MemorySource(bytes), digest: CryptoDigest.sha256)
         },
@@ -137,7 +140,9 @@ func sampleBytes(_ count: Int) -> Data {
 private func reading(_ bytes: Data) -> ClosureSource.ReadAt {
     { byteOffset, output, _ in
         guard byteOffset < bytes.count else { return }
-        bytes.withUnsafeBytes { _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[Int(byteOffset)...])) }
+        bytes.withUnsafeBytes {
+            _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[Int(byteOffset)...]))
+        }
     }
 }
 

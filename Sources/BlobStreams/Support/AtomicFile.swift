@@ -4,7 +4,7 @@ import Foundation
 package final class AtomicFile {
     private let path: String
     private let descriptor: CInt
-    private var temporaryPath: String?  // Nil once committed, and when the target is written to directly.
+    package private(set) var temporaryPath: String?  // Nil once committed, and when the target is written to directly.
     private var isOpen = true
 
     /// Makes the temporary file.

@@ -1,0 +1,64 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+/// The command `blob`.
+struct BlobCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "blob",
+        abstract: "Reads any bytes, from anywhere, as one stream.",
+        discussion: """
+            A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin. Errors are one line on standard \
+            error; the exit status tells their kind (64 usage, 65 data, 66 not found, 70 software, 74 input or output, \
+            75 try again, 77 permission, 130 interrupted).
+            """,
+        subcommands: [
+            CatCommand.self, InfoCommand.self, SumCommand.self, SchemesCommand.self, CheckCommand.self,
+        ])
+}
+
+@main
+enum Main {
+    static func main() {
+        // A closed standard output ends the process silently, also when the parent ignores the signal.
+        _ = signal(SIGPIPE, SIG_DFL)
+        do {
+            var command = try BlobCommand.parseAsRoot(RawArguments.decoded())
+            try command.run()
+        } catch let error as BlobError {
+            fail(error)
+        } catch let status as ExitCode {
+            exit(status.rawValue)
+        } catch  where BlobCommand.exitCode(for: error).isSuccess {
+            BlobCommand.exit(withError: error)  // Help, which is no error.
+        } catch {
+            fail(BlobError(.invalidArgument, BlobCommand.message(for: error)))
+        }
+    }
+
+    private static func fail(_ error: BlobError) -> Never {
+        report(error)
+        exit(Interrupts.exitStatus ?? error.code.exitStatus)
+    }
+}
+
+/// Prints the line of an error.
+func report(_ error: BlobError) {
+    printToStandardError("blob: \(error)\n")
+}
+
+/// What cannot be written to standard error has nowhere to go.
+func printToStandardError(_ text: String) {
+    try? Array(text.utf8).withUnsafeBytes { try writeAll($0, to: STDERR_FILENO, named: "standard error") }
+}
+
+/// Prints results; unlike `print`, with an error when they cannot be written.
+func printLine(_ line: String) throws(BlobError) {
+    do {
+        try Array("\(line)\n".utf8).withUnsafeBytes {
+            try writeAll($0, to: STDOUT_FILENO, named: "standard output")
+        }
+    } catch {
+        throw BlobError(wrapping: error)
+    }
+}

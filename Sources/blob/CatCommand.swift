@@ -1,0 +1,121 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct CatCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "cat", abstract: "Prints the bytes of locators, one after the other.")
+
+    @Argument(help: "What to print.")
+    var locators: [String] = []
+
+    @Option(help: "Start at this byte of the whole, from 0.")
+    var offset: Int64 = 0
+
+    @Option(help: "Print at most this many bytes.")
+    var length: Int64?
+
+    @Option(help: "Print the locators in this file too, one a line ('-': standard input).")
+    var fromFile: String?
+
+    @Option(help: "Print these ranges of the one locator: lines of 'OFFSET LENGTH' ('-': standard input).")
+    var ranges: String?
+
+    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is whole.")
+    var output: String?
+
+    @Flag(help: "Read everything to its end, with all checks, before the first byte is printed.")
+    var verifyFirst = false
+
+    @Option(help: "Fail when there are more bytes than this.")
+    var maxBytes: Int64?
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        for (name, value) in [("offset", self.offset), ("length", self.length), ("max-bytes", self.maxBytes)] {
+            guard value ?? 0 >= 0 else { throw ValidationError("--\(name) cannot be negative.") }
+        }
+        guard !self.locators.isEmpty || self.fromFile != nil else {
+            throw ValidationError("Name at least one locator.")
+        }
+        guard self.ranges == nil || self.locators.count == 1 && self.fromFile == nil else {
+            throw ValidationError("--ranges takes exactly one locator.")
+        }
+        guard self.ranges == nil || self.offset == 0 && self.length == nil else {
+            throw ValidationError("--ranges goes without --offset and --length.")
+        }
+        guard self.fromFile == nil || self.offset == 0 && self.length == nil else {
+            throw ValidationError("--from-file goes without --offset and --length.")
+        }
+    }
+
+    func run() throws {
+        let context = self.source.makeContext()
+        guard let output = self.output else {
+            return try self.copyAll(to: StandardOutput(), context)
+        }
+        let file = try AtomicFile(path: output)
+        Interrupts.setTemporaryPath(file.temporaryPath)
+        try self.copyAll(to: file, context)
+        Interrupts.setTemporaryPath(nil)
+        try file.commit()
+    }
+
+    private func copyAll(to output: some ByteOutput, _ context: BlobContext) throws {
+        var copier = Copier(output, limit: self.maxBytes, progress: self.progress, context)
+        defer { copier.finish() }
+        if let ranges = self.ranges { return try self.copyRanges(ranges, &copier, context) }
+        let sources = try self.locators.map { try self.source.source($0, context) }
+        if sources.count > 1, self.offset > 0 || self.length != nil {
+            try self.copy(ConcatenatedSource(sources), &copier, context)
+        } else {
+            for source in sources { try self.copy(source, &copier, context) }
+        }
+        guard let fromFile = self.fromFile else { return }
+        try self.source.forEachLine(of: fromFile, context) { line in
+            guard !line.isEmpty else { return }
+            try self.copy(self.source.source(line, context), &copier, context)
+        }
+    }
+
+    private func copy(
+        _ source: any BlobInputStreamDataSource, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
+    ) throws {
+        let validator = self.verifyFirst ? try self.verify(source, context) : nil
+        try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
+    }
+
+    private func copyRanges(
+        _ ranges: String, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
+    ) throws {
+        let source = try self.source.source(self.locators[0], context)
+        let validator = self.verifyFirst ? try self.verify(source, context) : nil
+        try self.source.forEachLine(of: ranges, context) { line in
+            let numbers = line.split(whereSeparator: \.isWhitespace).map { Int64($0) }
+            guard !numbers.isEmpty else { return }
+            guard numbers.count == 2, let offset = numbers[0], let length = numbers[1], offset >= 0, length >= 0 else {
+                throw BlobError(.invalidArgument, "'\(line)' is no range: OFFSET LENGTH, two numbers from 0.")
+            }
+            try copier.copy(source, at: offset, upTo: length, isWhole: true, matching: validator)
+        }
+    }
+
+    /// Reads to the end, for the sake of what is checked on the way; gives what the printed content must match.
+    private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator? {
+        guard source.capabilities.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This source can be read only once, so it cannot be verified first.",
+                locator: source.locator?.description)
+        }
+        let reader = try source.reader(context: context)
+        defer { reader.close() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        while try reader.read(into: buffer) > 0 {}
+        return reader.info.validator
+    }
+}

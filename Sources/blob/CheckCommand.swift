@@ -1,0 +1,28 @@
+import ArgumentParser
+import BlobStreamsStandard
+import BlobStreamsTesting
+
+struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check", abstract: "Runs the conformance kit on a source; prints the contracts that it breaks.",
+        discussion: "Reads the source many times; past 64 MiB, only its beginning and end are compared.")
+
+    @Argument(help: "What to check; it must be readable more than once.")
+    var locator: String
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let context = self.source.makeContext()
+        let source = try self.source.source(self.locator, context)
+        guard source.capabilities.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This source can be read only once, and the check reads it many times.",
+                locator: source.locator?.description)
+        }
+        let found = try violations(of: source)
+        for violation in found { try printLine(violation.description) }
+        guard found.isEmpty else { throw ExitCode(BlobError.Code.misbehavingPlugin.exitStatus) }
+        try printLine("C1-C15 hold for \(printable(self.locator))")
+    }
+}

@@ -1,0 +1,64 @@
+import BlobStreamsStandard
+import Foundation
+
+enum Copying {
+    /// Fits the second-level cache, and a grown pipe takes it in few pieces.
+    static let bufferByteCount = 256 * 1024
+}
+
+/// Copies sources to an output, with one buffer for all of them.
+struct Copier<Output: ByteOutput>: ~Copyable {
+    private let output: Output
+    private let limit: Int64?
+    private let context: BlobContext
+    private let buffer: UnsafeMutableRawBufferPointer
+    private var progress: ProgressLine
+    private var written: Int64 = 0
+
+    init(_ output: Output, limit: Int64?, progress: ProgressMode, _ context: BlobContext) {
+        self.output = output
+        self.limit = limit
+        self.progress = ProgressLine(progress)
+        self.context = context
+        self.buffer = .allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
+    }
+
+    deinit { self.buffer.deallocate() }
+
+    /// Copies the bytes from `byteOffset` on, at most `length` of them.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded`` when more come than the limit of all copies together;
+    ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
+    mutating func copy(
+        _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
+        isWhole: Bool = false, matching validator: BlobValidator?
+    ) throws {
+        let reader = try source.reader(at: byteOffset, matching: validator, context: self.context)
+        defer { reader.close() }
+        var rest = length ?? .max
+        let total = reader.info.byteCount.map { min($0 - byteOffset, rest) }
+        while rest > 0 {
+            let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
+            let count = try reader.read(into: room)
+            guard count > 0 else {
+                guard isWhole, let length else { return }
+                throw BlobError(
+                    .invalidArgument,
+                    "The range \(byteOffset) \(length) is past the end of \(reader.byteOffset) bytes.",
+                    operation: .read, locator: source.locator?.description, byteOffset: reader.byteOffset)
+            }
+            let allowed = self.limit.map { min(Int64(count), $0 - self.written) } ?? Int64(count)
+            try self.output.write(UnsafeRawBufferPointer(rebasing: room[..<Int(allowed)]))
+            self.written += allowed
+            rest -= allowed
+            guard allowed == count else {
+                throw BlobError(
+                    .limitExceeded, "There are more bytes than the limit of \(self.limit ?? 0).", operation: .read,
+                    locator: source.locator?.description, byteOffset: reader.byteOffset - Int64(count) + allowed)
+            }
+            self.progress.show(reader.byteOffset - byteOffset, of: total)
+        }
+    }
+
+    mutating func finish() { self.progress.clear() }
+}

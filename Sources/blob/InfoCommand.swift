@@ -1,0 +1,72 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct InfoCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "info", abstract: "Prints what is known of a locator without reading it.")
+
+    @Argument(help: "What to look at.")
+    var locator: String
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let context = self.source.makeContext()
+        let locator = try BlobLocator(argument: self.locator, registry: .standard)
+        let source = try BlobRegistry.standard.source(for: locator, context: context)
+        let report = Report(locator, source, try source.checkedInfo(context))
+        guard self.json else {
+            for (name, value) in report.rows { try printLine("\(name): \(value)") }
+            return
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        try printLine(String(decoding: encoder.encode(report), as: UTF8.self))
+    }
+}
+
+/// What `info` prints.
+private struct Report: Encodable {
+    let locator: String
+    let chain: [String]
+    let byteCount: Int64?
+    let mediaType: String?
+    let name: String?
+    let validator: String?
+    let validatorIsStrong: Bool?
+    let randomAccess: Bool
+    let concurrentReaders: Bool
+    let repeatable: Bool
+
+    init(_ locator: BlobLocator, _ source: any BlobInputStreamDataSource, _ info: BlobInfo) {
+        self.locator = locator.description
+        self.chain = locator.scheme.split(separator: "+").map(String.init)
+        self.byteCount = info.byteCount
+        self.mediaType = info.mediaType
+        self.name = info.name
+        self.validator = info.validator?.text
+        self.validatorIsStrong = info.validator?.isStrong
+        self.randomAccess = source.capabilities.contains(.randomAccess)
+        self.concurrentReaders = source.capabilities.contains(.concurrentReaders)
+        self.repeatable = source.capabilities.contains(.repeatable)
+    }
+
+    /// For people: what is unknown says so.
+    var rows: [(String, String)] {
+        let abilities = [
+            (self.randomAccess, "random access"), (self.concurrentReaders, "concurrent readers"),
+            (self.repeatable, "repeatable"),
+        ].filter(\.0).map(\.1)
+        return [
+            ("locator", self.locator), ("chain", self.chain.joined(separator: " of ")),
+            ("bytes", self.byteCount.map(String.init) ?? "unknown"), ("media type", self.mediaType ?? "unknown"),
+            ("name", self.name.map(printable) ?? "none"), ("validator", self.validator ?? "none"),
+            ("can", abilities.isEmpty ? "be read once" : abilities.joined(separator: ", ")),
+        ]
+    }
+}

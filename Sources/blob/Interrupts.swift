@@ -1,0 +1,47 @@
+import BlobStreamsStandard
+import Foundation
+
+/// Interrupts end the job in an orderly way: it is cancelled, and cleans up before the process ends.
+enum Interrupts {
+    /// How long the job may take to clean up: the second of C12. Only a write that nobody takes lasts longer.
+    private static let patience = 1
+
+    private static let received = Locked<Int32?>(nil)
+    private static let temporaryPath = Locked<String?>(nil)
+
+    /// The exit status after an interrupt, as a shell reports it; nil when there was none.
+    static var exitStatus: Int32? { self.received.withLock { $0.map { 128 + $0 } } }
+
+    /// A file to remove if the job cannot.
+    static func setTemporaryPath(_ path: String?) { self.temporaryPath.withLock { $0 = path } }
+
+    /// A context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
+    static func makeContext(idleLimit: Duration? = nil) -> BlobContext {
+        let context = BlobContext(idleLimit: idleLimit)
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for signal in [SIGINT, SIGTERM, SIGHUP] where !self.isIgnored(signal) { sigaddset(&signals, signal) }
+        // Blocked here, before there are other threads, so that only the one below takes them.
+        pthread_sigmask(SIG_BLOCK, &signals, nil)
+        let waited = signals
+        Thread.detachNewThread {
+            var waited = waited
+            var signal: CInt = 0
+            guard sigwait(&waited, &signal) == 0 else { return }
+            let number = signal
+            self.received.withLock { $0 = number }
+            context.cancellation.cancel()
+            sleep(UInt32(self.patience))
+            self.temporaryPath.withLock { $0.map { _ = unlink($0) } }
+            report(BlobError(.cancelled, "The job was cancelled."))
+            _exit(128 + number)
+        }
+        return context
+    }
+
+    private static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        sigaction(number, nil, &action)
+        return action.isIgnoring
+    }
+}

@@ -1,0 +1,56 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
+    case auto, always, never
+}
+
+/// One line on standard error that says how far the job is, at most ten times a second.
+struct ProgressLine {
+    private static let interval = Duration.milliseconds(100)
+
+    private let isShown: Bool
+    private let start = ContinuousClock.now
+    private var next = ContinuousClock.now
+    private var width = 0
+
+    init(_ mode: ProgressMode) {
+        self.isShown = mode == .always || mode == .auto && isatty(STDERR_FILENO) == 1
+    }
+
+    mutating func show(_ byteOffset: Int64, of byteCount: Int64?) {
+        guard self.isShown, ContinuousClock.now >= self.next else { return }
+        self.next = .now + Self.interval
+        let seconds = max((ContinuousClock.now - self.start).timeInterval, 0.001)
+        let rate = Self.text(Int64(Double(byteOffset) / seconds))
+        var line = Self.text(byteOffset)
+        if let byteCount, byteCount > 0 {
+            line +=
+                " of \(Self.text(byteCount)), \(min(100, 100 * Double(byteOffset) / Double(byteCount)).rounded(.down))%"
+        }
+        line += ", \(rate)/s"
+        printToStandardError("\r" + line + String(repeating: " ", count: max(0, self.width - line.count)))
+        self.width = line.count
+    }
+
+    /// Takes the line away, for what else is printed.
+    mutating func clear() {
+        guard self.width > 0 else { return }
+        printToStandardError("\r" + String(repeating: " ", count: self.width) + "\r")
+        self.width = 0
+    }
+
+    /// Three digits and a unit of powers of 1000.
+    private static func text(_ byteCount: Int64) -> String {
+        var value = Double(byteCount)
+        for unit in ["B", "kB", "MB", "GB", "TB"] {
+            if value < 999.5 {
+                let text = value < 99.5 && unit != "B" ? "\((value * 10).rounded() / 10)" : "\(Int(value.rounded()))"
+                return "\(text) \(unit)"
+            }
+            value /= 1000
+        }
+        return "\(Int(value.rounded())) PB"
+    }
+}

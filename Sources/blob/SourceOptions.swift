@@ -1,0 +1,47 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+/// What all commands that read from locators share.
+struct SourceOptions: ParsableArguments {
+    @Option(help: "Fail when nothing arrives for this many seconds (default: never).")
+    var idleTimeout: Double?
+
+    func validate() throws {
+        guard self.idleTimeout ?? 1 > 0 else { throw ValidationError("--idle-timeout takes a number above 0.") }
+    }
+
+    func makeContext() -> BlobContext {
+        Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
+    }
+
+    func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
+        try BlobRegistry.standard.source(
+            for: BlobLocator(argument: argument, registry: .standard), context: context)
+    }
+
+    /// Calls `body` with each line of a file of locators or ranges, as they come; '-' is standard input.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than ``BlobLines/defaultMaximumByteCount``.
+    func forEachLine(of argument: String, _ context: BlobContext, _ body: (String) throws -> Void) throws {
+        let reader = try self.source(argument, context).reader(context: context)
+        defer { reader.close() }
+        var rest = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 16)
+        defer { buffer.deallocate() }
+        while case let count = try reader.read(into: buffer), count > 0 {
+            rest.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                try body(RawArguments.decoded(Array(rest[..<end])))
+                rest = rest[(end + 1)...]
+            }
+            rest = Data(rest)
+            guard rest.count <= BlobLines.defaultMaximumByteCount else {
+                throw BlobError(
+                    .limitExceeded, "A line is longer than \(BlobLines.defaultMaximumByteCount) bytes.",
+                    operation: .read, byteOffset: reader.byteOffset - Int64(rest.count))
+            }
+        }
+        if !rest.isEmpty { try body(RawArguments.decoded(Array(rest))) }
+    }
+}

@@ -1,0 +1,66 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct SumCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sum", abstract: "Prints a digest of each locator, as sha256sum does.")
+
+    @Argument(help: "What to read.")
+    var locators: [String]
+
+    @Option(help: "One of \(CryptoDigest.all.map(\.name).joined(separator: ", ")).")
+    var algorithm = CryptoDigest.sha256
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let context = self.source.makeContext()
+        var firstError: BlobError?
+        for argument in self.locators {
+            do {
+                let digest = try self.digest(argument, context)
+                try printLine("\(digest.hexadecimal)  \(printable(argument))")
+            } catch {
+                // As sha256sum: the others can still be read. A cancelled job has no others.
+                guard error.code != .cancelled, error.operation != .write else { throw error }
+                report(error)
+                firstError = firstError ?? error
+            }
+        }
+        if let firstError { throw ExitCode(firstError.code.exitStatus) }
+    }
+
+    private func digest(_ argument: String, _ context: BlobContext) throws(BlobError) -> [UInt8] {
+        let reader = try self.source.source(argument, context).reader(context: context)
+        defer { reader.close() }
+        var hasher = self.algorithm.makeHasher()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        do {
+            while case let count = try reader.read(into: buffer), count > 0 {
+                hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        return hasher.finalize()
+    }
+}
+
+extension CryptoDigest: ExpressibleByArgument {
+    public init?(argument: String) {
+        guard let digest = Self.all.first(where: { $0.name == argument.lowercased() }) else { return nil }
+        self = digest
+    }
+
+    public var defaultValueDescription: String { self.name }
+
+    public static var allValueStrings: [String] { Self.all.map(\.name) }
+}
+
+/// An argument or a name on one line: control characters as `%XX`.
+func printable(_ text: String) -> String {
+    guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
+    return PercentEncoding.encode(text.utf8, leaving: Set(0x20...0xFF).subtracting([0x25, 0x7F]))
+}
