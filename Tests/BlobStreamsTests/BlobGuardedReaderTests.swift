@@ -1,6 +1,5 @@
 import BlobStreams
 import Foundation
-import Synchronization
 import Testing
 
 @Suite struct BlobGuardedReaderTests {
@@ -143,7 +142,7 @@ import Testing
     // MARK: C5, C7
 
     @Test func anOffsetPastTheEndIsRefusedEvenIfThePluginTakesIt() throws {
-        let plugins = Mutex<[HandedOver<Plugin>]>([])  // One thread uses them.
+        let plugins = Locked<[HandedOver<Plugin>]>([])  // One thread uses them.
         let source = PluginSource {
             let plugin = Plugin(info: BlobInfo(byteCount: 3)) { _, output in output.append(1, as: UInt8.self) }
             let handedOver = HandedOver(plugin)
@@ -289,7 +288,7 @@ import Testing
             let context = BlobContext()
             let reader = HandedOver(  // To the one thread that reads.
                 try PluginSource(Plugin(state) { _, _ in }).reader(context: context))
-            let outcome = Mutex<BlobError?>(nil)
+            let outcome = Locked<BlobError?>(nil)
             let done = DispatchSemaphore(value: 0)
             Thread.detachNewThread {
                 let error = #expect(throws: BlobError.self) { try read(reader.value) }
@@ -307,9 +306,8 @@ import Testing
             BlobContext(deadline: .now + .milliseconds(20)), BlobContext(idleLimit: .milliseconds(20)),
         ]
         for context in contexts {
-            let reader = try PluginSource { Plugin(readiness: .init(isOpenCompleted: true)) { _, _ in } }
-                .reader(context: context)
-            let error = try #require(throws: BlobError.self) { try read(reader) }
+            let source = PluginSource { Plugin(readiness: .init(isOpenCompleted: true)) { _, _ in } }
+            let error = try #require(throws: BlobError.self) { try read(source.reader(context: context)) }
             #expect(error.code == .timedOut)
             #expect(error.isTransient)
         }

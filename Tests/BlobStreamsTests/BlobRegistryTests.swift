@@ -1,6 +1,5 @@
 import BlobStreams
 import Foundation
-import Synchronization
 import Testing
 
 @Suite struct BlobRegistryTests {
@@ -102,7 +101,7 @@ import Testing
     }
 
     @Test func anOriginGetsItsOwnLocatorWithoutWrappersAndSelectors() throws {
-        let seen = Mutex<[String]>([])
+        let seen = Locked<[String]>([])
         var registry = try toyRegistry()
         try registry.register(
             BlobProvider(
@@ -290,7 +289,7 @@ import Testing
     }
 
     @Test func identifyingLooksNoFurtherThanTheSignatures() throws {
-        let furthest = Mutex<Int64>(0)
+        let furthest = Locked<Int64>(0)
         let endless = ClosureSource { offset, output, _ in
             let count = output.freeCapacity
             output.append(repeating: 0, count: count, as: UInt8.self)
@@ -316,7 +315,7 @@ import Testing
         let pipe = BlobPipe(capacity: 200_000, info: BlobInfo(name: "p", validator: .strong("v")))
         try pipe.write(Data(content))
         pipe.finish()
-        let taken = Mutex(0)
+        let taken = Locked(0)
         let counted = CountingSource(pipe.source) { count, _, _ in taken.withLock { $0 += count } }
 
         let first = try registry.identify(counted)
@@ -348,7 +347,7 @@ import Testing
         let reader = try source.reader(context: context)
         #expect(try Array(oneReadOf: reader) == [7])
 
-        let outcome = Mutex<BlobError?>(nil)
+        let outcome = Locked<BlobError?>(nil)
         let done = DispatchSemaphore(value: 0)
         let handedOver = HandedOver(reader)  // To the thread that is waited for below.
         Thread.detachNewThread {
