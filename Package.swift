@@ -39,6 +39,9 @@ let package = Package(
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
+        .testTarget(
+            name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+        .testTarget(name: "FileSourceTests", dependencies: ["BlobStreams", "FileSource"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
