@@ -340,9 +340,10 @@ import Testing
     @Test func anIdentifiedSourceThatPassesByOnceIsCancelledByTheContextItIsReadWith() throws {
         var registry = BlobRegistry()
         try registry.register(filter("seven", [BlobSignature([7])]))
-        let pipe = BlobPipe()
-        try pipe.write(Data([7]))
-        let source = try registry.identify(pipe.source).source
+        let isWaiting = DispatchSemaphore(value: 0)
+        let identified = BlobContext(idleLimit: .seconds(20))  // So that the thread ends in any case.
+        let once = OneShotSource(layerName: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
+        let source = try registry.identify(once, context: identified).source
         let context = BlobContext()
         let reader = try source.reader(context: context)
         #expect(try Array(oneReadOf: reader) == [7])
@@ -355,11 +356,9 @@ import Testing
             outcome.withLock { $0 = error }
             done.signal()
         }
+        isWaiting.wait()
         context.cancellation.cancel()
-        let isDone = done.wait(timeout: .now() + 1) == .success
-        #expect(isDone)
-        pipe.finish()  // So that the thread ends in any case.
-        if !isDone { done.wait() }
+        #expect(done.wait(timeout: .now() + 1) == .success)
         #expect(outcome.withLock { $0 }?.code == .cancelled)
     }
 
@@ -450,6 +449,31 @@ private final class XorReader: BlobReader {
     }
 
     func close() { self.base.close() }
+}
+
+/// One byte, then nothing for ever.
+private final class StallingReader: BlobReader {
+    let info = BlobInfo()
+    private let context: BlobContext
+    private let isWaiting: DispatchSemaphore
+    private var hasRead = false
+
+    init(_ context: BlobContext, _ isWaiting: DispatchSemaphore) {
+        self.context = context
+        self.isWaiting = isWaiting
+    }
+
+    func read(into output: inout OutputRawSpan) throws {
+        guard self.hasRead else {
+            self.hasRead = true
+            output.append(7, as: UInt8.self)
+            return
+        }
+        self.isWaiting.signal()
+        try self.context.wait(on: WaitSignal()) { () -> Void? in nil }
+    }
+
+    func close() {}
 }
 
 /// `TOY1`, then for each member: length and bytes of its name, length (4 bytes, big-endian) and bytes of its content.

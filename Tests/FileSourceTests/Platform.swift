@@ -1,5 +1,13 @@
 import Foundation
 
+/// Undoes for this thread what the threads of Dispatch hand down: that signals are blocked.
+func letBeInterrupted(by signal: CInt) {
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    sigaddset(&signals, signal)
+    pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+}
+
 #if os(Linux)
     func currentThreadNumber() -> Int32? {
         // proc(5): NUMBER/task/NUMBER.

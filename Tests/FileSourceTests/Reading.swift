@@ -31,6 +31,7 @@ final class BackgroundReading: Sendable {
         Thread.detachNewThread {
             self.thread.withLock { $0 = HandedOver(pthread_self()) }
             self.threadNumber.withLock { $0 = currentThreadNumber() }
+            letBeInterrupted(by: SIGUSR1)
             self.isStarted.signal()
             let outcome = Result { try readAll(handedOver.value) }.mapError { BlobError(wrapping: $0) }
             self.outcome.withLock { $0 = outcome }
