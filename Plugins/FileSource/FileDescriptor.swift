@@ -17,7 +17,12 @@ final class FileDescriptor {
             repeat { descriptor = open(path, flags) } while descriptor < 0 && errno == EINTR
             return descriptor
         }
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path.text)") }
+        guard descriptor >= 0 else {
+            let error = BlobError(systemError: errno, doing: "Could not open \(path.text)")
+            // A socket and a device that is not there have this one number.
+            if error.systemErrorNumber == ENXIO { _ = try path.status().info(name: path.name) }
+            throw error
+        }
         do {
             self.status = try Self.status(descriptor, path)
         } catch {

@@ -33,7 +33,9 @@ public struct FileSource: BlobInputStreamDataSource {
 
     /// Creates a source for a file URL.
     public init(url: URL, growth: GrowthPolicy = .snapshot) {
-        self.init(path: url.path, growth: growth)
+        // The path of a URL is text, and empty when its bytes are no UTF-8.
+        let locator = try? BlobLocator(url.absoluteString)
+        self.init(pathBytes: locator?.filePath ?? Array(url.path.utf8), growth: growth)
     }
 
     /// Creates a source for a path as the system has it: bytes, in no particular encoding.

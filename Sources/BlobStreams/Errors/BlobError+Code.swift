@@ -77,7 +77,7 @@ extension BlobError.Code {
     public static var all: [Self] { (1...self.table.count).map(Self.init(rawValue:)) }
 
     private var row: (name: String, exitStatus: Int32, isTransient: Bool) {
-        Self.table.indices.contains(self.rawValue - 1) ? Self.table[self.rawValue - 1] : ("unknown", 70, false)
+        (1...Self.table.count).contains(self.rawValue) ? Self.table[self.rawValue - 1] : ("unknown", 70, false)
     }
 
     /// The name of the code, as its constant is called.

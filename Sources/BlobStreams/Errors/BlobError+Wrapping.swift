@@ -3,7 +3,7 @@ import Foundation
 extension BlobError {
     /// The `BlobError` that any error stands for: itself, or a wrapper with the original as its cause.
     ///
-    /// `CancellationError` becomes ``Code/cancelled``; a POSIX or Cocoa file error gets the code of its `errno`;
+    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX or Cocoa file error gets the code of its `errno`;
     /// anything else is ``Code/io``.
     public init(wrapping error: any Error) {
         switch error {
@@ -20,7 +20,10 @@ extension BlobError {
 
     private init(foreign error: NSError, cause: any Error) {
         let text = "\(error.localizedDescription)"
-        if error.domain == NSPOSIXErrorDomain {
+        if error.domain == BlobError.errorDomain {
+            let code = Code(rawValue: error.code)
+            self.init(code, String(text.trimmingPrefix("\(code.name): ")), cause: cause)
+        } else if error.domain == NSPOSIXErrorDomain {
             self.init(systemError: CInt(truncatingIfNeeded: error.code), doing: text, cause: cause)
         } else if error.domain == NSCocoaErrorDomain, error.code == CocoaError.Code.fileReadNoSuchFile.rawValue {
             self.init(.notFound, text, cause: cause)

@@ -52,7 +52,7 @@ public struct BlobLocator: Hashable, Sendable {
     public func wrapped(in wrapper: String) throws(BlobError) -> BlobLocator {
         var parser = LocatorParser(wrapper + ":")
         var locator = self
-        locator.scheme = try parser.scheme() + "+" + self.scheme
+        locator.scheme = try parser.wholeScheme() + "+" + self.scheme
         return locator
     }
 
@@ -75,9 +75,12 @@ public struct BlobLocator: Hashable, Sendable {
     public var filePath: [UInt8]? {
         guard self.scheme.split(separator: "+").last == "file" else { return nil }
         var path = self.schemeSpecificPart[...]
-        if path.hasPrefix("//localhost/") { path = path.dropFirst("//localhost".count) }
-        if path.hasPrefix("///") { path = path.dropFirst(2) }
-        guard path.hasPrefix("/"), !path.hasPrefix("//"), !path.contains("?") else { return nil }
+        if path.hasPrefix("//") {
+            let host = path.dropFirst(2).prefix { $0 != "/" }
+            guard host.isEmpty || host == "localhost" else { return nil }
+            path = path[host.endIndex...]
+        }
+        guard path.hasPrefix("/"), !path.contains("?") else { return nil }
         return PercentEncoding.decode(path.utf8)
     }
 }

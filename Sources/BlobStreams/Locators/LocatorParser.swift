@@ -1,11 +1,9 @@
 /// Parses the parts of a locator, in their order.
 struct LocatorParser {
-    private let text: String
     private let bytes: [UInt8]
     private var position = 0
 
     init(_ text: String) {
-        self.text = text
         self.bytes = Array(text.utf8)
     }
 
@@ -14,9 +12,10 @@ struct LocatorParser {
         guard let end = self.bytes.firstIndex(of: UInt8(ascii: ":")) else {
             throw self.failure("no scheme, as in file:///path", at: 0)
         }
-        let scheme = String(decoding: self.bytes[..<end], as: UTF8.self).lowercased()
+        // By byte: some letters beyond ASCII have one of ASCII as their lower case.
+        let scheme = self.bytes[..<end].map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         var isPartStart = true
-        for (offset, byte) in scheme.utf8.enumerated() {
+        for (offset, byte) in scheme.enumerated() {
             switch byte {
             case UInt8(ascii: "a")...UInt8(ascii: "z"): isPartStart = false
             case UInt8(ascii: "0")...UInt8(ascii: "9") where !isPartStart: break
@@ -27,6 +26,15 @@ struct LocatorParser {
         }
         guard !isPartStart else { throw self.failure("a scheme with an empty part", at: end) }
         self.position = end + 1
+        return String(decoding: scheme, as: UTF8.self)
+    }
+
+    /// A scheme with nothing behind its colon.
+    mutating func wholeScheme() throws(BlobError) -> String {
+        let scheme = try self.scheme()
+        guard self.position == self.bytes.count else {
+            throw self.failure("something behind the scheme", at: self.position - 1)
+        }
         return scheme
     }
 
@@ -74,15 +82,19 @@ struct LocatorParser {
         if let offset = bytes.firstIndex(where: { $0 != percent && !characters.contains($0) }) {
             throw self.failure("a character that must be percent-encoded", at: offset)
         }
-        guard PercentEncoding.decode(bytes) != nil else {
-            throw self.failure(
-                "a '%' with no two hexadecimal digits behind it", at: bytes.firstIndex(of: percent) ?? bytes.startIndex)
+        let malformed = bytes.indices.first {
+            bytes[$0] == percent && PercentEncoding.decode(bytes[$0...].prefix(3)) == nil
+        }
+        if let malformed {
+            throw self.failure("a '%' with no two hexadecimal digits behind it", at: malformed)
         }
     }
 
     private func failure(_ what: String, at offset: Int) -> BlobError {
-        // A text that is no locator may still hold a password; the part before an '@' is left out.
-        let shown = self.text.firstIndex(of: "@").map { "..." + self.text[$0...] } ?? self.text
+        // A text that is no locator may still hold a password, which may hold an '@' itself: all before the last one
+        // is left out. By byte: an '@' with a combining character is no '@' to a string.
+        let at = self.bytes.lastIndex(of: UInt8(ascii: "@"))
+        let shown = (at == nil ? "" : "...") + String(decoding: self.bytes[(at ?? 0)...], as: UTF8.self)
         return BlobError(
             .invalidLocator, "'\(shown)' has \(what).", operation: .resolve, byteOffset: Int64(offset))
     }

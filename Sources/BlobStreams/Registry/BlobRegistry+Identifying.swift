@@ -64,6 +64,8 @@ private struct Peeked {
     let source: any BlobInputStreamDataSource
 
     init(_ source: any BlobInputStreamDataSource, byteCount: Int, _ context: BlobContext) throws(BlobError) {
+        // A child, so that whoever reads on can cancel it too.
+        let context = context.makeChild()
         let reader = try source.reader(context: context)
         do {
             var beginning = Data()
@@ -87,8 +89,8 @@ private struct Peeked {
         let (beginning, rest) = (self.beginning, HandedOver(reader))  // To the one opening that takes it.
         self.source = OneShotSource(
             layerName: source.layerName, locator: source.locator, info: self.info
-        ) { _ in
-            PeekedReader(beginning, rest.value)
+        ) { later in
+            PeekedReader(beginning, rest.value, later.onCancel { context.cancellation.cancel() })
         }
     }
 }
@@ -96,10 +98,12 @@ private struct Peeked {
 private final class PeekedReader: BlobReader {
     private var beginning: Data
     private let rest: BlobGuardedReader
+    private let cancelling: BlobCancellationRegistration
 
-    init(_ beginning: Data, _ rest: BlobGuardedReader) {
+    init(_ beginning: Data, _ rest: BlobGuardedReader, _ cancelling: BlobCancellationRegistration) {
         self.beginning = beginning
         self.rest = rest
+        self.cancelling = cancelling
     }
 
     var info: BlobInfo { self.rest.info }
@@ -112,6 +116,7 @@ private final class PeekedReader: BlobReader {
 
     func close() {
         self.beginning = Data()
+        self.cancelling.remove()
         self.rest.close()
     }
 }

@@ -56,7 +56,17 @@ extension BlobRegistry {
             if let provider = self.provider(for: String(rest)), case .origin = provider.kind {
                 return (wrappers, provider)
             }
-            guard let plus = rest.firstIndex(of: "+") else { throw self.notRegistered(String(rest)) }
+            guard wrappers.count < Self.maximumWrapperCount || !rest.contains("+") else {
+                throw BlobError(
+                    .limitExceeded, "There are more wrappers than the limit of \(Self.maximumWrapperCount).")
+            }
+            guard let plus = rest.firstIndex(of: "+") else {
+                guard rest == Self.bySignature || self.provider(for: String(rest)) != nil else {
+                    throw self.notRegistered(String(rest))
+                }
+                throw BlobError(
+                    .invalidLocator, "'\(rest)' needs bytes of another source to decode: \(rest)+file:///path.")
+            }
             let name = String(rest[..<plus])
             if name == Self.bySignature {
                 wrappers.append(nil)

@@ -5,6 +5,10 @@ public struct BlobRegistry: Sendable {
     /// How many containers may lie in one another in a locator.
     public static let maximumDepth = 8
 
+    /// How many wrappers a locator may have: a filter around each container. Each is a frame of every read, and a
+    /// locator may come from a stranger.
+    static let maximumWrapperCount = 2 * maximumDepth
+
     /// The wrapper that finds containers, and the filters around them, by signature.
     static let bySignature = "archive"
 

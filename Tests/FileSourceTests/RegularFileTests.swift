@@ -1,0 +1,271 @@
+import BlobStreams
+import FileSource
+import Foundation
+import Testing
+
+@Suite final class RegularFileTests {
+    private let folder: TemporaryFolder
+    private let content = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+
+    init() throws { self.folder = try TemporaryFolder() }
+
+    deinit { self.folder.remove() }
+
+    private func source(_ name: String, growth: FileSource.GrowthPolicy = .snapshot) -> FileSource {
+        FileSource(path: self.folder.path(name), growth: growth)
+    }
+
+    /// A file whose time of modification lies in the past, so that any write is seen.
+    private func writeOldFile(_ name: String, _ bytes: [UInt8]) throws {
+        try self.folder.write(bytes, to: name)
+        let times = [timespec(tv_sec: 1_000_000_000, tv_nsec: 5), timespec(tv_sec: 1_000_000_000, tv_nsec: 5)]
+        try #require(utimensat(AT_FDCWD, self.folder.path(name), times, 0) == 0)
+    }
+
+    // MARK: Content
+
+    @Test func aFileGivesItsBytesInAnyPieces() throws {
+        try self.folder.write(self.content, to: "x")
+        for byteCount in [1, 2, 3, 7, 64, 4096] {
+            let reader = try self.source("x").reader(at: 195_000)
+            #expect(try readAll(reader, inPiecesOf: byteCount) == Array(self.content.suffix(5000)))
+        }
+        #expect(try readAll(self.source("x").reader()) == self.content)
+        #expect(try readAll(FileSource(url: URL(fileURLWithPath: self.folder.path("x"))).reader()) == self.content)
+    }
+
+    @Test func aFileIsReadFromAnyOffset() throws {
+        try self.folder.write(self.content, to: "x")
+        let byteCount = self.content.count
+        for byteOffset in [0, 1, 4095, 4096, 65536, byteCount - 1, byteCount] {
+            let reader = try self.source("x").reader(at: Int64(byteOffset))
+            #expect(try readAll(reader) == Array(self.content.dropFirst(byteOffset)))
+        }
+        for byteOffset in [-1, Int64(byteCount) + 1, .max, .min] {
+            let error = try #require(throws: BlobError.self) { try self.source("x").reader(at: byteOffset) }
+            #expect(error.code == .invalidArgument)
+        }
+    }
+
+    @Test func filesOfNoAndOneByteAreLikeAnyOther() throws {
+        for bytes: [UInt8] in [[], [42]] {
+            try self.folder.write(bytes, to: "x")
+            let info = try self.source("x").checkedInfo()
+            #expect(info.byteCount == Int64(bytes.count))
+            #expect(info.name == "x")
+            #expect(info.validator != nil)
+            let reader = try self.source("x").reader(matching: info.validator)
+            #expect(reader.info == info)
+            #expect(try read(reader) == bytes)
+            for _ in 0..<3 { #expect(try read(reader) == []) }
+            #expect(try read(self.source("x").reader(at: Int64(bytes.count))) == [])
+            #expect(throws: BlobError.self) { try self.source("x").reader(at: Int64(bytes.count) + 1) }
+        }
+    }
+
+    @Test func offsetsBeyondFourGiBAreRight() throws {
+        let marker = Array("marker".utf8)
+        let file = try File(self.folder.path("sparse"), O_RDWR | O_CREAT)
+        try file.truncate(to: 5_000_000_100)
+        try file.write(marker, at: 5_000_000_000)
+        try file.write(marker, at: 1 << 32 - 3)
+        file.close()
+        let source = self.source("sparse")
+        #expect(try source.checkedInfo().byteCount == 5_000_000_100)
+        #expect(try readAll(source.reader(at: 5_000_000_000)) == marker + Array(repeating: 0, count: 94))
+        #expect(try read(source.reader(at: 1 << 32 - 3), upTo: 6) == marker)
+        #expect(try read(source.reader(at: 1 << 32), upTo: 4) == Array("ker".utf8) + [0])
+        #expect(try SliceSource(source, range: 5_000_000_003..<5_000_000_006).data(upTo: 3) == Data("ker".utf8))
+        let reader = try source.reader(at: 4_999_999_998)
+        #expect(try read(reader, upTo: 3) == [0, 0, UInt8(ascii: "m")])
+        #expect(reader.byteOffset == 5_000_000_001)
+        #expect(throws: BlobError.self) { try source.reader(at: 5_000_000_101) }
+    }
+
+    @Test func readersOfOneFileAreIndependent() throws {
+        try self.folder.write(self.content, to: "x")
+        let source = self.source("x")
+        let (first, second) = (try source.reader(), try source.reader(at: 100_000))
+        for start in stride(from: 0, to: 100_000, by: 20_000) {
+            #expect(try read(first, upTo: 20_000) == Array(self.content[start..<(start + 20_000)]))
+            #expect(try read(second, upTo: 20_000) == Array(self.content[(start + 100_000)..<(start + 120_000)]))
+        }
+        first.close()
+        #expect(try read(second) == [])
+        #expect(source.capabilities == .all)
+        let readings = try (0..<4).map { _ in BackgroundReading(try source.reader()) }
+        for reading in readings { #expect(try reading.result()?.get() == self.content) }
+    }
+
+    // MARK: Change
+
+    @Test func aFileThatShrinksWhileItIsReadIsChanged() throws {
+        for byteCount: Int64 in [0, 1000, 65536, 199_999] {
+            try self.folder.write(self.content, to: "x")
+            let reader = try self.source("x").reader()
+            #expect(try read(reader) == Array(self.content.prefix(65536)))
+            #expect(truncate(self.folder.path("x"), off_t(byteCount)) == 0)
+            let error = try #require(throws: BlobError.self) { try readAll(reader) }
+            #expect(error.code == .changed)
+            #expect(error.byteOffset == 65536)
+            #expect(error.operation == .read)
+            #expect(throws: error) { try read(reader) }
+            #expect(reader.byteOffset == 65536)
+        }
+    }
+
+    @Test func aFileThatShrinksBehindItsLastByteIsChangedBeforeTheEnd() throws {
+        try self.folder.write([1, 2, 3], to: "x")
+        let reader = try self.source("x").reader()
+        #expect(try read(reader) == [1, 2, 3])
+        #expect(truncate(self.folder.path("x"), 1) == 0)
+        let error = try #require(throws: BlobError.self) { try read(reader) }
+        #expect(error.code == .changed)
+    }
+
+    @Test func aRewriteOfTheSameSizeIsChanged() throws {
+        for growth in [FileSource.GrowthPolicy.snapshot, .strict] {
+            try self.writeOldFile("x", self.content)
+            let reader = try self.source("x", growth: growth).reader()
+            #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
+            let file = try File(self.folder.path("x"), O_WRONLY)
+            try file.write([~self.content[100_000]], at: 100_000)
+            file.close()
+            let error = try #require(throws: BlobError.self) { try read(reader) }
+            #expect(error.code == .changed)
+            #expect(error.isTransient)
+            #expect(error.byteOffset == 10)
+        }
+    }
+
+    @Test func aFileThatGrowsIsReadToTheLengthItHad() throws {
+        try self.folder.write(self.content, to: "log")
+        let reader = try self.source("log").reader()
+        #expect(try read(reader) == Array(self.content.prefix(65536)))
+        let log = try File(self.folder.path("log"), O_WRONLY | O_APPEND)
+        try log.write([1, 2, 3])
+        #expect(try read(reader) == Array(self.content[65536..<131_072]))
+        try log.write([4, 5, 6])
+        log.close()
+        #expect(try readAll(reader) == Array(self.content.dropFirst(131_072)))
+        #expect(try read(reader) == [])
+        #expect(try self.source("log").checkedInfo().byteCount == 200_006)
+    }
+
+    @Test func anEmptyFileThatGrowsStaysEmptyForItsReader() throws {
+        try self.folder.write([], to: "log")
+        let reader = try self.source("log").reader()
+        try self.folder.write([1], to: "log")
+        #expect(try read(reader) == [])
+    }
+
+    @Test func aFileThatGrowsIsChangedWhereThatMatters() throws {
+        for readBefore in [0, 10, self.content.count] {
+            try self.folder.write(self.content, to: "x")
+            let reader = try self.source("x", growth: .strict).reader()
+            while reader.byteOffset < readBefore {
+                _ = try read(reader, upTo: readBefore - Int(reader.byteOffset))
+            }
+            let file = try File(self.folder.path("x"), O_WRONLY | O_APPEND)
+            try file.write([1])
+            file.close()
+            let error = try #require(throws: BlobError.self) { try readAll(reader) }
+            #expect(error.code == .changed)
+            #expect(error.byteOffset == Int64(readBefore))
+        }
+    }
+
+    @Test func aFileThatIsReplacedIsReadToItsOldEnd() throws {
+        try self.folder.write(self.content, to: "x")
+        let reader = try self.source("x", growth: .strict).reader()
+        #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
+        try self.folder.write([1, 2, 3], to: "new")
+        #expect(rename(self.folder.path("new"), self.folder.path("x")) == 0)
+        #expect(try readAll(reader) == Array(self.content.dropFirst(10)))
+        #expect(try readAll(self.source("x").reader()) == [1, 2, 3])
+    }
+
+    @Test func aFileThatIsRemovedIsReadToItsEnd() throws {
+        try self.folder.write(self.content, to: "x")
+        let reader = try self.source("x", growth: .strict).reader()
+        #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
+        #expect(unlink(self.folder.path("x")) == 0)
+        #expect(try readAll(reader) == Array(self.content.dropFirst(10)))
+        let error = try #require(throws: BlobError.self) { try self.source("x").reader() }
+        #expect(error.code == .notFound)
+    }
+
+    @Test func theValidatorTellsOneContentFromAnother() throws {
+        try self.writeOldFile("x", [1, 2, 3])
+        try self.writeOldFile("other", [1, 2, 3])
+        let source = self.source("x")
+        let validator = try #require(try source.checkedInfo().validator)
+        guard case .weak(let byteCount, let modificationTime, let inode) = validator else {
+            Issue.record("A file has a weak validator.")
+            return
+        }
+        #expect(byteCount == 3)
+        #expect(modificationTime == 1_000_000_000_000_000_005)
+        #expect(inode > 0)
+        #expect(!validator.isStrong)
+        #expect(try readAll(source.reader(matching: validator)) == [1, 2, 3])
+        #expect(try self.source("other").checkedInfo().validator != validator)
+
+        try self.folder.write([4, 5, 6], to: "x")
+        let error = try #require(throws: BlobError.self) { try source.reader(matching: validator) }
+        #expect(error.code == .changed)
+        #expect(error.operation == .open)
+        #expect(throws: BlobError.self) { try source.reader(matching: .strong("x")) }
+        #expect(try readAll(source.reader()) == [4, 5, 6])
+    }
+
+    // MARK: Descriptors
+
+    @Test func openingAndClosingLeavesNoDescriptor() throws {
+        try self.folder.write([1, 2, 3], to: "x")
+        try self.folder.write([], to: "empty")
+        mkfifo(self.folder.path("fifo"), 0o644)
+        let (source, empty) = (self.source("x"), self.source("empty"))
+        let here = FileSource(path: self.folder.path)
+        let kept = try source.reader()
+        for round in 0..<1000 {
+            let reader = try source.reader()
+            if round.isMultiple(of: 2) { reader.close() }  // The others are let go of.
+            _ = try empty.checkedInfo()
+            #expect(throws: BlobError.self) { try source.reader(at: 4) }
+            #expect(throws: BlobError.self) { try source.reader(matching: .strong("other")) }
+            #expect(throws: BlobError.self) { try here.reader() }
+            _ = try self.source("fifo").reader()
+        }
+        #expect(openDescriptorCount(below: self.folder.path) == 1)
+        kept.close()
+        kept.close()
+        #expect(openDescriptorCount(below: self.folder.path) == 0)
+        #expect(throws: BlobError.self) { try read(kept) }
+    }
+
+    @Test func tooManyOpenFilesIsATransientError() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            defer { folder.remove() }
+            try folder.write([1, 2, 3], to: "x")
+            mkfifo(folder.path("fifo"), 0o644)
+            let source = FileSource(path: folder.path("x"))
+            let waiting = try FileSource(path: folder.path("fifo")).reader(context: BlobContext(idleLimit: .zero))
+            let free = try File(folder.path("x"), O_RDONLY)
+            free.close()
+            let limit = setDescriptorLimit(UInt(free.descriptor))
+            let opening = #expect(throws: BlobError.self) { try source.reader() }
+            let waitError = #expect(throws: BlobError.self) { try read(waiting) }
+            let info = try source.checkedInfo()
+            _ = setDescriptorLimit(limit)
+            for error in [opening, waitError] {
+                #expect(error?.code == .io)
+                #expect(error?.systemErrorNumber == EMFILE)
+                #expect(error?.isTransient == true)
+            }
+            #expect(info.byteCount == 3)
+            #expect(try readAll(source.reader()) == [1, 2, 3])
+        }
+    }
+}
