@@ -38,6 +38,14 @@ let package = Package(
                 "BlobStreamsStandard", "BlobStreamsTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
+        .executableTarget(
+            name: "Checksum", dependencies: ["BlobStreamsStandard"], path: "Examples/Checksum", swiftSettings: settings),
+        .executableTarget(
+            name: "CustomSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
+            path: "Examples/CustomSource", swiftSettings: settings),
+        .executableTarget(
+            name: "EventDrivenSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
+            path: "Examples/EventDrivenSource", swiftSettings: settings),
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             swiftSettings: settings),

@@ -49,13 +49,16 @@ struct SumCommand: ParsableCommand {
 }
 
 extension CryptoDigest: ExpressibleByArgument {
+    /// The digest of this name, in any case.
     public init?(argument: String) {
         guard let digest = Self.all.first(where: { $0.name == argument.lowercased() }) else { return nil }
         self = digest
     }
 
+    /// For the help.
     public var defaultValueDescription: String { self.name }
 
+    /// For the help and for completion.
     public static var allValueStrings: [String] { Self.all.map(\.name) }
 }
 

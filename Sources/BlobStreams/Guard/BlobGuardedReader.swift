@@ -17,6 +17,7 @@ public final class BlobGuardedReader: BlobReader {
     private let validator: BlobValidator?
     private var phase = Phase.reading
     private var openingIsChecked = false
+    private var byteCount: Int64?  // As declared, once the opening is checked.
 
     /// The offset of the next byte, from the start of the blob.
     public private(set) var byteOffset: Int64
@@ -97,7 +98,7 @@ public final class BlobGuardedReader: BlobReader {
         }
         while true {
             let version = self.inner.readiness?.versioned.version
-            let room = self.info.byteCount.map { Int(clamping: $0 - self.byteOffset) } ?? .max
+            let room = self.byteCount.map { Int(clamping: $0 - self.byteOffset) } ?? .max
             guard room > 0 else {
                 if try self.confirmEnd() { return }
                 if try !self.awaitReadiness(after: version) { return }
@@ -126,7 +127,7 @@ public final class BlobGuardedReader: BlobReader {
             if let error = state.error { throw error }
             guard state.isAtEnd else { return false }
         }
-        if let byteCount = self.info.byteCount, self.byteOffset != byteCount {
+        if let byteCount, self.byteOffset != byteCount {
             throw BlobError(
                 .misbehavingPlugin,
                 "The end came after \(self.byteOffset) of \(byteCount) declared bytes, without an error (C8).")
@@ -149,10 +150,9 @@ public final class BlobGuardedReader: BlobReader {
 
     /// Waits until an event-driven plugin is open; false when it is not and this reader does not wait.
     private func awaitOpening() throws -> Bool {
-        let isOver: @Sendable (BlobReaderState) -> Void? = { $0.isOpenCompleted || $0.error != nil ? () : nil }
         if let readiness = self.inner.readiness {
-            guard self.waits || isOver(readiness.value) != nil else { return false }
-            try readiness.wait(self.context, until: isOver)
+            guard self.waits || readiness.value.isOpenOrFailed else { return false }
+            try readiness.wait(self.context) { $0.isOpenOrFailed ? () : nil }
             if let error = readiness.value.error { throw error }
         }
         try self.checkOpening()
@@ -160,10 +160,12 @@ public final class BlobGuardedReader: BlobReader {
     }
 
     private func checkOpening() throws {
-        // An event-driven plugin may know its info only later: the first read comes back here.
-        if let state = self.inner.readiness?.value, !state.isOpenCompleted { return }
+        // An event-driven plugin may know its info only later, or have failed: the first read comes back here.
+        if let state = self.inner.readiness?.value, !state.isOpenOrFailed || state.error != nil { return }
         self.openingIsChecked = true
-        try self.info.check(byteOffset: self.byteOffset, matching: self.validator)
+        let info = self.info
+        try info.check(byteOffset: self.byteOffset, matching: self.validator)
+        self.byteCount = info.byteCount
     }
 
     private func inContext(_ error: any Error, _ operation: BlobError.Operation) -> BlobError {

@@ -1,14 +1,19 @@
-/// Reads and drops the bytes before an offset, for sources without random access.
+/// Reads and drops the bytes before an offset: what sources without random access open at one.
 ///
 /// An offset past the end throws ``BlobError/Code/invalidArgument`` from the read that meets the end.
-package final class SkippingReader: BlobReader {
+public final class SkippingReader: BlobReader {
     private let inner: any BlobReader
     private let byteOffset: Int64
     private let derived: DerivedReadiness?
     private var bytesToSkip: Int64
     private var failure: BlobError?
 
-    package init(_ inner: any BlobReader, bytesToSkip: Int64) {
+    /// Creates a reader that drops the first bytes of `inner`.
+    ///
+    /// - Parameters:
+    ///   - inner: A reader at the start of the blob; this one owns it now.
+    ///   - bytesToSkip: How many bytes to drop, from 0.
+    public init(_ inner: any BlobReader, bytesToSkip: Int64) {
         self.inner = inner
         self.byteOffset = bytesToSkip
         self.bytesToSkip = bytesToSkip
@@ -16,10 +21,13 @@ package final class SkippingReader: BlobReader {
         self.derived = bytesToSkip > 0 ? DerivedReadiness(following: inner) : nil
     }
 
-    package var info: BlobInfo { self.inner.info }
-    package var readiness: BlobObservable<BlobReaderState>? { self.derived?.state ?? self.inner.readiness }
+    /// That of the inner reader.
+    public var info: BlobInfo { self.inner.info }
+    /// That of the inner reader, whose end shows only once enough bytes were dropped.
+    public var readiness: BlobObservable<BlobReaderState>? { self.derived?.state ?? self.inner.readiness }
 
-    package func read(into output: inout OutputRawSpan) throws {
+    /// Drops what is to be dropped, then reads.
+    public func read(into output: inout OutputRawSpan) throws {
         if let failure { throw failure }
         while self.bytesToSkip > 0 {
             // The caller's own memory takes the bytes that are dropped.
@@ -41,7 +49,8 @@ package final class SkippingReader: BlobReader {
         if count == 0, self.inner.readiness?.value.isAtEnd ?? true { self.derived?.end() }
     }
 
-    package func close() {
+    /// Closes the inner reader.
+    public func close() {
         self.derived?.stop()
         self.inner.close()
     }

@@ -1,0 +1,51 @@
+import BlobStreamsStandard
+import BlobStreamsTesting
+import Foundation
+
+/// The bytes of a `data:` URL (RFC 2397): a source of one's own, under its own scheme.
+struct DataURLSource: BlobInputStreamDataSource {
+    let locator: BlobLocator?
+    let bytes: Data
+
+    init(_ locator: BlobLocator) throws {
+        let parts = locator.schemeSpecificPart.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, let text = parts[1].removingPercentEncoding,
+            let bytes = parts[0].hasSuffix(";base64") ? Data(base64Encoded: text) : Data(text.utf8)
+        else { throw BlobError(.invalidLocator, "A data URL is data:[type][;base64],bytes.") }
+        self.locator = locator
+        self.bytes = bytes
+    }
+
+    var capabilities: BlobCapabilities { .all }
+
+    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let info = self.info(context)
+        try info.check(byteOffset: byteOffset, matching: validator)
+        return Reader(info: info, rest: self.bytes.dropFirst(Int(byteOffset)))
+    }
+
+    final class Reader: BlobReader {
+        let info: BlobInfo
+        var rest: Data?
+
+        init(info: BlobInfo, rest: Data) { (self.info, self.rest) = (info, rest) }
+
+        func read(into output: inout OutputRawSpan) throws {
+            guard let rest = self.rest else { throw BlobError(.closed, "The reader is closed.") }
+            self.rest = rest.dropFirst(rest.withUnsafeBytes { output.append(contentsOf: $0) })
+        }
+
+        func close() { self.rest = nil }
+    }
+}
+
+var registry = BlobRegistry.standard
+try registry.register(
+    BlobProvider(.origin { locator, _ in try DataURLSource(locator) }, schemes: ["data"], module: "Example"))
+let source = try registry.source(for: "data:text/plain;base64,SGVsbG8sIHdvcmxkIQ==")
+print(String(decoding: try source.data(upTo: 1000), as: UTF8.self))
+print("broken contracts:", violations(of: source, expecting: Data("Hello, world!".utf8)))

@@ -1,0 +1,53 @@
+# make demo   builds everything and shows it at work
+# make test   builds everything and runs the tests
+# Both install what is missing first (make setup).
+
+BLOB := .build/release/blob
+
+# What the Swift toolchain needs to build this package: git fetches its dependencies, one of which is partly C++.
+DEBIAN_PACKAGES := git g++ libc6-dev
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+
+.PHONY: all demo test setup release install benchmark clean
+
+all: release
+
+setup:
+	@command -v swift >/dev/null || { echo "Swift 6.2 or later must be on the PATH: see https://www.swift.org/install"; exit 1; }
+	@if command -v apt-get >/dev/null; then \
+	  missing=; \
+	  for package in $(DEBIAN_PACKAGES); do \
+	    dpkg-query -W -f '$${Status}' $$package 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$package"; \
+	  done; \
+	  if [ -n "$$missing" ]; then \
+	    echo "Installing:$$missing"; \
+	    $(SUDO) apt-get update -q && $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; \
+	  fi; \
+	elif [ "$$(uname)" = Darwin ]; then \
+	  xcode-select -p >/dev/null || { echo "Install the command line tools: xcode-select --install"; exit 1; }; \
+	else \
+	  echo "On this system, make sure of: $(DEBIAN_PACKAGES) (names of Debian)"; \
+	fi
+
+# Linked statically, so that it starts in milliseconds and runs where there is no Swift.
+release: setup
+	swift build -c release --product blob $(if $(filter Linux,$(shell uname)),--static-swift-stdlib)
+
+demo: release
+	swift build -c release --product Checksum
+	swift build -c release --product CustomSource
+	@BLOB=$(BLOB) Examples/demo.sh
+
+test: setup
+	swift build --build-tests
+	swift test --skip-build
+
+install: release
+	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+	install $(BLOB) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/blob
+
+benchmark: release
+	Benchmarks/files.py $(BLOB)
+
+clean:
+	rm -rf .build .build-*
