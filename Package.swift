@@ -47,6 +47,9 @@ let package = Package(
             name: "EventDrivenSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             path: "Examples/EventDrivenSource", swiftSettings: settings),
         .testTarget(
+            name: "ExamplesTests", dependencies: ["blob", "Checksum", "CustomSource", "EventDrivenSource"],
+            swiftSettings: settings),
+        .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),

@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// The examples run as processes, and the README as a script.
+@Suite struct ExamplesTests {
+    @Test func theChecksumExamplePrintsTheDigestOfAFile() throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("a file")
+        try Data("abc".utf8).write(to: file)
+        // FIPS 180-4, example of SHA-256 for one block.
+        let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        #expect(try output(of: "Checksum", [file.absoluteString]) == "\(digest) \(file.absoluteString)\n")
+    }
+
+    @Test func theCustomSourceKeepsTheContracts() throws {
+        #expect(try output(of: "CustomSource") == "Hello, world!\nbroken contracts: []\n")
+    }
+
+    @Test func theEventDrivenSourceKeepsTheContracts() throws {
+        let ticks = "tick, 2 left\ntick, 1 left\ntick, 0 left\n"
+        #expect(try output(of: "EventDrivenSource") == ticks + "broken contracts: []\n")
+    }
+
+    @Test func theExamplesOfOneSourceAreAsShortAsTheReadMeSays() throws {
+        #expect(try lineCount(of: "Examples/CustomSource/main.swift") == 51)
+        #expect(try lineCount(of: "Examples/EventDrivenSource/main.swift") == 59)
+        #expect(try lineCount(of: "README.md") < 200)
+    }
+
+    @Test func theSwiftOfTheReadMeIsTheExample() throws {
+        #expect(try text(of: "README.md").contains("```swift\n" + text(of: "Examples/Checksum/main.swift") + "```"))
+    }
+
+    /// Each command of the `console` blocks prints what stands below it.
+    @Test func theCommandsOfTheReadMePrintWhatItSays() throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let blocks = try text(of: "README.md").components(separatedBy: "```console\n").dropFirst()
+            .compactMap { $0.components(separatedBy: "```").first }
+        #expect(!blocks.isEmpty)
+        for block in blocks {
+            for step in block.components(separatedBy: "$ ").dropFirst() {
+                let lines = step.split(separator: "\n", omittingEmptySubsequences: false)
+                let wanted = lines.dropFirst().joined(separator: "\n")
+                let found = try shell(String(lines[0]), in: folder)
+                #expect(found.trimmingCharacters(in: .newlines) == wanted.trimmingCharacters(in: .newlines))
+            }
+        }
+    }
+
+    private func lineCount(of path: String) throws -> Int {
+        try text(of: path).split(separator: "\n", omittingEmptySubsequences: false).count - 1
+    }
+
+    private func text(of path: String) throws -> String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
+    private func temporaryFolder() throws -> URL {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("examples-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        return url
+    }
+}
+
+/// Where the products are: beside the tests.
+private let products: URL = {
+    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
+    let executable = bundle?.bundleURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
+    return executable.resolvingSymlinksInPath().deletingLastPathComponent()
+}()
+
+private func output(of product: String, _ arguments: [String] = []) throws -> String {
+    try run(products.appendingPathComponent(product), arguments, in: FileManager.default.temporaryDirectory)
+}
+
+private func shell(_ command: String, in folder: URL) throws -> String {
+    try run(URL(fileURLWithPath: "/bin/sh"), ["-c", command], in: folder)
+}
+
+private func run(_ executable: URL, _ arguments: [String], in folder: URL) throws -> String {
+    let process = Process()
+    process.executableURL = executable
+    process.arguments = arguments
+    process.currentDirectoryURL = folder
+    var environment = ProcessInfo.processInfo.environment
+    environment["PATH"] = "\(products.path):\(environment["PATH"] ?? "")"
+    process.environment = environment
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    try process.run()
+    let data = pipe.fileHandleForReading.readDataToEndOfFile()
+    process.waitUntilExit()
+    return String(decoding: data, as: UTF8.self)
+}
