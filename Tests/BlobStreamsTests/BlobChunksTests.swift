@@ -186,13 +186,17 @@ import Testing
 
     // MARK: Time
 
-    @Test(arguments: [
-        BlobContext(deadline: .now.advanced(by: .milliseconds(20))), BlobContext(idleLimit: .milliseconds(20)),
-    ])
-    func theDeadlineAndTheIdleLimitEndAWaitForAnEvent(context: BlobContext) async throws {
+    @Test func theIdleLimitEndsAWaitForAnEventAndClosesTheReader() async throws {
         let pipe = BlobPipe()
+        let context = BlobContext(idleLimit: .milliseconds(20))
         #expect(await asyncCodeThrown { try await self.collect(pipe.source.chunks(context: context)) } == .timedOut)
         await self.expectClosed(pipe)
+    }
+
+    @Test func theDeadlineEndsAWaitForAnEvent() async throws {
+        let pipe = BlobPipe()
+        let context = BlobContext(deadline: .now.advanced(by: .milliseconds(20)))
+        #expect(await asyncCodeThrown { try await self.collect(pipe.source.chunks(context: context)) } == .timedOut)
     }
 
     @Test func theIdleLimitCountsForEachDemandAlone() async throws {

@@ -45,7 +45,7 @@ import Testing
     @Test func anErrorComesAfterTheLinesBeforeItAndIsTheLastWord() async throws {
         let source = ClosureSource { offset, output, _ in
             guard offset == 0 else { throw BlobError(.refused, "No.") }
-            "a\nrest".utf8.withContiguousStorageIfAvailable { _ = output.append(contentsOf: UnsafeRawBufferPointer($0)) }
+            for byte in "a\nrest".utf8 { output.append(byte) }
         }
         var iterator = source.lines.makeAsyncIterator()
         #expect(try await iterator.next() == "a")
