@@ -90,10 +90,10 @@ import Testing
         let source = StuckSource()
         let task = Task { await asyncCodeThrown { try await self.collect(source.chunks()) } }
         await source.reads.values(count: 1)
-        let start = ContinuousClock.now
+        let watch = CancellationWatch()
         task.cancel()
         #expect(await task.value == .cancelled)
-        #expect(ContinuousClock.now - start < cancellationLimit)
+        #expect(await watch.isInTime)
         // The reader is in use until its call returns; then it is closed.
         #expect(source.closes.values.isEmpty)
         source.gate.open()
@@ -103,10 +103,10 @@ import Testing
     @Test func cancellingTheTaskEndsAnIterationThatWaitsForAnEvent() async throws {
         let pipe = BlobPipe()
         let task = Task { await asyncCodeThrown { try await self.collect(pipe.source.chunks()) } }
-        let start = ContinuousClock.now
+        let watch = CancellationWatch()
         task.cancel()
         #expect(await task.value == .cancelled)
-        #expect(ContinuousClock.now - start < cancellationLimit)
+        #expect(await watch.isInTime)
     }
 
     @Test func cancellingTheContextEndsAnIterationThatWaitsForAnEvent() async throws {
@@ -114,10 +114,10 @@ import Testing
         let context = BlobContext()
         let task = Task { await asyncCodeThrown { try await self.collect(reader.chunks(context: context)) } }
         await reader.reads.values(count: 1)
-        let start = ContinuousClock.now
+        let watch = CancellationWatch()
         context.cancellation.cancel()
         #expect(await task.value == .cancelled)
-        #expect(ContinuousClock.now - start < cancellationLimit)
+        #expect(await watch.isInTime)
         await reader.closes.values(count: 1)
     }
 
@@ -200,36 +200,52 @@ import Testing
     }
 
     @Test func theIdleLimitCountsForEachDemandAlone() async throws {
-        let idleLimit = Duration.seconds(1)
+        // A machine may be too busy to serve even the first demand in time: then it gets more.
+        for seconds in [1, 4, 16] {
+            guard let chunks = try await self.chunksWithAPauseBetween(idleLimit: .seconds(seconds)) else { continue }
+            #expect(chunks == [Data([1]), Data([2])])
+            return
+        }
+        Issue.record("The first demand was never served in time.")
+    }
+
+    /// Two chunks, with more than `idleLimit` between the demands; nil when the first of them timed out.
+    private func chunksWithAPauseBetween(idleLimit: Duration) async throws -> [Data?]? {
         let reader = PlayedReader()
         let chunks = reader.chunks(context: BlobContext(idleLimit: idleLimit))
-        let iteration = Recorder<Data?>()
-        let (mayGoOn, isDone) = (Latch(), Latch())
+        let iteration = Recorder<Result<Data?, any Error>>()
+        let mayGoOn = Latch()
         let task = Task {
             var iterator = chunks.makeAsyncIterator()
-            iteration.append(try await iterator.next())
-            await mayGoOn.opened()
-            iteration.append(try await iterator.next())
-            isDone.open()
+            for number in 0..<2 {
+                do {
+                    iteration.append(.success(try await iterator.next()))
+                } catch {
+                    iteration.append(.failure(error))
+                }
+                if number == 0 { await mayGoOn.opened() }
+            }
         }
         // News without bytes within one demand, then bytes.
         await reader.reads.values(count: 1)
         reader.state.update { $0.hasBytesAvailable = true }
-        await reader.reads.values(count: 2)
+        if iteration.values.isEmpty { await reader.reads.values(count: 2) }
         reader.push([1])
-        await iteration.values(count: 1)
-        // While nobody demands anything, more than the idle limit passes: as long as another job needs to be idle twice.
-        for _ in 0..<2 {
-            let idle = BlobPipe()
-            let code = await asyncCodeThrown {
-                try await self.collect(idle.source.chunks(context: BlobContext(idleLimit: idleLimit)))
+        let first = await iteration.values(count: 1)
+        // While nobody demands anything, more than the idle limit passes: another job is idle for that long, twice.
+        if case .success = first[0] {
+            for _ in 0..<2 {
+                let idle = BlobPipe()
+                let context = BlobContext(idleLimit: idleLimit)
+                let code = await asyncCodeThrown { try await self.collect(idle.source.chunks(context: context)) }
+                #expect(code == .timedOut)
             }
-            #expect(code == .timedOut)
         }
         reader.push([2])
         mayGoOn.open()
-        try await task.value
-        #expect(iteration.values == [Data([1]), Data([2])])
+        await task.value
+        if case .failure(let error) = first[0], BlobError(wrapping: error).code == .timedOut { return nil }
+        return try iteration.values.map { try $0.get() }
     }
 
     // MARK: Events at the worst moment

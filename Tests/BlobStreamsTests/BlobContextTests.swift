@@ -82,10 +82,10 @@ import Testing
             return codeThrown { try context.waitReadable(pipe.readEnd) }
         }
         await begins.opened()
-        let start = ContinuousClock.now
+        let watch = CancellationWatch()
         context.cancellation.cancel()
         #expect(try await wait == .cancelled)
-        #expect(ContinuousClock.now - start < cancellationLimit)
+        #expect(await watch.isInTime)
     }
 
     @Test func aCancelledContextDoesNotEvenLook() throws {

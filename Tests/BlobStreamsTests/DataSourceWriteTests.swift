@@ -21,7 +21,8 @@ import Testing
         func file(_ name: String) -> URL { self.url.appendingPathComponent(name) }
     }
 
-    private let bytes = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 3) })
+    private let bytes = Self.pattern
+    private static let pattern = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 3) })
     private let old = Data("old".utf8)
     /// Gives some bytes, then fails.
     private let failing = ClosureSource { offset, output, _ in

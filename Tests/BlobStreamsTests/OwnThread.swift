@@ -40,6 +40,3 @@ func asyncCodeThrown(by body: () async throws -> some Any) async -> BlobError.Co
         return BlobError(wrapping: error).code
     }
 }
-
-/// What the contract allows between a cancellation and the return of a blocked call (C12).
-let cancellationLimit = Duration.seconds(1)
