@@ -211,7 +211,8 @@ import Testing
 
     /// Two chunks, with more than `idleLimit` between the demands; nil when the first of them timed out.
     private func chunksWithAPauseBetween(idleLimit: Duration) async throws -> [Data?]? {
-        let reader = PlayedReader()
+        let news = Recorder<Bool>()  // Reads, and the end of the first demand.
+        let reader = PlayedReader(onRead: { _ in news.append(true) })
         let chunks = reader.chunks(context: BlobContext(idleLimit: idleLimit))
         let iteration = Recorder<Result<Data?, any Error>>()
         let mayGoOn = Latch()
@@ -223,13 +224,14 @@ import Testing
                 } catch {
                     iteration.append(.failure(error))
                 }
+                news.append(true)
                 if number == 0 { await mayGoOn.opened() }
             }
         }
         // News without bytes within one demand, then bytes.
-        await reader.reads.values(count: 1)
+        await news.values(count: 1)
         reader.state.update { $0.hasBytesAvailable = true }
-        if iteration.values.isEmpty { await reader.reads.values(count: 2) }
+        await news.values(count: 2)
         reader.push([1])
         let first = await iteration.values(count: 1)
         // While nobody demands anything, more than the idle limit passes: another job is idle for that long, twice.

@@ -94,4 +94,18 @@ import Testing
             }
         }
     }
+
+    /// Each byte wakes the iteration anew while it still works on the last one.
+    @Test func noByteIsLostWhenEventsOvertakeEachOther() async throws {
+        let byteCount = 3000
+        let pipe = BlobPipe()
+        async let writing: Void = onThread {
+            for number in 0..<byteCount { try pipe.write(Data([UInt8(truncatingIfNeeded: number)])) }
+            pipe.finish()
+        }
+        var all = Data()
+        for try await chunk in pipe.source.chunks(ofAtMost: 1) { all += chunk }
+        #expect(all == Data((0..<byteCount).map { UInt8(truncatingIfNeeded: $0) }))
+        try await writing
+    }
 }

@@ -74,20 +74,32 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
             return true
         }
         guard mayStep else { return }
-        var isWaiting = false
+        var waitingReader: BlobGuardedReader?
         let result = Result {
-            let reader = try self.reader ?? self.open(self.context)
-            self.reader = reader
+            let reader = try self.readerOpenedOnce()
             let chunk = try Data(readingAtMost: self.maximumByteCount, from: reader)
-            isWaiting = chunk.isEmpty && !reader.hasEnded
-            if isWaiting { self.stepAgain(reader) }
+            if chunk.isEmpty, !reader.hasEnded {
+                waitingReader = reader
+                self.stepAgain(reader)
+            }
             return chunk
         }
-        self.state.withLock { $0.isStepping = false }
-        if !isWaiting { self.answer(result.map { $0.isEmpty ? nil : $0 }) }
+        if waitingReader == nil {
+            // In one go: a step that began in between would read a chunk that nobody demanded.
+            self.answer(result.map { $0.isEmpty ? nil : $0 }, endingStep: true)
+        } else {
+            self.state.withLock { $0.isStepping = false }
+        }
         self.closeIfIdle()
         // What became ready while this step still ran found it running and went away.
-        if isWaiting, self.reader?.readiness?.value.isReady == true { self.step() }
+        if waitingReader?.readiness?.value.isReady == true { self.step() }
+    }
+
+    private func readerOpenedOnce() throws -> BlobGuardedReader {
+        if let reader { return reader }
+        let reader = try self.open(self.context)
+        self.reader = reader
+        return reader
     }
 
     /// Comes back when the reader has news, or when the time of the demand is up.
@@ -123,8 +135,11 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
 
     /// Resumes whoever waits; with `demandCount` only if it still is that demand.
     @discardableResult
-    private func answer(_ result: Result<Data?, any Error>, ofDemand demandCount: Int? = nil) -> Bool {
+    private func answer(
+        _ result: Result<Data?, any Error>, ofDemand demandCount: Int? = nil, endingStep: Bool = false
+    ) -> Bool {
         let answered = self.state.withLock { state -> (Demand?, DispatchWorkItem?, BlobObservation?)? in
+            if endingStep { state.isStepping = false }
             if let demandCount, state.demand == nil || state.demandCount != demandCount { return nil }
             defer { (state.demand, state.timer, state.observation) = (nil, nil, nil) }
             if case .success(.some) = result {} else { state.isOver = true }
