@@ -1,7 +1,66 @@
-import BlobStreams
+import Foundation
 import Testing
 
-@Test func aMemorySourceGivesItsBytes() throws {
-    let source = MemorySource(Array("hello".utf8))
-    #expect(try source.data(upTo: 5) == .init("hello".utf8))
+@testable import BlobStreams
+
+@Suite struct MemorySourceTests {
+    private let bytes = Data("hello".utf8)
+
+    private func readAll(_ source: MemorySource, at offset: Int64 = 0, _ count: Int = 64) throws -> Data {
+        let reader = try source.reader(at: offset)
+        var all = Data()
+        while case let chunk = try Data(readingAtMost: count, from: reader), !chunk.isEmpty { all += chunk }
+        return all
+    }
+
+    @Test func aMemorySourceGivesItsBytes() throws {
+        let source = MemorySource(Array("hello".utf8))
+        #expect(try source.data(upTo: 5) == bytes)
+    }
+
+    @Test(arguments: 0...5, [1, 2, 3, 7, 64]) func itOpensAtEachOffset(offset: Int, count: Int) throws {
+        #expect(try self.readAll(MemorySource(bytes), at: Int64(offset), count) == bytes.dropFirst(offset))
+    }
+
+    @Test func aSliceOfDataIsReadFromItsOwnStart() throws {
+        #expect(try self.readAll(MemorySource(bytes[2...])) == Data("llo".utf8))
+        #expect(try self.readAll(MemorySource(bytes[2...]), at: 1) == Data("lo".utf8))
+    }
+
+    @Test func anOffsetOutsideIsInvalid() {
+        #expect(codeThrown { try MemorySource(bytes).reader(at: 6) } == .invalidArgument)
+        #expect(codeThrown { try MemorySource(bytes).reader(at: -1) } == .invalidArgument)
+    }
+
+    @Test func itsInfoIsComplete() throws {
+        let source = MemorySource(bytes, mediaType: "text/plain", name: "a.txt")
+        let info = try source.checkedInfo()
+        #expect(info.byteCount == 5)
+        #expect(info.mediaType == "text/plain")
+        #expect(info.name == "a.txt")
+        #expect(info.validator?.isStrong == true)
+        #expect(source.capabilities == .all)
+    }
+
+    @Test func twoSourcesAreNeverTheSame() throws {
+        let (source, other) = (MemorySource(bytes), MemorySource(bytes))
+        let validator = try #require(source.checkedInfo().validator)
+        try source.reader(matching: validator).close()
+        #expect(codeThrown { try other.reader(matching: validator) } == .changed)
+    }
+
+    @Test func aClosedReaderThrowsClosed() throws {
+        let reader = try MemorySource(bytes).reader()
+        reader.close()
+        reader.close()
+        #expect(codeThrown { try Data(readingAtMost: 1, from: reader) } == .closed)
+    }
+
+    @Test func readersAreIndependent() throws {
+        let source = MemorySource(bytes)
+        let (first, second) = (try source.reader(), try source.reader(at: 2))
+        #expect(try Data(readingAtMost: 1, from: first) == Data("h".utf8))
+        #expect(try Data(readingAtMost: 1, from: second) == Data("l".utf8))
+        #expect(try Data(readingAtMost: 1, from: first) == Data("e".utf8))
+    }
 }

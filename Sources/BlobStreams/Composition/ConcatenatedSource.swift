@@ -66,7 +66,7 @@ private final class ConcatenatedReader: BlobReader {
     let info: BlobInfo
     private var rest: ArraySlice<Part>
     private let context: BlobContext
-    private var current: (any BlobReader)?
+    private var current: BlobGuardedReader?
     private var derived: DerivedReadiness?
     private var isClosed = false
 
@@ -90,9 +90,8 @@ private final class ConcatenatedReader: BlobReader {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         do {
             while let current {
-                let count = try output.append(atMost: .max) { try current.read(into: &$0) }
-                let isAtEnd = count == 0 && current.readiness?.value.isAtEnd ?? true
-                guard isAtEnd else {
+                try output.append(atMost: .max) { try current.read(into: &$0) }
+                guard current.hasEnded else {
                     self.derived?.refresh()
                     return
                 }
@@ -119,7 +118,7 @@ private final class ConcatenatedReader: BlobReader {
             self.derived?.end()
             return
         }
-        let reader: any BlobReader
+        let reader: BlobGuardedReader
         if let derived = self.derived {
             reader = try part.openPollable(context: self.context)
             reader.readiness.map { derived.follow($0) }
@@ -132,7 +131,9 @@ private final class ConcatenatedReader: BlobReader {
 
 extension ConcatenatedReader.Part {
     /// What a part says of itself at its opening must be what the sum was made of.
-    func open(at byteOffset: Int64, context: BlobContext, waits: Bool = false) throws -> any BlobReader {
+    func open(at byteOffset: Int64, context: BlobContext, waits: Bool = false) throws(BlobError)
+        -> BlobGuardedReader
+    {
         let validator = self.info.validator
         return waits
             ? try self.source.reader(at: byteOffset, matching: validator, context: context)
@@ -140,10 +141,14 @@ extension ConcatenatedReader.Part {
     }
 
     /// Event-driven, whatever the source is.
-    func openPollable(context: BlobContext) throws -> any BlobReader {
+    func openPollable(context: BlobContext) throws(BlobError) -> BlobGuardedReader {
         let reader = try self.open(at: 0, context: context)
         guard reader.readiness == nil else { return reader }
+        let info = reader.info
         let handedOver = HandedOver(reader)  // To the one thread that fills for the background reader.
-        return BackgroundReader(info: reader.info, context) { _ in handedOver.value }
+        let source = OneShotSource(layerName: "BackgroundReader", info: info) { context in
+            BackgroundReader(info: info, context) { _ in handedOver.value }
+        }
+        return try source.pollableReader(context: context)
     }
 }

@@ -89,10 +89,10 @@ private final class SliceReader: BlobReader {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         let room = self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max
         guard room > 0 else { return }
-        let count = try output.append(atMost: room) { try self.base.read(into: &$0) }
+        try output.append(atMost: room) { try self.base.read(into: &$0) }
         self.derived?.refresh()
         if self.base.byteOffset == self.end { self.derived?.end() }
-        guard count == 0, self.base.readiness?.value.isAtEnd ?? true else { return }
+        guard self.base.hasEnded else { return }
         guard let end else {
             self.derived?.end()
             return

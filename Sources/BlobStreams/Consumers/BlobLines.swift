@@ -48,10 +48,11 @@ public struct BlobLines: AsyncSequence, Sendable {
                     self.chunk = self.chunk[(end + 1)...]
                     return self.takeLine(endByteCount: 1)
                 }
+                self.isOver = true  // Unless there is more; after an error there is not.
                 guard let next = try await self.chunks.next() else {
-                    self.isOver = true
                     return self.line.isEmpty ? nil : self.takeLine(endByteCount: 0)
                 }
+                self.isOver = false
                 self.chunk = next
             }
             return nil

@@ -8,8 +8,11 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         var demand: Demand?
         var isStepping = false  // A thread is in `step`, and it alone uses the reader.
         var isOver = false
+        var isCancelled = false
+        var demandCount = 0
         var observation: BlobObservation?
         var timer: DispatchWorkItem?
+        var registration: BlobCancellationRegistration?
     }
 
     private let state = Locked(State())
@@ -25,19 +28,20 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         self.context = context
         self.maximumByteCount = byteCount
         self.open = open
+        let registration = context.onCancel { [weak self] in self?.contextWasCancelled() }
+        self.state.withLock { $0.registration = registration }
     }
 
     // No step runs any more, because each holds this object.
     deinit { self.reader?.close() }
 
     func demand(_ demand: Demand) {
-        let isOver = self.state.withLock { state in
-            if !state.isOver { state.demand = demand }
-            return state.isOver
+        let (isOver, isCancelled) = self.state.withLock { state in
+            if !state.isOver { (state.demand, state.demandCount) = (demand, state.demandCount + 1) }
+            return (state.isOver, state.isCancelled)
         }
         guard !isOver else {
             // After an error or the end, like any iterator; after a cancellation it says so.
-            let isCancelled = self.context.cancellation.isCancelled
             return isCancelled ? demand.resume(throwing: Self.cancelled) : demand.resume(returning: nil)
         }
         if self.hasEventDrivenReader {
@@ -47,13 +51,16 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         }
     }
 
-    func cancel() {
-        self.context.cancellation.cancel()
+    func cancel() { self.context.cancellation.cancel() }
+
+    /// The task's cancellation and the context's end the same way, also while nothing but an event is waited for.
+    private func contextWasCancelled() {
+        self.state.withLock { $0.isCancelled = !$0.isOver }
         self.answer(.failure(Self.cancelled))
         self.closeIfIdle()
     }
 
-    private static let cancelled = BlobError(.cancelled, "The task was cancelled.", operation: .read)
+    private static let cancelled = BlobError(.cancelled, "The task or its job was cancelled.", operation: .read)
 
     private var hasEventDrivenReader: Bool {
         self.state.withLock { state in !state.isStepping && self.reader?.readiness != nil }
@@ -67,47 +74,58 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
             return true
         }
         guard mayStep else { return }
-        var isWaiting = false
+        var waitingReader: BlobGuardedReader?
         let result = Result {
-            let reader = try self.reader ?? self.open(self.context)
-            self.reader = reader
-            let version = reader.readiness?.versioned.version
+            let reader = try self.readerOpenedOnce()
             let chunk = try Data(readingAtMost: self.maximumByteCount, from: reader)
-            isWaiting = chunk.isEmpty && self.isWaiting(reader)
-            if isWaiting { self.stepAgain(after: version, reader) }
+            if chunk.isEmpty, !reader.hasEnded {
+                waitingReader = reader
+                self.stepAgain(reader)
+            }
             return chunk
         }
-        self.state.withLock { $0.isStepping = false }
-        if !isWaiting { self.answer(result.map { $0.isEmpty ? nil : $0 }) }
+        if waitingReader == nil {
+            // In one go: a step that began in between would read a chunk that nobody demanded.
+            self.answer(result.map { $0.isEmpty ? nil : $0 }, endingStep: true)
+        } else {
+            self.state.withLock { $0.isStepping = false }
+        }
         self.closeIfIdle()
         // What became ready while this step still ran found it running and went away.
-        if isWaiting, self.reader?.readiness?.value.isReady == true { self.step() }
+        if waitingReader?.readiness?.value.isReady == true { self.step() }
     }
 
-    private func isWaiting(_ reader: BlobGuardedReader) -> Bool {
-        guard let state = reader.readiness?.value else { return false }
-        return !state.isAtEnd && state.error == nil
+    private func readerOpenedOnce() throws -> BlobGuardedReader {
+        if let reader { return reader }
+        let reader = try self.open(self.context)
+        self.reader = reader
+        return reader
     }
 
-    /// Comes back when the reader has news, or when its time is up.
-    private func stepAgain(after version: UInt64?, _ reader: BlobGuardedReader) {
+    /// Comes back when the reader has news, or when the time of the demand is up.
+    private func stepAgain(_ reader: BlobGuardedReader) {
         let observation = reader.readiness?.observe(\.self, options: []) { [weak self] _ in self?.wake() }
         let limit = self.context.stepLimit()
-        let timer = limit.remaining.map { remaining in
-            let timer = DispatchWorkItem { [weak self] in
-                guard let self else { return }
-                self.answer(.failure(limit.error(idleLimit: self.context.idleLimit)))
-                self.context.cancellation.cancel()
-                self.closeIfIdle()
-            }
-            DispatchQueue.global().asyncAfter(deadline: .now() + remaining.timeInterval, execute: timer)
-            return timer
+        let (superseded, timer) = self.state.withLock { state -> (BlobObservation?, DispatchWorkItem?) in
+            guard state.demand != nil else { return (observation, nil) }
+            defer { state.observation = observation }
+            // One timer for a demand, from its first wait on: news without bytes do not prolong it.
+            guard state.timer == nil, limit.end != nil else { return (state.observation, nil) }
+            let demandCount = state.demandCount
+            let timer = DispatchWorkItem { [weak self] in self?.timeOut(limit, ofDemand: demandCount) }
+            state.timer = timer
+            return (state.observation, timer)
         }
-        let old = self.state.withLock { state in
-            defer { (state.observation, state.timer) = (observation, state.timer ?? timer) }
-            return state.observation
-        }
-        old?.cancel()
+        superseded?.cancel()
+        guard let timer, let remaining = limit.remaining else { return }
+        DispatchQueue.global().asyncAfter(deadline: .now() + remaining.timeInterval, execute: timer)
+    }
+
+    private func timeOut(_ limit: BlobContext.StepLimit, ofDemand demandCount: Int) {
+        let error = limit.error(idleLimit: self.context.idleLimit)
+        guard self.answer(.failure(error), ofDemand: demandCount) else { return }
+        self.context.cancellation.cancel()
+        self.closeIfIdle()
     }
 
     private func wake() {
@@ -115,15 +133,23 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         Task.detached { self.step() }
     }
 
-    private func answer(_ result: Result<Data?, any Error>) {
-        let (demand, timer, observation) = self.state.withLock { state in
+    /// Resumes whoever waits; with `demandCount` only if it still is that demand.
+    @discardableResult
+    private func answer(
+        _ result: Result<Data?, any Error>, ofDemand demandCount: Int? = nil, endingStep: Bool = false
+    ) -> Bool {
+        let answered = self.state.withLock { state -> (Demand?, DispatchWorkItem?, BlobObservation?)? in
+            if endingStep { state.isStepping = false }
+            if let demandCount, state.demand == nil || state.demandCount != demandCount { return nil }
             defer { (state.demand, state.timer, state.observation) = (nil, nil, nil) }
             if case .success(.some) = result {} else { state.isOver = true }
             return (state.demand, state.timer, state.observation)
         }
+        guard let (demand, timer, observation) = answered else { return false }
         timer?.cancel()
         observation?.cancel()
         demand?.resume(with: result)
+        return true
     }
 
     private func closeIfIdle() {

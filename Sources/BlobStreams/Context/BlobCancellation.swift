@@ -21,12 +21,15 @@ public final class BlobCancellation: Sendable {
     ///
     /// Runs the handlers on this thread, in the order of their registration, before it returns.
     public func cancel() {
-        let handlers = self.state.withLock { state in
+        let keys: [UInt64] = self.state.withLock { state in
+            guard !state.isCancelled else { return [] }
             state.isCancelled = true
-            defer { state.handlers = [:] }
-            return state.handlers.sorted { $0.key < $1.key }
+            return state.handlers.keys.sorted()
         }
-        for (_, handler) in handlers { handler() }
+        for key in keys {
+            // Taken one by one: what an earlier handler or another thread has removed meanwhile must not start.
+            self.state.withLock { $0.handlers.removeValue(forKey: key) }?()
+        }
     }
 
     /// Calls `handler` once, when the cancellation comes; at once when it already came.

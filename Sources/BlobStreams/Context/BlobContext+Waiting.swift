@@ -72,7 +72,7 @@ extension BlobContext {
 private func pollForReading(_ descriptors: [CInt], timeout: Duration?) throws(BlobError) -> Bool {
     var requests = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     // Rounded up, so that a wait does not end a fraction of a millisecond before its limit and spin.
-    let milliseconds = timeout.map { Int32(clamping: Int64(($0.timeInterval * 1000).rounded(.up))) } ?? -1
+    let milliseconds = timeout.map { Int32(min(($0.timeInterval * 1000).rounded(.up), Double(Int32.max))) } ?? -1
     let count = poll(&requests, nfds_t(requests.count), milliseconds)
     if count < 0, errno != EINTR, errno != EAGAIN {
         throw BlobError(systemError: errno, doing: "Could not wait for input")

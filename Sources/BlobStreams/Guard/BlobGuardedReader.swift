@@ -55,6 +55,14 @@ public final class BlobGuardedReader: BlobReader {
     /// Passed on from the plugin.
     public var info: BlobInfo { self.inner.info }
 
+    /// True once a read met the end and every check of the end passed.
+    ///
+    /// Whoever reads an event-driven plugin asks this and not the plugin's state: that may already have changed since
+    /// the read, to an end that nobody has checked or to an error that nobody has thrown.
+    var hasEnded: Bool {
+        if case .ended = self.phase { true } else { false }
+    }
+
     /// Passed on from the plugin, unless this reader was made to wait for it.
     public var readiness: BlobObservable<BlobReaderState>? { self.waits ? nil : self.inner.readiness }
 

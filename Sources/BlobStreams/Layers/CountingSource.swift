@@ -60,30 +60,50 @@ private struct ProgressSource: BlobInputStreamDataSource {
         let reader = try self.base.pollableReader(at: byteOffset, matching: validator, context: context)
         progress.totalUnitCount = reader.info.byteCount ?? -1
         progress.completedUnitCount = byteOffset
-        return CountingReader(reader) { _ in progress.completedUnitCount = reader.byteOffset }
+        return CountingReader(reader, endingWith: context) { _ in progress.completedUnitCount = reader.byteOffset }
     }
 }
 
 private final class CountingReader: BlobReader {
     private let base: BlobGuardedReader
+    private let derived: DerivedReadiness?
+    private let registration: BlobCancellationRegistration?
     private let onBytes: (Int) -> Void
 
-    init(_ base: BlobGuardedReader, onBytes: @escaping (Int) -> Void) {
+    /// - Parameter context: A cancellation that whoever waits for an event-driven base does not know of, if there is one.
+    init(_ base: BlobGuardedReader, endingWith context: BlobContext? = nil, onBytes: @escaping (Int) -> Void) {
         self.base = base
+        let derived = context.flatMap { _ in DerivedReadiness(following: base) }
+        self.derived = derived
+        self.registration = derived.flatMap { derived in
+            context?.onCancel { derived.fail(BlobError(.cancelled, "The progress was cancelled.")) }
+        }
         self.onBytes = onBytes
     }
 
     var info: BlobInfo { self.base.info }
-    var readiness: BlobObservable<BlobReaderState>? { self.base.readiness }
+    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state ?? self.base.readiness }
     func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
     func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
         self.base.setProperty(value, forKey: key)
     }
 
     func read(into output: inout OutputRawSpan) throws {
-        let count = try output.append(atMost: .max) { try self.base.read(into: &$0) }
+        let count: Int
+        do {
+            count = try output.append(atMost: .max) { try self.base.read(into: &$0) }
+        } catch {
+            self.derived?.fail(error)
+            throw error
+        }
+        self.derived?.refresh()
+        if self.base.hasEnded { self.derived?.end() }
         if count > 0 { self.onBytes(count) }
     }
 
-    func close() { self.base.close() }
+    func close() {
+        self.registration?.remove()
+        self.derived?.stop()
+        self.base.close()
+    }
 }

@@ -78,7 +78,7 @@ private final class DigestReader: BlobReader {
                 try self.base.read(into: &part)
                 part.bytes.withUnsafeBytes { self.hasher?.update($0) }
                 self.derived?.refresh()
-                guard part.isEmpty, self.base.readiness?.value.isAtEnd ?? true else { return }
+                guard self.base.hasEnded else { return }
                 guard var hasher = self.hasher else { return }
                 self.hasher = nil
                 try self.finish(hasher.finalize())

@@ -9,7 +9,7 @@ package final class BlockingPool: Sendable {
     package static let shared = BlockingPool(maximumThreadCount: 512)
 
     /// Long enough to serve one stream's next read, short enough to be gone when nobody reads.
-    private static let idleLifetime = Duration.seconds(2)
+    package static let defaultIdleLifetime = Duration.seconds(2)
 
     /// What decoders need with room to spare; only touched pages cost memory.
     private static let stackByteCount = 1 << 20
@@ -22,8 +22,12 @@ package final class BlockingPool: Sendable {
 
     private let state = Locked(State())
     private let maximumThreadCount: Int
+    private let idleLifetime: Duration
 
-    package init(maximumThreadCount: Int) { self.maximumThreadCount = maximumThreadCount }
+    package init(maximumThreadCount: Int, idleLifetime: Duration = BlockingPool.defaultIdleLifetime) {
+        self.maximumThreadCount = maximumThreadCount
+        self.idleLifetime = idleLifetime
+    }
 
     /// How many threads there are now.
     package var threadCount: Int { self.state.withLock { $0.threadCount } }
@@ -54,8 +58,10 @@ package final class BlockingPool: Sendable {
             }
             if let job {
                 job()
-            } else if !signal.wait(for: Self.idleLifetime), self.retire(signal) {
-                return
+            } else if !signal.wait(for: self.idleLifetime) {
+                if self.retire(signal) { return }
+                // The signal of the job is on its way. Left over, it would count this thread as idle twice next time.
+                _ = signal.wait(for: nil)
             }
         }
     }

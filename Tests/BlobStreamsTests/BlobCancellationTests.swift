@@ -1,0 +1,124 @@
+import BlobStreams
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct BlobCancellationTests {
+    @Test func eachHandlerIsCalledOnceInTheOrderOfRegistration() {
+        let cancellation = BlobCancellation()
+        let calls = Recorder<Int>()
+        let registrations = (0..<20).map { number in cancellation.onCancel { calls.append(number) } }
+        #expect(!cancellation.isCancelled)
+        cancellation.cancel()
+        cancellation.cancel()
+        #expect(cancellation.isCancelled)
+        #expect(calls.values == Array(0..<20))
+        withExtendedLifetime(registrations) {}
+    }
+
+    @Test func eachHandlerIsCalledOnceWhenManyThreadsCancel() async throws {
+        let cancellation = BlobCancellation()
+        let calls = Recorder<Int>()
+        let registrations = (0..<50).map { number in cancellation.onCancel { calls.append(number) } }
+        try await onThreads(4) { _ in cancellation.cancel() }
+        #expect(calls.values == Array(0..<50))
+        withExtendedLifetime(registrations) {}
+    }
+
+    @Test func aLateRegistrationIsCalledAtOnce() {
+        let cancellation = BlobCancellation()
+        cancellation.cancel()
+        let calls = Recorder<Int>()
+        let registration = cancellation.onCancel { calls.append(1) }
+        #expect(calls.values == [1])
+        registration.remove()
+        #expect(calls.values == [1])
+    }
+
+    @Test func aRemovedHandlerIsNotCalled() {
+        let cancellation = BlobCancellation()
+        let calls = Recorder<Int>()
+        let registration = cancellation.onCancel { calls.append(1) }
+        registration.remove()
+        registration.remove()
+        cancellation.cancel()
+        #expect(calls.values.isEmpty)
+    }
+
+    @Test func aReleasedRegistrationIsARemovedOne() {
+        let cancellation = BlobCancellation()
+        let calls = Recorder<Int>()
+        _ = cancellation.onCancel { calls.append(1) }
+        cancellation.cancel()
+        #expect(calls.values.isEmpty)
+    }
+
+    @Test func aHandlerThatAnEarlierOneRemovesIsNotCalled() {
+        let cancellation = BlobCancellation()
+        let calls = Recorder<Int>()
+        let later = Recorder<BlobCancellationRegistration>()
+        let first = cancellation.onCancel { for registration in later.values { registration.remove() } }
+        later.append(cancellation.onCancel { calls.append(2) })
+        cancellation.cancel()
+        #expect(calls.values.isEmpty)
+        first.remove()
+    }
+
+    @Test func aHandlerMayRegisterAndRemove() {
+        let cancellation = BlobCancellation()
+        let calls = Recorder<Int>()
+        let registrations = Recorder<BlobCancellationRegistration>()
+        registrations.append(
+            cancellation.onCancel {
+                registrations.append(cancellation.onCancel { calls.append(2) })
+                for registration in registrations.values { registration.remove() }
+                calls.append(1)
+            })
+        cancellation.cancel()
+        #expect(calls.values == [2, 1])
+    }
+
+    @Test func removalReleasesWhatTheHandlerHolds() {
+        let cancellation = BlobCancellation()
+        weak var held: Latch?
+        let registration: BlobCancellationRegistration
+        do {
+            let latch = Latch()
+            held = latch
+            registration = cancellation.onCancel { latch.open() }
+        }
+        #expect(held != nil)
+        registration.remove()
+        #expect(held == nil)
+    }
+
+    @Test func aChildFollowsItsParent() {
+        let parent = BlobCancellation()
+        let child = parent.makeChild()
+        let calls = Recorder<Int>()
+        let registration = child.onCancel { calls.append(1) }
+        parent.cancel()
+        #expect(child.isCancelled)
+        #expect(calls.values == [1])
+        #expect(parent.makeChild().isCancelled, "Also one that comes late.")
+        registration.remove()
+    }
+
+    @Test func aParentDoesNotFollowItsChild() {
+        let parent = BlobCancellation()
+        let (child, sibling) = (parent.makeChild(), parent.makeChild())
+        child.cancel()
+        #expect(child.isCancelled)
+        #expect(!parent.isCancelled)
+        #expect(!sibling.isCancelled)
+    }
+
+    @Test func aParentKeepsNoChildAlive() {
+        let parent = BlobCancellation()
+        weak var released: BlobCancellation?
+        do {
+            let child = parent.makeChild()
+            released = child
+        }
+        #expect(released == nil)
+    }
+}

@@ -1,0 +1,158 @@
+import Foundation
+import Testing
+
+@testable import BlobStreams
+
+@Suite(.timeLimit(.minutes(1))) struct ConcatenatedSourceTests {
+    /// The kinds of parts: with and without a length, blocking and event-driven.
+    enum Kind: CaseIterable { case memory, unknown, pipe, sequence, stream }
+
+    private func part(_ kind: Kind, _ bytes: [UInt8]) throws -> any BlobInputStreamDataSource {
+        switch kind {
+        case .memory: return MemorySource(bytes)
+        case .unknown:
+            return ClosureSource { offset, output, _ in
+                for byte in bytes.dropFirst(Int(offset)).prefix(output.freeCapacity) { output.append(byte) }
+            }
+        case .pipe:
+            let pipe = BlobPipe()
+            _ = try bytes.withUnsafeBytes { try pipe.tryWrite($0) }
+            pipe.finish()
+            return pipe.source
+        case .sequence:
+            let data = Data(bytes)
+            return AsyncSequenceSource(
+                isRepeatable: true,
+                chunks: {
+                    AsyncStream { continuation in
+                        continuation.yield(data)
+                        continuation.finish()
+                    }
+                })
+        case .stream: return InputStreamSource { InputStream(data: Data(bytes)) }
+        }
+    }
+
+    private func readAll(_ source: any BlobInputStreamDataSource, at offset: Int = 0) async throws -> Data {
+        var all = Data()
+        for try await chunk in source.chunks(ofAtMost: 3, at: Int64(offset)) { all += chunk }
+        return all
+    }
+
+    private func readBlocking(_ source: any BlobInputStreamDataSource, at offset: Int = 0) async throws -> Data {
+        try await onThread {
+            let reader = try source.reader(at: Int64(offset))
+            var all = Data()
+            while case let chunk = try Data(readingAtMost: 3, from: reader), !chunk.isEmpty { all += chunk }
+            return all
+        }
+    }
+
+    @Test(arguments: Kind.allCases, Kind.allCases) func partsFollowEachOther(first: Kind, second: Kind) async throws {
+        func source() throws -> ConcatenatedSource {
+            ConcatenatedSource([
+                try self.part(first, [1, 2, 3, 4]), try self.part(second, []), try self.part(second, [5, 6]),
+                try self.part(first, [7]),
+            ])
+        }
+        for offset in [0, 1, 4, 5, 7] {
+            #expect(try await self.readAll(source(), at: offset) == Data(1...7).dropFirst(offset))
+            #expect(try await self.readBlocking(source(), at: offset) == Data(1...7).dropFirst(offset))
+        }
+        #expect(await asyncCodeThrown { try await self.readAll(source(), at: 8) } == .invalidArgument)
+    }
+
+    @Test func nothingIsAnEmptyBlob() async throws {
+        let source = ConcatenatedSource([])
+        #expect(try source.checkedInfo().byteCount == 0)
+        #expect(try await self.readAll(source).isEmpty)
+        #expect(codeThrown { try source.reader(at: 1) } == .invalidArgument)
+    }
+
+    @Test func theLengthIsKnownWhenAllAre() throws {
+        #expect(try ConcatenatedSource([MemorySource([1]), MemorySource([2, 3])]).checkedInfo().byteCount == 3)
+        #expect(try ConcatenatedSource([MemorySource([1]), self.part(.unknown, [])]).checkedInfo().byteCount == nil)
+    }
+
+    @Test func theValidatorIsThatOfTheseParts() throws {
+        let (a, b) = (MemorySource([1]), MemorySource([2]))
+        let validator = try #require(ConcatenatedSource([a, b]).checkedInfo().validator)
+        #expect(validator.isStrong)
+        #expect(try ConcatenatedSource([a, b]).checkedInfo().validator == validator)
+        #expect(try ConcatenatedSource([b, a]).checkedInfo().validator != validator)
+        #expect(codeThrown { try ConcatenatedSource([b, a]).reader(matching: validator) } == .changed)
+        #expect(try ConcatenatedSource([a, self.part(.pipe, [])]).checkedInfo().validator == nil)
+    }
+
+    @Test func itCanWhatAllPartsCan() throws {
+        #expect(ConcatenatedSource([MemorySource([1]), MemorySource([2])]).capabilities == .all)
+        #expect(try ConcatenatedSource([MemorySource([1]), self.part(.pipe, [])]).capabilities == [])
+        #expect(
+            try ConcatenatedSource([MemorySource([1]), self.part(.sequence, [])]).capabilities
+                == [.repeatable, .concurrentReaders])
+    }
+
+    /// A source whose content may be changed by the test.
+    private final class ChangingSource: BlobInputStreamDataSource {
+        let current = Locked(MemorySource([3, 4]))
+        var capabilities: BlobCapabilities { .all }
+        func info(_ context: BlobContext) -> BlobInfo { self.current.withLock { $0.info(context) } }
+        func openReader(
+            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+        ) throws -> any BlobReader {
+            try self.current.withLock { try $0.openReader(at: byteOffset, matching: validator, context: context) }
+        }
+    }
+
+    @Test(arguments: [Kind.memory, .pipe]) func aPartThatChangesIsChangedBeforeAnyOfItsBytes(first: Kind) async throws {
+        let changing = ChangingSource()
+        var all = Data()
+        let source = ConcatenatedSource([try self.part(first, [1, 2]), changing])
+        let error = await #expect(throws: BlobError.self) {
+            for try await chunk in source.chunks() {
+                all += chunk
+                changing.current.withLock { $0 = MemorySource([5, 6]) }
+            }
+        }
+        #expect(error?.code == .changed)
+        #expect(all == Data([1, 2]))
+    }
+
+    @Test(arguments: [Kind.memory, .pipe]) func theErrorOfAPartNamesItsLayers(first: Kind) async throws {
+        let failing = ClosureSource { _, _, _ in throw BlobError(.refused, "No.") }
+        let source = ConcatenatedSource([try self.part(first, [1, 2]), failing])
+        let error = await #expect(throws: BlobError.self) { try await self.readAll(source) }
+        #expect(error?.code == .refused)
+        #expect(error?.layers.first == "ConcatenatedSource")
+        #expect(error?.layers.last == "ClosureSource")
+    }
+
+    /// The end of a part may be published between any two looks at its state; the promise of a length holds anyway.
+    @Test(arguments: 1...14) func aPartThatIsTooShortIsNoticedWheneverItEnds(look: Int) async throws {
+        let short = PlayedReader(
+            info: BlobInfo(byteCount: 10),
+            onLook: { count, state in if count == look { state.update { $0.isAtEnd = true } } })
+        let source = ConcatenatedSource([short, try self.part(.unknown, [1])])
+        let task = Task { await asyncCodeThrown { try await self.readAll(source) } }
+        let ending = Task {
+            await short.reads.values(count: 1)
+            short.state.update { $0.isAtEnd = true }
+        }
+        #expect(await task.value == .misbehavingPlugin)
+        ending.cancel()
+    }
+
+    @Test func closingClosesThePartThatIsOpen() async throws {
+        let (first, second) = (PlayedReader(), PlayedReader())
+        first.push([1])
+        let reader = try ConcatenatedSource([first, second]).pollableReader()
+        #expect(try Data(readingAtMost: 9, from: reader) == Data([1]))
+        first.state.update { $0.isAtEnd = true }
+        #expect(try Data(readingAtMost: 9, from: reader).isEmpty)
+        #expect(first.closes.values.count >= 1)
+        #expect(second.closes.values.isEmpty)
+        reader.close()
+        #expect(second.closes.values.count >= 1)
+        #expect(codeThrown { try Data(readingAtMost: 9, from: reader) } == .closed)
+    }
+}

@@ -1,0 +1,64 @@
+import BlobStreams
+import Foundation
+
+/// An event-driven reader that the test plays; a source of itself, for one opening.
+final class PlayedReader: BlobReader, BlobInputStreamDataSource {
+    typealias State = BlobObservable<BlobReaderState>
+
+    let info: BlobInfo
+    let state: State
+    /// How many bytes each read brought.
+    let reads = Recorder<Int>()
+    let closes = Recorder<Bool>()
+    private let bytes = Locked<[UInt8]>([])
+    private let looks = Locked(0)
+    private let onLook: @Sendable (_ count: Int, State) -> Void
+    private let onRead: @Sendable (State) -> Void
+
+    /// - Parameters:
+    ///   - onLook: Called each time that somebody asks for the state, before the answer, with the count from 1.
+    ///   - onRead: Called in the end of each read.
+    init(
+        _ state: BlobReaderState = BlobReaderState(isOpenCompleted: true), info: BlobInfo = BlobInfo(),
+        onLook: @escaping @Sendable (_ count: Int, State) -> Void = { _, _ in },
+        onRead: @escaping @Sendable (State) -> Void = { _ in }
+    ) {
+        self.state = State(state)
+        self.info = info
+        self.onLook = onLook
+        self.onRead = onRead
+    }
+
+    func push(_ bytes: [UInt8]) {
+        self.bytes.withLock { $0 += bytes }
+        self.state.update { $0.hasBytesAvailable = true }
+    }
+
+    var readiness: State? {
+        let count = self.looks.withLock { looks in
+            looks += 1
+            return looks
+        }
+        self.onLook(count, self.state)
+        return self.state
+    }
+
+    func read(into output: inout OutputRawSpan) throws {
+        let bytes = self.bytes.withLock { bytes in
+            defer { bytes = Array(bytes.dropFirst(output.freeCapacity)) }
+            return bytes.prefix(output.freeCapacity)
+        }
+        bytes.withUnsafeBytes { _ = output.append(contentsOf: $0) }
+        self.state.update { $0.hasBytesAvailable = self.bytes.withLock { !$0.isEmpty } }
+        self.reads.append(bytes.count)
+        self.onRead(self.state)
+    }
+
+    func close() { self.closes.append(true) }
+
+    var capabilities: BlobCapabilities { [] }
+    func info(_ context: BlobContext) -> BlobInfo { self.info }
+    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+        self
+    }
+}

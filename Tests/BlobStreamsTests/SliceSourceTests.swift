@@ -1,0 +1,91 @@
+import Foundation
+import Testing
+
+@testable import BlobStreams
+
+@Suite(.timeLimit(.minutes(1))) struct SliceSourceTests {
+    private let bytes = Data(0..<10)
+
+    private func unknown() -> ClosureSource {
+        ClosureSource { [bytes] offset, output, _ in
+            for byte in bytes.dropFirst(Int(offset)).prefix(output.freeCapacity) { output.append(byte) }
+        }
+    }
+
+    private func pipe() throws -> any BlobInputStreamDataSource {
+        let pipe = BlobPipe()
+        _ = try bytes.withUnsafeBytes { try pipe.tryWrite($0) }
+        pipe.finish()
+        return pipe.source
+    }
+
+    private func readAll(_ source: any BlobInputStreamDataSource, at offset: Int64 = 0) async throws -> Data {
+        var all = Data()
+        for try await chunk in source.chunks(ofAtMost: 3, at: offset) { all += chunk }
+        return all
+    }
+
+    @Test(arguments: [0..<10, 0..<0, 3..<7, 3..<3, 9..<10, 10..<10] as [Range<Int64>])
+    func aSliceHasTheBytesOfItsRange(range: Range<Int64>) async throws {
+        for base in [MemorySource(bytes), self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
+            let slice = SliceSource(base, range: range)
+            #expect(try slice.checkedInfo().byteCount == Int64(range.count))
+            #expect(try await self.readAll(slice) == bytes[Int(range.lowerBound)..<Int(range.upperBound)])
+        }
+    }
+
+    @Test(arguments: [0, 4, 10] as [Int64]) func aSliceWithoutAnEndGoesOn(start: Int64) async throws {
+        for base in [MemorySource(bytes), self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
+            #expect(try await self.readAll(SliceSource(base, from: start)) == bytes[Int(start)...])
+        }
+        #expect(try SliceSource(MemorySource(bytes), from: start).checkedInfo().byteCount == 10 - start)
+        #expect(try SliceSource(self.unknown(), from: start).checkedInfo().byteCount == nil)
+    }
+
+    @Test func aSliceOpensAtAnOffset() async throws {
+        for base in [MemorySource(bytes), self.unknown()] as [any BlobInputStreamDataSource] {
+            let slice = SliceSource(base, range: 2..<8)
+            for offset: Int64 in 0...6 {
+                #expect(try await self.readAll(slice, at: offset) == bytes[(2 + Int(offset))..<8])
+            }
+            #expect(codeThrown { try slice.reader(at: 7) } == .invalidArgument)
+            #expect(codeThrown { try slice.reader(at: -1) } == .invalidArgument)
+            #expect(codeThrown { try slice.reader(at: .max) } == .invalidArgument)
+        }
+    }
+
+    @Test func aRangeThatIsNotThereIsInvalid() {
+        for slice in [
+            SliceSource(MemorySource(bytes), range: 5..<11), SliceSource(MemorySource(bytes), range: 11..<12),
+            SliceSource(MemorySource(bytes), range: -1..<3), SliceSource(MemorySource(bytes), from: 11),
+            SliceSource(MemorySource(bytes), from: -1),
+        ] {
+            #expect(codeThrown { try slice.checkedInfo() } == .invalidArgument)
+            #expect(codeThrown { try slice.reader() } == .invalidArgument)
+        }
+    }
+
+    @Test func aBaseThatEndsBeforeTheRangeIsTruncated() async throws {
+        for base in [self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
+            let error = await #expect(throws: BlobError.self) {
+                try await self.readAll(SliceSource(base, range: 5..<11))
+            }
+            #expect(error?.code == .truncated)
+        }
+    }
+
+    @Test func theValidatorTellsRangesApart() throws {
+        let base = MemorySource(bytes)
+        let validator = try #require(SliceSource(base, range: 1..<3).checkedInfo().validator)
+        #expect(try SliceSource(base, range: 1..<3).checkedInfo().validator == validator)
+        #expect(try SliceSource(base, range: 1..<4).checkedInfo().validator != validator)
+        #expect(codeThrown { try SliceSource(base, range: 1..<4).reader(matching: validator) } == .changed)
+    }
+
+    @Test func theEndOfASliceOfAPipeNeedsNoEndOfThePipe() async throws {
+        let pipe = BlobPipe()
+        try await pipe.write(bytes)
+        #expect(try await self.readAll(SliceSource(pipe.source, range: 2..<6)) == bytes[2..<6])
+        pipe.finish()
+    }
+}

@@ -1,0 +1,34 @@
+import BlobStreams
+import Foundation
+
+/// A source whose reads block and do not listen to the context, until the test lets them go.
+final class StuckSource: BlobInputStreamDataSource {
+    let gate = Latch()
+    let reads = Recorder<Bool>()
+    let closes = Recorder<Bool>()
+
+    var capabilities: BlobCapabilities { [.repeatable, .concurrentReaders] }
+    func info(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+        Reader(self)
+    }
+
+    private final class Reader: BlobReader {
+        private let source: StuckSource
+        private var isClosed = false
+
+        init(_ source: StuckSource) { self.source = source }
+
+        var info: BlobInfo { BlobInfo() }
+
+        func read(into output: inout OutputRawSpan) {
+            self.source.reads.append(true)
+            self.source.gate.wait()
+        }
+
+        func close() {
+            if !self.isClosed { self.source.closes.append(true) }
+            self.isClosed = true
+        }
+    }
+}
