@@ -47,6 +47,9 @@ let package = Package(
             name: "EventDrivenSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             path: "Examples/EventDrivenSource", swiftSettings: settings),
         .testTarget(
+            name: "BlobStreamsTestingTests", dependencies: ["BlobStreams", "BlobStreamsTesting"],
+            swiftSettings: settings),
+        .testTarget(
             name: "ExamplesTests", dependencies: ["blob", "Checksum", "CustomSource", "EventDrivenSource"],
             swiftSettings: settings),
         .testTarget(

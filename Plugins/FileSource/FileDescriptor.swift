@@ -61,15 +61,15 @@ final class FileDescriptor {
         let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte throws(BlobError) in
             try self.read(into: byte, at: 0)
         }
-        if count > 0, try self.currentStatus().byteCount == 0 {
+        if count ?? 0 > 0, try self.currentStatus().byteCount == 0 {
             info.byteCount = nil
             info.validator = nil
         }
         return info
     }
 
-    /// One `pread(2)`, or `read(2)` without an offset, that goes on after interruptions.
-    func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64?) throws(BlobError) -> Int {
+    /// One `pread(2)`, or `read(2)` without an offset, that goes on after interruptions; nil when it would have to wait.
+    func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64?) throws(BlobError) -> Int? {
         guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
         while true {
             let count =
@@ -78,7 +78,7 @@ final class FileDescriptor {
             if count >= 0 { return count }
             switch errno {
             case EINTR: continue
-            case EAGAIN: return -1
+            case EAGAIN: return nil
             default: throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)")
             }
         }

@@ -28,7 +28,7 @@ final class RegularFileReader: BlobReader {
             let room = Int(clamping: self.snapshot.byteCount - self.byteOffset)
             let count = try output.append(atMost: room) { part in
                 let count = try part.withUnsafeMutableBytes { buffer, initializedCount in
-                    let count = buffer.isEmpty ? 0 : try self.descriptor.read(into: buffer, at: self.byteOffset)
+                    let count = buffer.isEmpty ? 0 : try self.descriptor.read(into: buffer, at: self.byteOffset) ?? 0
                     initializedCount = max(count, 0)
                     return count
                 }

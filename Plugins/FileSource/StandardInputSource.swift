@@ -32,6 +32,6 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         guard Self.isTaken.takeOnce() else {
             throw BlobError(.unsupported, "Standard input passes by once, and was taken already.")
         }
-        return SequentialReader(descriptor, info: info, bytesToSkip: byteOffset, context)
+        return SkippingReader(SequentialReader(descriptor, info: info, context), bytesToSkip: byteOffset)
     }
 }

@@ -61,7 +61,9 @@ extension Kit {
     /// C2: once at the end, always at the end.
     func checkEnd() throws {
         let pass = try self.open(capacity: Self.largeCapacity)
-        while case .bytes = try pass.step() {}
+        guard try pass.reachEnd(within: self.expected.byteCount) else {
+            return self.findings.add(2, "More bytes came than there are.")
+        }
         for _ in 0..<3 {
             do {
                 guard try pass.step() == .end else { return self.findings.add(2, "Bytes came after the end.") }
@@ -83,9 +85,7 @@ extension Kit {
         defer { lent.deallocate() }
         _ = try first.reader.read(into: lent)
         lent.initializeMemory(as: UInt8.self, repeating: poison)
-        while case .bytes = try first.step() {
-            guard lent.allSatisfy({ $0 == poison }) else { break }
-        }
+        for _ in 0..<4 where lent.allSatisfy({ $0 == poison }) { _ = try first.step() }
         first.reader.close()
         if !lent.allSatisfy({ $0 == poison }) { self.findings.add(4, "A buffer was written to after its read.") }
     }

@@ -14,7 +14,8 @@ final class Pass {
     let reader: any BlobReader
     private let findings: Findings
     private let context: BlobContext
-    private let memory: UnsafeMutableRawBufferPointer
+    private let memory: UnsafeMutableRawPointer
+    private let capacity: Int
 
     /// - Parameter context: The terms of waiting for an event-driven reader, as the guard does for those who block.
     init(_ reader: any BlobReader, _ findings: Findings, capacity: Int, waiting context: BlobContext = BlobContext()) {
@@ -22,6 +23,7 @@ final class Pass {
         self.findings = findings
         self.context = context
         self.memory = .allocate(byteCount: capacity, alignment: 16)
+        self.capacity = capacity
     }
 
     deinit {
@@ -31,11 +33,11 @@ final class Pass {
 
     /// The next bytes, or the end; waits for the readiness of an event-driven reader.
     func step(atMost byteCount: Int = .max) throws -> Step {
-        let room = UnsafeMutableRawBufferPointer(rebasing: self.memory.prefix(byteCount))
+        let room = UnsafeMutableRawBufferPointer(start: self.memory, count: min(byteCount, self.capacity))
         while true {
             let version = self.reader.readiness?.versioned.version
             let count = try self.reader.read(into: room)
-            if count > 0 { return .bytes(Data(room.prefix(count))) }
+            if count > 0 { return .bytes(Data(bytes: self.memory, count: count)) }
             guard let readiness = self.reader.readiness else { return .end }
             let now = readiness.versioned
             if let error = now.state.error { throw error }
@@ -48,6 +50,16 @@ final class Pass {
             waiting.idleLimit = Self.patience
             try readiness.wait(waiting) { $0.isReady ? () : nil }
         }
+    }
+
+    /// Reads on to the end; false when more than `byteCount` bytes come, and the end may never.
+    func reachEnd(within byteCount: Int64) throws -> Bool {
+        var rest = byteCount
+        while case .bytes(let bytes) = try self.step() {
+            rest -= Int64(bytes.count)
+            guard rest >= 0 else { return false }
+        }
+        return true
     }
 
     /// Reads on to the end, or until `byteCount` bytes have come.

@@ -37,10 +37,11 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
     package func write(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) {
         var rest = bytes
         let signal = WaitSignal()
+        defer { self.forget(signal) }
         while !rest.isEmpty {
             let count = try context.wait(on: signal) { () throws(BlobError) -> Int? in
                 let count = try self.tryWrite(rest)
-                if count == 0, self.callWhenWritable({ signal.signal() }) { return nil }
+                if count == 0, self.callWhenWritable(signal, { signal.signal() }) { return nil }
                 return count
             }
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
@@ -60,10 +61,11 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
 
     private func suspendUntilWritable() async {
         let gate = Gate()
+        defer { self.forget(gate) }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 gate.enter(continuation)
-                if !self.callWhenWritable({ gate.open() }) { gate.open() }
+                if !self.callWhenWritable(gate, { gate.open() }) { gate.open() }
             }
         } onCancel: {
             gate.open()
@@ -128,25 +130,30 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
         return self.space.isFinished ? BlobError(.closed, "The pipe is finished.", operation: .write) : nil
     }
 
-    /// Registers `handler` for one call when a write may do something; false when it may right now.
-    private func callWhenWritable(_ handler: @escaping @Sendable () -> Void) -> Bool {
+    /// Registers `handler` of `waiter` for one call when a write may do something; false when it may right now.
+    private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
         self.state.update { state in
             guard self.refusal(state) == nil, self.ring.count == self.capacity else { return false }
-            self.space.handlers.append(handler)
+            self.space.handlers[ObjectIdentifier(waiter)] = handler
             return true
         }
+    }
+
+    /// Drops the handler of a waiter that went on, or gave up. The waiter is still there, so its identity is its own.
+    private func forget(_ waiter: AnyObject) {
+        self.state.update { _ in self.space.handlers[ObjectIdentifier(waiter)] = nil }
     }
 }
 
 private struct SpaceWaiters {
-    var handlers: [@Sendable () -> Void] = []
+    var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
     var isFinished = false
     var isReaderGone = false
     var failure: BlobError?
 
     mutating func removeAll() -> [@Sendable () -> Void] {
-        defer { self.handlers = [] }
-        return self.handlers
+        defer { self.handlers = [:] }
+        return Array(self.handlers.values)
     }
 }
 

@@ -30,9 +30,7 @@ public final class SkippingReader: BlobReader {
     public func read(into output: inout OutputRawSpan) throws {
         if let failure { throw failure }
         while self.bytesToSkip > 0 {
-            // The caller's own memory takes the bytes that are dropped.
-            let skipped = try output.append(atMost: Int(clamping: self.bytesToSkip)) { try self.inner.read(into: &$0) }
-            output.removeLast(skipped)
+            let skipped = try self.skip(using: &output)
             self.bytesToSkip -= Int64(skipped)
             guard skipped == 0 else { continue }
             self.derived?.refresh()
@@ -48,6 +46,22 @@ public final class SkippingReader: BlobReader {
         self.derived?.refresh()
         if count == 0, self.inner.readiness?.value.isAtEnd ?? true { self.derived?.end() }
     }
+
+    /// One read of bytes that are dropped: into the caller's own memory, unless there is little of it.
+    private func skip(using output: inout OutputRawSpan) throws -> Int {
+        let wanted = Int(clamping: self.bytesToSkip)
+        guard output.freeCapacity < min(wanted, Self.sufficientByteCount) else {
+            let skipped = try output.append(atMost: wanted) { try self.inner.read(into: &$0) }
+            output.removeLast(skipped)
+            return skipped
+        }
+        return try withUnsafeTemporaryAllocation(
+            byteCount: min(wanted, BlobPipe.defaultCapacity), alignment: 16
+        ) { try self.inner.read(into: $0) }
+    }
+
+    /// From here on a call is cheap beside the bytes that it moves.
+    private static let sufficientByteCount = 4096
 
     /// Closes the inner reader.
     public func close() {
