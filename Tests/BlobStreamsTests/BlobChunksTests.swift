@@ -261,9 +261,12 @@ import Testing
             onLook: { count, state in if count == look { fail(state) } },
             onRead: { state in if look == 12 { Task.detached { fail(state) } } })
         let task = Task { await asyncCodeThrown { try await self.collect(reader.chunks()) } }
-        await reader.reads.values(count: 1)
-        fail(reader.state)
+        let failing = Task {
+            await reader.reads.values(count: 1)
+            fail(reader.state)
+        }
         #expect(await task.value == .refused)
+        failing.cancel()
     }
 
     @Test(arguments: 1...12) func anEndThatComesTooEarlyIsNoticedWheneverItComes(look: Int) async throws {
