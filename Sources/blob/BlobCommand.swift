@@ -20,8 +20,7 @@ struct BlobCommand: ParsableCommand {
 @main
 enum Main {
     static func main() {
-        // A closed standard output ends the process silently, also when the parent ignores the signal.
-        _ = signal(SIGPIPE, SIG_DFL)
+        ProcessSetup.run()
         do {
             var command = try BlobCommand.parseAsRoot(RawArguments.decoded())
             try command.run()
