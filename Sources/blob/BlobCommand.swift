@@ -22,16 +22,23 @@ enum Main {
     static func main() {
         ProcessSetup.run()
         do {
-            var command = try BlobCommand.parseAsRoot(RawArguments.decoded())
-            try command.run()
+            try self.run()
         } catch let error as BlobError {
             fail(error)
         } catch let status as ExitCode {
             exit(status.rawValue)
-        } catch  where BlobCommand.exitCode(for: error).isSuccess {
-            BlobCommand.exit(withError: error)  // Help, which is no error.
         } catch {
             fail(BlobError(.invalidArgument, BlobCommand.message(for: error)))
+        }
+    }
+
+    private static func run() throws {
+        do {
+            var command = try BlobCommand.parseAsRoot(RawArguments.decoded())
+            try command.run()
+        } catch  where BlobCommand.exitCode(for: error).isSuccess {
+            // Help, which is no error.
+            try printLine(BlobCommand.fullMessage(for: error))
         }
     }
 
