@@ -4,11 +4,17 @@ import Foundation
 
 /// What all commands that read from locators share.
 struct SourceOptions: ParsableArguments {
+    /// Thirty years: a limit that every clock can add.
+    private static let maximumIdleTimeout = 1_000_000_000.0
+
     @Option(help: "Fail when nothing arrives for this many seconds (default: never).")
     var idleTimeout: Double?
 
     func validate() throws {
-        guard self.idleTimeout ?? 1 > 0 else { throw ValidationError("--idle-timeout takes a number above 0.") }
+        guard let idleTimeout else { return }
+        guard idleTimeout > 0, idleTimeout <= Self.maximumIdleTimeout else {
+            throw ValidationError("--idle-timeout takes a number above 0, at most \(Int(Self.maximumIdleTimeout)).")
+        }
     }
 
     func makeContext() -> BlobContext {
