@@ -106,11 +106,7 @@ struct CatCommand: ParsableCommand {
 
     /// Reads to the end, for the sake of what is checked on the way; gives what the printed content must match.
     private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator? {
-        guard source.capabilities.contains(.repeatable) else {
-            throw BlobError(
-                .unsupported, "This source can be read only once, so it cannot be verified first.",
-                locator: source.locator?.description)
-        }
+        try self.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
         let reader = try source.reader(context: context)
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)

@@ -26,6 +26,18 @@ struct SourceOptions: ParsableArguments {
             for: BlobLocator(argument: argument, registry: .standard), context: context)
     }
 
+    /// Throws when `source` does not exist or its bytes pass by once; `purpose` ends the sentence.
+    func requireRepeatable(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext, purpose: String
+    ) throws(BlobError) {
+        // What it says of itself comes first: a folder can do nothing, and that is not the point.
+        _ = try source.checkedInfo(context)
+        guard source.capabilities.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This source can be read only once, \(purpose).", locator: source.locator?.description)
+        }
+    }
+
     /// Calls `body` with each line of a file of locators or ranges, as they come; '-' is standard input.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than ``BlobLines/defaultMaximumByteCount``.
