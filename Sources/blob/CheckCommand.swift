@@ -19,6 +19,6 @@ struct CheckCommand: ParsableCommand {
         let found = try violations(of: source)
         for violation in found { try printLine(violation.description) }
         guard found.isEmpty else { throw ExitCode(BlobError.Code.misbehavingPlugin.exitStatus) }
-        try printLine("C1-C15 hold for \(printable(self.locator))")
+        try printLine("C1-C15 hold for \(printableArgument(self.locator))")
     }
 }
