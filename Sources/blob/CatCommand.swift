@@ -61,8 +61,9 @@ struct CatCommand: ParsableCommand {
         let file = try AtomicFile(path: output)
         Interrupts.setTemporaryPath(file.temporaryPath)
         try self.copyAll(to: file, context)
-        Interrupts.setTemporaryPath(nil)
         try file.commit()
+        // Only now: synchronising may take longer than an interrupt waits.
+        Interrupts.setTemporaryPath(nil)
     }
 
     private func copyAll(to output: some ByteOutput, _ context: BlobContext) throws {
