@@ -24,7 +24,11 @@ struct CatCommand: ParsableCommand {
     @Option(name: .shortAndLong, help: "Write to this file, which appears when it is whole.")
     var output: String?
 
-    @Flag(help: "Read everything to its end, with all checks, before the first byte is printed.")
+    @Flag(
+        help: """
+            Read everything to its end, with all checks, before the first byte is printed; what a list names, before \
+            the first byte of each.
+            """)
     var verifyFirst = false
 
     @Option(help: "Fail when there are more bytes than this.")
@@ -70,24 +74,19 @@ struct CatCommand: ParsableCommand {
         var copier = Copier(output, limit: self.maxBytes, progress: self.progress, context)
         defer { copier.finish() }
         if let ranges = self.ranges { return try self.copyRanges(ranges, &copier, context) }
-        let sources = try self.locators.map { try self.source.source($0, context) }
-        if sources.count > 1, self.offset > 0 || self.length != nil {
-            try self.copy(ConcatenatedSource(sources), &copier, context)
-        } else {
-            for source in sources { try self.copy(source, &copier, context) }
+        var sources = try self.locators.map { try self.source.source($0, context) }
+        if sources.count > 1, self.offset > 0 || self.length != nil { sources = [ConcatenatedSource(sources)] }
+        let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
+        for (source, validator) in zip(sources, validators) {
+            try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
         }
         guard let fromFile = self.fromFile else { return }
         try self.source.forEachLine(of: fromFile, context) { line in
             guard !line.isEmpty else { return }
-            try self.copy(self.source.source(line, context), &copier, context)
+            let source = try self.source.source(line, context)
+            let validator = self.verifyFirst ? try self.verify(source, context) : nil
+            try copier.copy(source, matching: validator)
         }
-    }
-
-    private func copy(
-        _ source: any BlobInputStreamDataSource, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
-    ) throws {
-        let validator = self.verifyFirst ? try self.verify(source, context) : nil
-        try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
     }
 
     private func copyRanges(
