@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test func aNameRelativeToTheFolderIsFine() throws {
-        for name in ["target", "./target", "-target", "ta rget", "target#1", "t+a:r%20"] {
+        for name in ["t", "./t", "é", "target", "./target", "-target", "ta rget", "target#1", "t+a:r%20"] {
             let launch = Launch("cat", "a", "--output=\(name)").with { $0.prelude = "cd '\(self.folder.path)'" }
             expect(try launch.run(), prints: "")
             #expect(self.folder.read(name) == "hello")
@@ -76,6 +76,14 @@ import Testing
         expect(
             try Launch("cat", self.file, "--output", self.folder.path("none/target")).run(), failsWith: "notFound", 66,
             saying: "none/target")
+    }
+
+    @Test func aTextThatIsNoNameIsRefused() throws {
+        for target in ["", self.folder.path("none/")] {
+            let outcome = try Launch("cat", self.file, "--output", target).run()
+            expect(outcome, failsWith: "invalidArgument", 64, saying: "no name")
+        }
+        #expect(self.folder.texts == ["a"])
     }
 
     @Test func aFolderIsNoTarget() throws {
@@ -140,13 +148,18 @@ import Testing
     }
 
     @Test func aLongNameLeavesRoomForTheTemporaryOne() throws {
-        for name in [String(repeating: "x", count: 255), String(repeating: "é", count: 127)] {
+        // The last is few characters of many bytes each.
+        let names = [
+            String(repeating: "x", count: 255), String(repeating: "é", count: 127),
+            String(repeating: "👨‍👩‍👧‍👦", count: 10),
+        ]
+        for name in names {
             expect(try Launch("cat", self.file, "--output", self.folder.path(name)).run(), prints: "")
             #expect(self.folder.read(name) == "hello")
         }
         let tooLong = self.folder.path(String(repeating: "x", count: 256))
         let outcome = try Launch("cat", self.file, "--output", tooLong).run()
         expect(outcome, failsWith: "invalidArgument", 64)
-        #expect(self.folder.texts.count == 3)
+        #expect(self.folder.texts.count == 4)
     }
 }
