@@ -43,6 +43,7 @@ enum Main {
     }
 
     private static func fail(_ error: BlobError) -> Never {
+        while !Interrupts.takeReport() { pause() }  // An interrupt that came long ago is ending the process.
         report(error)
         exit(Interrupts.exitStatus ?? error.code.exitStatus)
     }
