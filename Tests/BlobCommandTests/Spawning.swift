@@ -60,7 +60,17 @@ func spawn(_ launch: Launch, _ connections: [Connection]) throws -> pid_t {
     var pointers = words.map { strdup($0.map { CChar(bitPattern: $0) } + [0]) } + [nil]
     defer { for pointer in pointers { free(pointer) } }
     var number: pid_t = 0
-    let result = posix_spawn(&number, program, &actions, &attributes, &pointers, environ)
+    // A process under the thread sanitizer would wait for a second at its end.
+    var environment = environmentPointers() + [strdup("TSAN_OPTIONS=atexit_sleep_ms=0"), nil]
+    defer { free(environment[environment.count - 2]) }
+    let result = posix_spawn(&number, program, &actions, &attributes, &pointers, &environment)
     try #require(result == 0, "\(program): \(String(cString: strerror(result)))")
     return number
+}
+
+/// The environment of this process, as it is.
+private func environmentPointers() -> [UnsafeMutablePointer<CChar>?] {
+    var pointers: [UnsafeMutablePointer<CChar>?] = []
+    while let pointer = environ[pointers.count] { pointers.append(pointer) }
+    return pointers
 }
