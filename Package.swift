@@ -55,6 +55,8 @@ let package = Package(
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             swiftSettings: settings),
+        // Its tests run the command as a process; the dependency has it built.
+        .testTarget(name: "BlobCommandTests", dependencies: ["blob"], swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),

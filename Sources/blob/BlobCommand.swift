@@ -20,23 +20,30 @@ struct BlobCommand: ParsableCommand {
 @main
 enum Main {
     static func main() {
-        // A closed standard output ends the process silently, also when the parent ignores the signal.
-        _ = signal(SIGPIPE, SIG_DFL)
+        ProcessSetup.run()
         do {
-            var command = try BlobCommand.parseAsRoot(RawArguments.decoded())
-            try command.run()
+            try self.run()
         } catch let error as BlobError {
             fail(error)
         } catch let status as ExitCode {
             exit(status.rawValue)
-        } catch  where BlobCommand.exitCode(for: error).isSuccess {
-            BlobCommand.exit(withError: error)  // Help, which is no error.
         } catch {
             fail(BlobError(.invalidArgument, BlobCommand.message(for: error)))
         }
     }
 
+    private static func run() throws {
+        do {
+            var command = try BlobCommand.parseAsRoot(RawArguments.decoded())
+            try command.run()
+        } catch  where BlobCommand.exitCode(for: error).isSuccess {
+            // Help, which is no error.
+            try printLine(BlobCommand.fullMessage(for: error))
+        }
+    }
+
     private static func fail(_ error: BlobError) -> Never {
+        while !Interrupts.takeReport() { pause() }  // An interrupt that came long ago is ending the process.
         report(error)
         exit(Interrupts.exitStatus ?? error.code.exitStatus)
     }

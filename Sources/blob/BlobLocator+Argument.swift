@@ -8,6 +8,9 @@ extension BlobLocator {
     ///
     /// - Throws: ``BlobError/Code/invalidLocator``.
     init(argument: String, registry: BlobRegistry) throws(BlobError) {
+        guard !argument.isEmpty else {
+            throw BlobError(.invalidLocator, "An empty argument names nothing.", operation: .resolve)
+        }
         if argument == "-" {
             self = try BlobLocator("stdin:")
         } else if Self.isFile(argument) {

@@ -24,7 +24,11 @@ struct CatCommand: ParsableCommand {
     @Option(name: .shortAndLong, help: "Write to this file, which appears when it is whole.")
     var output: String?
 
-    @Flag(help: "Read everything to its end, with all checks, before the first byte is printed.")
+    @Flag(
+        help: """
+            Read everything to its end, with all checks, before the first byte is printed; what a list names, before \
+            the first byte of each.
+            """)
     var verifyFirst = false
 
     @Option(help: "Fail when there are more bytes than this.")
@@ -61,32 +65,28 @@ struct CatCommand: ParsableCommand {
         let file = try AtomicFile(path: output)
         Interrupts.setTemporaryPath(file.temporaryPath)
         try self.copyAll(to: file, context)
-        Interrupts.setTemporaryPath(nil)
         try file.commit()
+        // Only now: synchronising may take longer than an interrupt waits.
+        Interrupts.setTemporaryPath(nil)
     }
 
     private func copyAll(to output: some ByteOutput, _ context: BlobContext) throws {
         var copier = Copier(output, limit: self.maxBytes, progress: self.progress, context)
         defer { copier.finish() }
         if let ranges = self.ranges { return try self.copyRanges(ranges, &copier, context) }
-        let sources = try self.locators.map { try self.source.source($0, context) }
-        if sources.count > 1, self.offset > 0 || self.length != nil {
-            try self.copy(ConcatenatedSource(sources), &copier, context)
-        } else {
-            for source in sources { try self.copy(source, &copier, context) }
+        var sources = try self.locators.map { try self.source.source($0, context) }
+        if sources.count > 1, self.offset > 0 || self.length != nil { sources = [ConcatenatedSource(sources)] }
+        let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
+        for (source, validator) in zip(sources, validators) {
+            try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
         }
         guard let fromFile = self.fromFile else { return }
         try self.source.forEachLine(of: fromFile, context) { line in
             guard !line.isEmpty else { return }
-            try self.copy(self.source.source(line, context), &copier, context)
+            let source = try self.source.source(line, context)
+            let validator = self.verifyFirst ? try self.verify(source, context) : nil
+            try copier.copy(source, matching: validator)
         }
-    }
-
-    private func copy(
-        _ source: any BlobInputStreamDataSource, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
-    ) throws {
-        let validator = self.verifyFirst ? try self.verify(source, context) : nil
-        try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
     }
 
     private func copyRanges(
@@ -106,11 +106,7 @@ struct CatCommand: ParsableCommand {
 
     /// Reads to the end, for the sake of what is checked on the way; gives what the printed content must match.
     private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator? {
-        guard source.capabilities.contains(.repeatable) else {
-            throw BlobError(
-                .unsupported, "This source can be read only once, so it cannot be verified first.",
-                locator: source.locator?.description)
-        }
+        try self.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
         let reader = try source.reader(context: context)
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)

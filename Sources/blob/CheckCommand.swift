@@ -15,14 +15,10 @@ struct CheckCommand: ParsableCommand {
     func run() throws {
         let context = self.source.makeContext()
         let source = try self.source.source(self.locator, context)
-        guard source.capabilities.contains(.repeatable) else {
-            throw BlobError(
-                .unsupported, "This source can be read only once, and the check reads it many times.",
-                locator: source.locator?.description)
-        }
+        try self.source.requireRepeatable(source, context, purpose: "and the check reads it many times")
         let found = try violations(of: source)
         for violation in found { try printLine(violation.description) }
         guard found.isEmpty else { throw ExitCode(BlobError.Code.misbehavingPlugin.exitStatus) }
-        try printLine("C1-C15 hold for \(printable(self.locator))")
+        try printLine("C1-C15 hold for \(printableArgument(self.locator))")
     }
 }

@@ -9,6 +9,11 @@ enum Interrupts {
     private static let received = Locked<Int32?>(nil)
     private static let temporaryPath = Locked<String?>(nil)
 
+    private static let isReported = Locked(false)
+
+    /// True once: for the one of two threads that says how the job ended.
+    static func takeReport() -> Bool { self.isReported.takeOnce() }
+
     /// The exit status after an interrupt, as a shell reports it; nil when there was none.
     static var exitStatus: Int32? { self.received.withLock { $0.map { 128 + $0 } } }
 
@@ -33,7 +38,11 @@ enum Interrupts {
             context.cancellation.cancel()
             sleep(UInt32(self.patience))
             self.temporaryPath.withLock { $0.map { _ = unlink($0) } }
-            report(BlobError(.cancelled, "The job was cancelled."))
+            if self.takeReport() {
+                report(BlobError(.cancelled, "The job was cancelled."))
+            } else {
+                sleep(UInt32(self.patience))  // The job has just ended by itself.
+            }
             _exit(128 + number)
         }
         return context

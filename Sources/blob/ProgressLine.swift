@@ -26,8 +26,8 @@ struct ProgressLine {
         let rate = Self.text(Int64(Double(byteOffset) / seconds))
         var line = Self.text(byteOffset)
         if let byteCount, byteCount > 0 {
-            line +=
-                " of \(Self.text(byteCount)), \(min(100, 100 * Double(byteOffset) / Double(byteCount)).rounded(.down))%"
+            let percents = Int(min(100, 100 * Double(byteOffset) / Double(byteCount)))
+            line += " of \(Self.text(byteCount)), \(percents)%"
         }
         line += ", \(rate)/s"
         printToStandardError("\r" + line + String(repeating: " ", count: max(0, self.width - line.count)))

@@ -3,13 +3,23 @@ import Foundation
 
 /// The arguments of the process, of which those that are no text are made locators.
 enum RawArguments {
-    static func decoded() -> [String] {
-        (1..<max(1, Int(CommandLine.argc))).compactMap { index in
-            CommandLine.unsafeArgv[index].map { argument in
-                let bytes = UnsafeBufferPointer(start: argument, count: strlen(argument)).map(UInt8.init(bitPattern:))
-                return decoded(bytes)
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an option with a value of such bytes behind its `=`.
+    static func decoded() throws(BlobError) -> [String] {
+        var arguments: [String] = []
+        for index in 1..<max(1, Int(CommandLine.argc)) {
+            guard let pointer = CommandLine.unsafeArgv[index] else { break }
+            let argument = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).map(UInt8.init(bitPattern:))
+            let text = self.decoded(argument)
+            let isOption = argument.first == UInt8(ascii: "-") && !arguments.contains("--")
+            guard !isOption || Array(text.utf8) == argument else {
+                throw BlobError(
+                    .invalidArgument,
+                    "The option '\(PercentEncoding.encode(argument, leaving: Set(0x20...0x7E)))' "
+                        + "is no UTF-8: give its value as an argument of its own.")
             }
+            arguments.append(text)
         }
+        return arguments
     }
 
     /// A path of bytes that are no UTF-8 would be damaged by becoming a `String`: as a locator it keeps them.

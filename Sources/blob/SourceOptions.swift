@@ -4,11 +4,17 @@ import Foundation
 
 /// What all commands that read from locators share.
 struct SourceOptions: ParsableArguments {
+    /// Thirty years: a limit that every clock can add.
+    private static let maximumIdleTimeout = 1_000_000_000.0
+
     @Option(help: "Fail when nothing arrives for this many seconds (default: never).")
     var idleTimeout: Double?
 
     func validate() throws {
-        guard self.idleTimeout ?? 1 > 0 else { throw ValidationError("--idle-timeout takes a number above 0.") }
+        guard let idleTimeout else { return }
+        guard idleTimeout > 0, idleTimeout <= Self.maximumIdleTimeout else {
+            throw ValidationError("--idle-timeout takes a number above 0, at most \(Int(Self.maximumIdleTimeout)).")
+        }
     }
 
     func makeContext() -> BlobContext {
@@ -18,6 +24,18 @@ struct SourceOptions: ParsableArguments {
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
         try BlobRegistry.standard.source(
             for: BlobLocator(argument: argument, registry: .standard), context: context)
+    }
+
+    /// Throws when `source` does not exist or its bytes pass by once; `purpose` ends the sentence.
+    func requireRepeatable(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext, purpose: String
+    ) throws(BlobError) {
+        // What it says of itself comes first: a folder can do nothing, and that is not the point.
+        _ = try source.checkedInfo(context)
+        guard source.capabilities.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This source can be read only once, \(purpose).", locator: source.locator?.description)
+        }
     }
 
     /// Calls `body` with each line of a file of locators or ranges, as they come; '-' is standard input.

@@ -20,7 +20,7 @@ struct SumCommand: ParsableCommand {
         for argument in self.locators {
             do {
                 let digest = try self.digest(argument, context)
-                try printLine("\(digest.hexadecimal)  \(printable(argument))")
+                try printLine("\(digest.hexadecimal)  \(printableArgument(argument))")
             } catch {
                 // As sha256sum: the others can still be read. A cancelled job has no others.
                 guard error.code != .cancelled, error.operation != .write else { throw error }
@@ -55,14 +55,20 @@ extension CryptoDigest: ExpressibleByArgument {
         self = digest
     }
 
-    /// For the help.
+    /// The name.
     public var defaultValueDescription: String { self.name }
 
-    /// For the help and for completion.
+    /// The names of all digests.
     public static var allValueStrings: [String] { Self.all.map(\.name) }
 }
 
-/// An argument or a name on one line: control characters as `%XX`.
+/// An argument on one line, in a form that is accepted back: one with control characters as its locator.
+func printableArgument(_ argument: String) -> String {
+    guard printable(argument) != argument else { return argument }
+    return (try? BlobLocator(argument: argument, registry: .standard).description) ?? printable(argument)
+}
+
+/// A name on one line: control characters as `%XX`.
 func printable(_ text: String) -> String {
     guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
     return PercentEncoding.encode(text.utf8, leaving: Set(0x20...0xFF).subtracting([0x25, 0x7F]))

@@ -19,17 +19,22 @@ package final class AtomicFile {
         }
         let isReplacing = status.st_mode & S_IFMT == S_IFREG
         self.path = isReplacing ? resolved(path) : path
-        let folder = (self.path as NSString).deletingLastPathComponent
-        let name = (self.path as NSString).lastPathComponent.prefix(Self.maximumNamePrefix)
+        // Not with `NSString`: on Linux a path of one letter ends the process there (Swift 6.3).
+        let scalars = self.path.unicodeScalars
+        let nameStart = scalars.lastIndex(of: "/").map { scalars.index(after: $0) } ?? scalars.startIndex
+        guard nameStart < scalars.endIndex else {
+            throw BlobError(.invalidArgument, "'\(path)' is no name for a file.", operation: .write)
+        }
+        let name = String(scalars[nameStart...].prefix(Self.maximumNamePrefix))
         let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
-        let temporaryPath = (folder.isEmpty ? "." : folder) + "/.\(name).\(mark)"
+        let temporaryPath = "\(String(scalars[..<nameStart])).\(name).\(mark)"
         self.descriptor = Foundation.open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
         guard self.descriptor >= 0 else { throw Self.failure("Could not create a file beside", path) }
         self.temporaryPath = temporaryPath
         if isReplacing { _ = fchmod(self.descriptor, status.st_mode & 0o7777) }
     }
 
-    /// Leaves room for the mark within the 255 bytes of a name, also when each character takes four.
+    /// Leaves room for the mark within the 255 bytes of a name, also when each scalar takes four.
     private static let maximumNamePrefix = 50
 
     deinit { self.discard() }

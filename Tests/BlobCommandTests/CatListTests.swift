@@ -1,0 +1,175 @@
+import Foundation
+import Testing
+
+/// `--from-file` and `--ranges`: lists that `cat` reads while it prints.
+@Suite final class CatListTests {
+    private let folder: TemporaryFolder
+    private let first: String
+    private let second: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.first = try self.folder.write("hello ", to: "a")
+        self.second = try self.folder.write("world", to: "b")
+    }
+
+    deinit { self.folder.remove() }
+
+    private func list(_ lines: String...) -> [UInt8] { Array(lines.map { $0 + "\n" }.joined().utf8) }
+
+    /// Runs with the list as a file and as standard input; both must end alike.
+    private func run(_ option: String, _ list: [UInt8], _ arguments: String...) throws -> Outcome {
+        let file = try self.folder.write(list, to: "list")
+        let fromFile = try Launch(["cat"] + arguments + [option, file]).run()
+        let fromInput = try Launch(["cat"] + arguments + [option, "-"]).run(input: list)
+        let isEqual = fromFile.output == fromInput.output
+        #expect(isEqual)
+        #expect(fromFile.ending == fromInput.ending)
+        return fromFile
+    }
+
+    // MARK: Locators
+
+    @Test func theLocatorsOfAListFollowThoseOfTheArguments() throws {
+        let list = self.list(self.second, "file://\(self.first)", self.second)
+        expect(try self.run("--from-file", list), prints: "worldhello world")
+        expect(try self.run("--from-file", list, self.first), prints: "hello worldhello world")
+    }
+
+    @Test func aMissingLastNewlineAndEmptyLinesAreFine() throws {
+        expect(try self.run("--from-file", []), prints: "")
+        expect(try self.run("--from-file", self.list("", "", "")), prints: "")
+        expect(try self.run("--from-file", Array(self.first.utf8)), prints: "hello ")
+        expect(
+            try self.run("--from-file", Array("\n\n\(self.first)\n\n\(self.second)".utf8)), prints: "hello world")
+    }
+
+    @Test func aLineIsReadAsItIs() throws {
+        try self.folder.write("spaces", to: " x ")
+        try self.folder.write(Array("raw".utf8), to: [0xFF])
+        try self.folder.write("return", to: "c\r")
+        let list = self.list(" x ", "c\r") + [0xFF, 0x0A]
+        try self.folder.write(list, to: "list")
+        let launch = Launch("cat", "--from-file", "list").with { $0.prelude = "cd '\(self.folder.path)'" }
+        expect(try launch.run(), prints: "spacesreturnraw")
+    }
+
+    @Test func aListOfManyFilesIsPrintedInOrder() throws {
+        let count = 5000
+        var expected: [UInt8] = []
+        var names: [String] = []
+        for number in 0..<count {
+            names.append(try self.folder.write("\(number)\n", to: "n\(number)"))
+            expected += Array("\(number)\n".utf8)
+        }
+        let list = Array(names.joined(separator: "\n").utf8)
+        expect(try Launch("cat", "--from-file", "-").run(input: list), prints: expected)
+    }
+
+    @Test func aBadLineEndsTheJobAfterATruePrefix() throws {
+        let missing = self.folder.path("none")
+        expect(
+            try self.run("--from-file", self.list(self.first, missing, self.second)), failsWith: "notFound", 66,
+            saying: missing, after: Array("hello ".utf8))
+        expect(
+            try self.run("--from-file", self.list(self.first, self.folder.path, self.second)),
+            failsWith: "unsupported", 65, after: Array("hello ".utf8))
+        expect(
+            try self.run("--from-file", self.list(self.first, "bogus:x")), failsWith: "notRegistered", 64,
+            after: Array("hello ".utf8))
+    }
+
+    @Test func aLineThatIsTooLongIsRefused() throws {
+        expect(
+            try self.run("--from-file", Array(repeating: 0x61, count: 3 << 20)), failsWith: "limitExceeded", 65,
+            saying: "1048576")
+    }
+
+    @Test func aListThatIsNotThereIsNotFound() throws {
+        expect(
+            try Launch("cat", "--from-file", self.folder.path("none")).run(), failsWith: "notFound", 66)
+        expect(
+            try Launch("cat", self.first, "--ranges", self.folder.path("none")).run(), failsWith: "notFound", 66)
+    }
+
+    @Test func aListIsFollowedAsItComes() throws {
+        let process = try Launch("cat", "--from-file", "-").start()
+        process.write(self.list(self.first))
+        process.waitForOutput(6)
+        process.write(self.list(self.second))
+        process.waitForOutput(11)
+        process.closeInput()
+        expect(process.finish(), prints: "hello world")
+    }
+
+    @Test func theInputCannotBeListAndEntry() throws {
+        expect(
+            try Launch("cat", "--from-file", "-").run(input: self.list(self.first, "-")), failsWith: "unsupported", 65,
+            after: Array("hello ".utf8))
+        // Named by a file, it may.
+        let list = try self.folder.write(self.list(self.first, "-"), to: "list")
+        expect(try Launch("cat", "--from-file", list).run(input: [65]), prints: "hello A")
+    }
+
+    // MARK: Ranges
+
+    @Test func rangesArePrintedInTheirOrder() throws {
+        let file = try self.folder.write("0123456789", to: "digits")
+        expect(try self.run("--ranges", self.list("0 3", "5 2", "9 1"), file), prints: "012569")
+        expect(try self.run("--ranges", self.list("5 5", "0 4", "3 4", "3 4"), file), prints: "56789012334563456")
+        expect(try self.run("--ranges", self.list("", " 1\t2 ", "", "3  1\r"), file), prints: "123")
+        expect(try self.run("--ranges", Array("8 2".utf8), file), prints: "89")
+        expect(try self.run("--ranges", [], file), prints: "")
+        expect(try self.run("--ranges", self.list("10 0", "0 0", "0 10"), file), prints: "0123456789")
+    }
+
+    @Test func aRangePastTheEndIsRefusedAfterATruePrefix() throws {
+        let file = try self.folder.write("0123456789", to: "digits")
+        expect(
+            try self.run("--ranges", self.list("0 2", "8 3", "0 1"), file), failsWith: "invalidArgument", 64,
+            saying: "8 3", "10 bytes", after: Array("0189".utf8))
+        expect(
+            try self.run("--ranges", self.list("0 2", "11 1"), file), failsWith: "invalidArgument", 64, saying: "11",
+            after: Array("01".utf8))
+        expect(try self.run("--ranges", self.list("11 0"), file), failsWith: "invalidArgument", 64)
+        expect(
+            try self.run("--ranges", self.list("9223372036854775807 9223372036854775807"), file),
+            failsWith: "invalidArgument", 64)
+    }
+
+    @Test(arguments: [
+        "x", "1", "1 2 3", "-1 2", "1 -2", "1,2", "0x1 2", "1 9223372036854775808", "1.0 2", "1 2k", "\u{0} 1", "é é",
+    ])
+    func whatIsNoRangeIsRefusedAfterATruePrefix(line: String) throws {
+        let file = try self.folder.write("0123456789", to: "digits")
+        expect(
+            try self.run("--ranges", self.list("0 2", line, "0 1"), file), failsWith: "invalidArgument", 64,
+            after: Array("01".utf8))
+    }
+
+    @Test func rangesCountTowardsMaxBytes() throws {
+        let file = try self.folder.write("0123456789", to: "digits")
+        expect(
+            try self.run("--ranges", self.list("0 2", "5 3"), file, "--max-bytes", "4"), failsWith: "limitExceeded",
+            65, after: Array("0156".utf8))
+    }
+
+    @Test func rangesAreFollowedAsTheyCome() throws {
+        let process = try Launch("cat", self.second, "--ranges", "-").start()
+        process.write(self.list("0 2"))
+        process.waitForOutput(2)
+        process.write(self.list("4 1"))
+        process.waitForOutput(3)
+        process.closeInput()
+        expect(process.finish(), prints: "wod")
+    }
+
+    @Test func aSourceThatIsReadOnceHasOneRange() throws {
+        let list = try self.folder.write(self.list("1 3"), to: "list")
+        expect(try Launch("cat", "-", "--ranges", list).run(input: Array("hello".utf8)), prints: "ell")
+        try self.folder.write(self.list("1 3", "0 1"), to: "list")
+        expect(
+            try Launch("cat", "-", "--ranges", list).run(input: Array("hello".utf8)), failsWith: "unsupported", 65,
+            after: Array("ell".utf8))
+    }
+}

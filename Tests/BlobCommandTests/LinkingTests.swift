@@ -1,0 +1,14 @@
+import Foundation
+import Testing
+
+/// Starting is fast because little is linked.
+@Suite struct LinkingTests {
+    @Test(.enabled(if: isLinux)) func theCommandLinksNoLibraryThatIsSlowToLoad() throws {
+        let outcome = try Launch(Launch.blob).with { $0.program = "/usr/bin/ldd" }.run()
+        // A static executable links none at all, and the tool says so by its status.
+        #expect(outcome.text.contains("libc.so") || outcome.ending == .status(1), "\(outcome.errorText)")
+        for library in ["libFoundationNetworking", "libcurl", "libvips", "libssl", "libxml2"] {
+            #expect(!outcome.text.contains(library))
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import Foundation
+import Testing
+
+/// Help, mistakes in arguments, and the shape of errors.
+@Suite final class UsageTests {
+    private let folder: TemporaryFolder
+    private let file: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.file = try self.folder.write("hello", to: "a")
+    }
+
+    deinit { self.folder.remove() }
+
+    @Test(arguments: [
+        ["--help"], ["-h"], ["help"], [], ["cat", "--help"], ["info", "--help"], ["sum", "-h"], ["schemes", "--help"],
+        ["check", "--help"], ["help", "cat"],
+    ])
+    func helpIsAResult(arguments: [String]) throws {
+        let outcome = try Launch(arguments).run()
+        #expect(outcome.ending == .status(0))
+        #expect(outcome.text.contains("USAGE: blob"))
+        #expect(outcome.errorText == "")
+    }
+
+    @Test func theHelpNamesEveryCommand() throws {
+        let text = try Launch("--help").run().text
+        for command in ["cat", "info", "sum", "schemes", "check"] { #expect(text.contains("  \(command) ")) }
+    }
+
+    @Test(.enabled(if: isLinux)) func helpThatCannotBePrintedIsAnError() throws {
+        let full = try opened("/dev/full", O_WRONLY)
+        defer { close(full) }
+        expect(try Launch("--help").with { $0.output = .file(full) }.run(), failsWith: "io", 74)
+    }
+
+    @Test(arguments: [
+        ["bogus"], ["cat"], ["cat", "--bogus", "x"], ["cat", "--bo\ngus"], ["cat", "x", "--offset", "y"],
+        ["cat", "x", "--offset=-1"], ["cat", "x", "--offset", "-1"], ["cat", "x", "--length=-1"],
+        ["cat", "x", "--max-bytes=-1"], ["cat", "x", "--offset", "9223372036854775808"], ["cat", "x", "--length"],
+        ["cat", "x", "--progress", "often"], ["cat", "x", "--output"], ["cat", "x", "--from-file"],
+        ["cat", "--ranges", "r"], ["cat", "x", "y", "--ranges", "r"], ["cat", "x", "--ranges", "r", "--offset", "1"],
+        ["cat", "x", "--ranges", "r", "--length", "1"], ["cat", "x", "--ranges", "r", "--from-file", "l"],
+        ["cat", "--from-file", "l", "--offset", "1"], ["cat", "--from-file", "l", "--length", "1"],
+        ["cat", "x", "--idle-timeout", "0"], ["cat", "x", "--idle-timeout=-1"], ["cat", "x", "--idle-timeout", "soon"],
+        ["cat", "x", "--idle-timeout", "nan"], ["cat", "x", "--idle-timeout", "inf"],
+        ["cat", "x", "--idle-timeout", "1e30"], ["info"], ["info", "x", "y"], ["sum"],
+        ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["check", "x", "y"], ["schemes", "--json"],
+    ])
+    func aMistakeInTheArgumentsIsOneLine(arguments: [String]) throws {
+        expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64)
+    }
+
+    @Test func everyCommandTakesAnIdleTimeout() throws {
+        for command in ["cat", "info", "sum", "check"] {
+            let outcome = try Launch(command, self.file, "--idle-timeout", "1000000000").run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        }
+    }
+
+    @Test func aMissingFileIsNotFoundForEveryCommand() throws {
+        for command in ["cat", "info", "sum", "check"] {
+            expect(
+                try Launch(command, self.folder.path("none")).run(), failsWith: "notFound", 66,
+                saying: self.folder.path("none"))
+        }
+    }
+
+    @Test func aFolderIsUnsupportedForEveryCommand() throws {
+        for command in ["cat", "info", "sum", "check"] {
+            expect(try Launch(command, self.folder.path).run(), failsWith: "unsupported", 65, saying: "directory")
+        }
+    }
+
+    @Test func anEmptyArgumentNamesNothing() throws {
+        for command in ["cat", "info", "sum", "check"] {
+            expect(try Launch(command, "").run(), failsWith: "invalidLocator", 64, saying: "empty")
+        }
+    }
+
+    @Test func controlCharactersOfANameDoNotBreakTheLine() throws {
+        expect(
+            try Launch("cat", self.folder.path("no\nsuch\r\u{1B}[31mfile")).run(), failsWith: "notFound", 66,
+            saying: "no\\nsuch")
+    }
+
+    @Test(.enabled(if: isLinux)) func whatMayNotBeReadIsPermissionDenied() throws {
+        // This one is for nobody to read, the administrator included; a file of mode 0 is for all others.
+        let forbidden = "/proc/sys/vm/compact_memory"
+        if FileManager.default.fileExists(atPath: forbidden) {
+            expect(try Launch("cat", forbidden).run(), failsWith: "permissionDenied", 77)
+        }
+        guard getuid() != 0 else { return }
+        chmod(self.file, 0)
+        expect(try Launch("cat", self.file).run(), failsWith: "permissionDenied", 77, saying: self.file)
+    }
+
+    @Test func schemesListsWhatIsRegistered() throws {
+        expect(try Launch("schemes").run(), prints: "file   origin  FileSource\nstdin  origin  FileSource\n")
+    }
+}
