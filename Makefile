@@ -1,6 +1,6 @@
 # make demo   builds everything and shows it at work
 # make test   builds everything and runs the tests
-# Both install what is missing first (make setup).
+# Both install what is missing first (make setup). There is also: sanitize, benchmark, install.
 
 BLOB := .build/release/blob
 
@@ -8,7 +8,7 @@ BLOB := .build/release/blob
 DEBIAN_PACKAGES := git g++ libc6-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test setup release install benchmark clean
+.PHONY: all demo test sanitize setup release install benchmark clean
 
 all: release
 
@@ -41,6 +41,15 @@ demo: release
 test: setup
 	swift build --build-tests
 	swift test --skip-build
+
+# The thread sanitizer over what threads share, the address sanitizer with the leak checker over everything.
+sanitize: setup
+	swift build --build-tests --sanitize=thread --scratch-path .build-thread
+	.build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
+	  --filter '^(BlobStreamsTests|BlobStreamsTestingTests|FileSourceTests)\.'
+	swift build --build-tests --sanitize=address --scratch-path .build-address
+	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
+	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing
 
 install: release
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin

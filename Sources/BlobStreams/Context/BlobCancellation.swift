@@ -8,11 +8,17 @@ public final class BlobCancellation: Sendable {
         var handlers: [UInt64: @Sendable () -> Void] = [:]
     }
 
-    private let state = Locked(State())
-    private let parent: Locked<BlobCancellationRegistration?> = Locked(nil)
+    /// Apart from this object, so that a parent can hold on to it without holding on to the child.
+    private let state: Locked<State>
+    private let parent: BlobCancellationRegistration?
 
     /// Creates a cancellation that nobody has asked for yet.
-    public init() {}
+    public convenience init() { self.init(Locked(State()), parent: nil) }
+
+    private init(_ state: Locked<State>, parent: BlobCancellationRegistration?) {
+        self.state = state
+        self.parent = parent
+    }
 
     /// Whether ``cancel()`` was called.
     public var isCancelled: Bool { self.state.withLock { $0.isCancelled } }
@@ -20,15 +26,17 @@ public final class BlobCancellation: Sendable {
     /// Asks all who listen to stop. Only the first call does something.
     ///
     /// Runs the handlers on this thread, in the order of their registration, before it returns.
-    public func cancel() {
-        let keys: [UInt64] = self.state.withLock { state in
+    public func cancel() { Self.cancel(self.state) }
+
+    private static func cancel(_ state: Locked<State>) {
+        let keys: [UInt64] = state.withLock { state in
             guard !state.isCancelled else { return [] }
             state.isCancelled = true
             return state.handlers.keys.sorted()
         }
         for key in keys {
             // Taken one by one: what an earlier handler or another thread has removed meanwhile must not start.
-            self.state.withLock { $0.handlers.removeValue(forKey: key) }?()
+            state.withLock { $0.handlers.removeValue(forKey: key) }?()
         }
     }
 
@@ -48,18 +56,16 @@ public final class BlobCancellation: Sendable {
             handler()
             return BlobCancellationRegistration(removal: nil)
         }
-        return BlobCancellationRegistration { [weak self] in
+        return BlobCancellationRegistration { [state] in
             // Released outside the lock: it may hold the last reference to something with a deinit of its own.
-            _ = self?.state.withLock { $0.handlers.removeValue(forKey: key) }
+            _ = state.withLock { $0.handlers.removeValue(forKey: key) }
         }
     }
 
     /// A cancellation that comes with this one, or alone.
     public func makeChild() -> BlobCancellation {
-        let child = BlobCancellation()
-        let registration = self.onCancel { [weak child] in child?.cancel() }
-        child.parent.withLock { $0 = registration }
-        return child
+        let state = Locked(State())
+        return BlobCancellation(state, parent: self.onCancel { Self.cancel(state) })
     }
 }
 

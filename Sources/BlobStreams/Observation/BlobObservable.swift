@@ -99,10 +99,10 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
             return core.enqueue(Delivery(old: nil, new: core.state, observers: [observer]))
         }
         if let initial { self.deliver(startingWith: initial) }
-        return BlobObservation { [weak self] in
+        return BlobObservation { [core] in
             observer.cancel()
             // The observers are released outside the lock, with whatever their handlers hold.
-            _ = self?.core.withLock { core in
+            _ = core.withLock { core in
                 core.observers.firstIndex { $0 === observer }.map { core.observers.remove(at: $0) }
             }
         }
