@@ -28,7 +28,7 @@ echo; echo "A file that shrinks while it is read is an error, never a short end:
 mkfifo sink
 "$blob" cat large.bin >sink 2>error.txt &
 reader=$!
-{ dd bs=65536 count=1 of=/dev/null status=none; truncate -s 1000 large.bin; cat >/dev/null; } <sink
+{ dd bs=65536 count=1 of=/dev/null status=none; dd if=/dev/null of=large.bin bs=1000 seek=1 status=none; cat >/dev/null; } <sink
 status=0; wait $reader || status=$?
 cat error.txt | sed "s|$folder/||"; echo "exit status $status"
 

@@ -34,10 +34,10 @@ final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that var
 
     private func tick() {
         self.state.update { state in
+            guard !self.isClosed, self.ticksLeft > 0 else { return self.timer.cancel() }
             self.ticksLeft -= 1
             self.bytes += "tick, \(self.ticksLeft) left\n".utf8
             state.hasBytesAvailable = true
-            if self.ticksLeft == 0 { self.timer.cancel() }
         }
     }
 
@@ -50,7 +50,7 @@ final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that var
         }
     }
 
-    func close() { self.state.update { _ in (self.isClosed, self.bytes) = (true, []) } }
+    func close() { self.state.update { _ in (self.isClosed, self.bytes) = (true, []) } }  // The next tick is the last.
     deinit { self.timer.cancel() }
 }
 

@@ -68,7 +68,8 @@ final class FileDescriptor {
         return info
     }
 
-    /// One `pread(2)`, or `read(2)` without an offset, that goes on after interruptions; nil when it would have to wait.
+    /// One `pread(2)`, or `read(2)` without an offset, that goes on after interruptions; nil when it would have to
+    /// wait.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64?) throws(BlobError) -> Int? {
         guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
         while true {

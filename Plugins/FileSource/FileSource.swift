@@ -4,8 +4,8 @@ import Foundation
 /// The bytes of a file, as it is when it is opened.
 ///
 /// A regular file has random access and a length: readers see the snapshot of that length. A file that shrinks or is
-/// rewritten under a reader is ``BlobError/Code/changed``; one that grows is read to the length it had, or is changed too
-/// under ``GrowthPolicy/strict``; one that is replaced by another of its name is read to its old end.
+/// rewritten under a reader is ``BlobError/Code/changed``; one that grows is read to the length it had, or is changed
+/// too under ``GrowthPolicy/strict``; one that is replaced by another of its name is read to its old end.
 ///
 /// A FIFO is read once, from its start, and can be cancelled while it is empty. Folders, devices and sockets are
 /// ``BlobError/Code/unsupported``. Files that tell no size (those of `/proc`) are read to their end.
@@ -31,8 +31,9 @@ public struct FileSource: BlobInputStreamDataSource {
         self.init(pathBytes: Array(path.utf8), growth: growth)
     }
 
-    /// Creates a source for a file URL.
+    /// Creates a source for a URL, which must be one of a file (`isFileURL`).
     public init(url: URL, growth: GrowthPolicy = .snapshot) {
+        precondition(url.isFileURL, "FileSource reads what file URLs name.")
         // The path of a URL is text, and empty when its bytes are no UTF-8.
         let locator = try? BlobLocator(url.absoluteString)
         self.init(pathBytes: locator?.filePath ?? Array(url.path.utf8), growth: growth)

@@ -4,8 +4,8 @@ import Foundation
 /// Reads a regular file with `pread(2)`, straight into the caller's memory.
 ///
 /// After each read and before its bytes count, the file is looked at again, so that what was delivered is a true prefix
-/// of the snapshot. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250 Hz):
-/// a rewrite of the same size within the tick of the opening cannot be seen there.
+/// of the snapshot. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250
+/// Hz): a rewrite of the same size within the tick of the opening cannot be seen there.
 final class RegularFileReader: BlobReader {
     let info: BlobInfo
     private let descriptor: FileDescriptor

@@ -6,7 +6,8 @@ public struct BlobCapabilities: OptionSet, Hashable, Sendable {
     /// Creates capabilities from their bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// Opening at an offset costs about as much as opening at the start. Without it the bytes before are read and dropped.
+    /// Opening at an offset costs about as much as opening at the start. Without it the bytes before are read and
+    /// dropped.
     public static let randomAccess = Self(rawValue: 1 << 0)
 
     /// Readers may be open and read on several threads at once. Without it, one after the other.

@@ -2,6 +2,32 @@
 ///
 /// An immutable description that can be shared and opened again. Seeking is opening another reader at another offset; a
 /// source keeps for itself what makes that cheap.
+///
+/// ## The contracts
+///
+/// The conformance kit of `BlobStreamsTesting` reports them by these numbers.
+///
+/// - **C1** A read appends at least one byte, or none at the end (event-driven: or none for now).
+/// - **C2** The end is sticky.
+/// - **C3** After a throw no byte of that call counts, the same error comes again on every later read, and only `close`
+///   is left.
+/// - **C4** The buffer of a read is not kept.
+/// - **C5** Opening takes the offsets 0 to the byte count; at the byte count the reader is at its end; past it is
+///   ``BlobError/Code/invalidArgument``, with an unknown length from the first read.
+/// - **C6** A source without random access may be slow at an offset, never wrong.
+/// - **C7** Opening for a validator that is not the content's is ``BlobError/Code/changed``, before any byte.
+/// - **C8** A known byte count is delivered exactly, or ``BlobError/Code/truncated`` or ``BlobError/Code/changed`` is
+///   thrown.
+/// - **C9** Zero bytes open and end like any other length.
+/// - **C10** Readers of one source are independent; with `concurrentReaders` also at the same time. A source that is not
+///   `repeatable` refuses a second opening as ``BlobError/Code/unsupported``.
+/// - **C11** The same strong validator means the same bytes.
+/// - **C12** Cancelling the context makes a blocked call return within one second, as ``BlobError/Code/cancelled``.
+/// - **C13** After the deadline a blocked call ends as ``BlobError/Code/timedOut``.
+/// - **C14** `close` is called once no read runs; twice is fine; a read after it throws ``BlobError/Code/closed``; no
+///   descriptor, thread or memory is left.
+/// - **C15** Every error says what, whether trying again can help, in which operation, of what, at which byte and through
+///   which layers. The framework fills in what the plugin leaves out.
 public protocol BlobInputStreamDataSource: Sendable {
     /// What the source can do.
     var capabilities: BlobCapabilities { get }

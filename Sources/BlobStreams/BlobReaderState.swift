@@ -1,7 +1,7 @@
 /// What an event-driven ``BlobReader`` publishes about itself.
 ///
-/// While ``hasBytesAvailable`` is true a read is worth it: it appends something, or changes this state. ``isAtEnd`` becomes true when all bytes have been read,
-/// not when the last one has arrived. ``isAtEnd`` and ``error`` are final.
+/// While ``hasBytesAvailable`` is true a read is worth it: it appends something, or changes this state. ``isAtEnd``
+/// becomes true when all bytes have been read, not when the last one has arrived. ``isAtEnd`` and ``error`` are final.
 public struct BlobReaderState: Equatable, Sendable {
     /// The source is open and its info is final.
     public var isOpenCompleted: Bool

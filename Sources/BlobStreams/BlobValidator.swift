@@ -6,8 +6,10 @@ public enum BlobValidator: Hashable, Sendable {
     /// Means the same bytes in all likelihood: size in bytes, time of modification in nanoseconds since 1970, inode.
     case weak(byteCount: Int64, modificationTime: Int64, inode: UInt64)
 
-    /// The identity of something made of several parts in the way that `recipe` says; strong only if all parts are.
-    package static func combined(_ recipe: String, _ parts: [BlobValidator]) -> BlobValidator {
+    /// The identity of something made of `parts` in the way that `recipe` says; strong only if all parts are.
+    ///
+    /// For sources that stand on others. The numbers of a combined weak identity are hashes; only equality counts.
+    public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> BlobValidator {
         let text = recipe + "(" + parts.map(\.text).joined(separator: ",") + ")"
         if parts.allSatisfy(\.isStrong) { return .strong(text) }
         // Two independent 64-bit FNV-1a hashes stand in for the parts; a weak identity has no room for more.

@@ -112,6 +112,11 @@ struct CatCommand: ParsableCommand {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         while try reader.read(into: buffer) > 0 {}
-        return reader.info.validator
+        guard let validator = reader.info.validator else {
+            throw BlobError(
+                .unsupported, "Nothing tells whether this source changes after it was verified.", operation: .open,
+                locator: source.locator?.description)
+        }
+        return validator
     }
 }

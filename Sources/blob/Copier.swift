@@ -36,6 +36,7 @@ struct Copier<Output: ByteOutput>: ~Copyable {
         let reader = try source.reader(at: byteOffset, matching: validator, context: self.context)
         defer { reader.close() }
         var rest = length ?? .max
+        let before = self.written
         let total = reader.info.byteCount.map { min($0 - byteOffset, rest) }
         while rest > 0 {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
@@ -56,8 +57,10 @@ struct Copier<Output: ByteOutput>: ~Copyable {
                     .limitExceeded, "There are more bytes than the limit of \(self.limit ?? 0).", operation: .read,
                     locator: source.locator?.description, byteOffset: reader.byteOffset - Int64(count) + allowed)
             }
-            self.progress.show(reader.byteOffset - byteOffset, of: total)
+            self.progress.show(self.written, of: total.map { before + $0 })
         }
+        // All that there is was asked for: then its end counts, with what is checked there.
+        if reader.byteOffset == reader.info.byteCount { _ = try reader.read(into: self.buffer) }
     }
 
     mutating func finish() { self.progress.clear() }

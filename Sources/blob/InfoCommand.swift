@@ -42,6 +42,12 @@ private struct Report: Encodable {
     let randomAccess: Bool
     let concurrentReaders: Bool
     let repeatable: Bool
+    private let capabilities: String
+
+    private enum CodingKeys: String, CodingKey {
+        case locator, chain, byteCount, mediaType, name, validator, validatorIsStrong
+        case randomAccess, concurrentReaders, repeatable
+    }
 
     init(_ locator: BlobLocator, _ source: any BlobInputStreamDataSource, _ info: BlobInfo) {
         self.locator = locator.description
@@ -54,19 +60,16 @@ private struct Report: Encodable {
         self.randomAccess = source.capabilities.contains(.randomAccess)
         self.concurrentReaders = source.capabilities.contains(.concurrentReaders)
         self.repeatable = source.capabilities.contains(.repeatable)
+        self.capabilities = source.capabilities.description
     }
 
     /// For people: what is unknown says so.
     var rows: [(String, String)] {
-        let abilities = [
-            (self.randomAccess, "random access"), (self.concurrentReaders, "concurrent readers"),
-            (self.repeatable, "repeatable"),
-        ].filter(\.0).map(\.1)
         return [
             ("locator", self.locator), ("chain", self.chain.joined(separator: " of ")),
             ("bytes", self.byteCount.map(String.init) ?? "unknown"), ("media type", self.mediaType ?? "unknown"),
             ("name", self.name.map(printable) ?? "none"), ("validator", self.validator ?? "none"),
-            ("can", abilities.isEmpty ? "be read once" : abilities.joined(separator: ", ")),
+            ("can", self.capabilities.isEmpty ? "be read once" : self.capabilities),
         ]
     }
 }

@@ -1,7 +1,8 @@
 import Foundation
 
 extension sigaction {
-    /// Whether the signal is ignored; the field has two names. Handlers have no equality in Swift, their addresses have.
+    /// Whether the signal is ignored; the field has two names. Handlers have no equality in Swift, their addresses
+    /// have.
     var isIgnoring: Bool {
         #if canImport(Darwin)
             let handler = self.__sigaction_u.__sa_handler

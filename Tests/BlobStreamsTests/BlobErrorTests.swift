@@ -108,7 +108,7 @@ import Testing
             (.EACCES, .permissionDenied, false), (.EPERM, .permissionDenied, false),
             (.EROFS, .permissionDenied, false),
             (.ECANCELED, .cancelled, false), (.ETIMEDOUT, .timedOut, true),
-            (.EINVAL, .invalidArgument, false), (.ENAMETOOLONG, .invalidArgument, false),
+            (.EINVAL, .io, false), (.ENAMETOOLONG, .invalidArgument, false),
             (.EIO, .io, false), (.ENOSPC, .io, false), (.EBADF, .io, false), (.EISDIR, .io, false),
             (.EMFILE, .io, true), (.ENFILE, .io, true), (.ENOMEM, .io, true), (.EAGAIN, .io, true),
             (.EBUSY, .io, true), (.EINTR, .io, true), (.ENOBUFS, .io, true),

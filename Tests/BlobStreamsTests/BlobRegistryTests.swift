@@ -267,11 +267,12 @@ import Testing
         var registry = BlobRegistry()
         try registry.register(
             BlobProvider(
-                .filter { $0 }, schemes: ["gz"], mediaTypes: ["application/gzip"], fileExtensions: ["gz"],
+                .filter { base, _ in base }, schemes: ["gz"], mediaTypes: ["application/gzip"], fileExtensions: ["gz"],
                 signatures: [BlobSignature([0x1F])], module: "Tests"))
         try registry.register(
             BlobProvider(
-                .filter { $0 }, schemes: ["tgz"], mediaTypes: ["application/x-tgz"], fileExtensions: ["tar.gz", "tgz"],
+                .filter { base, _ in base }, schemes: ["tgz"], mediaTypes: ["application/x-tgz"],
+                fileExtensions: ["tar.gz", "tgz"],
                 module: "Tests"))
         func scheme(_ bytes: [UInt8] = [0], type: String? = nil, name: String? = nil) throws -> String? {
             try registry.identify(MemorySource(bytes, mediaType: type, name: name)).provider?.schemes.first
@@ -390,7 +391,7 @@ private func toyRegistry(_ blobs: [String: [UInt8]] = [:]) throws -> BlobRegistr
     try registry.register(filter("xor", [BlobSignature(Array("XOR1".utf8))]))
     try registry.register(
         BlobProvider(
-            .container { ToyContainer(base: $0) }, schemes: ["toy"], fileExtensions: ["toy"],
+            .container { base, _ in ToyContainer(base: base) }, schemes: ["toy"], fileExtensions: ["toy"],
             signatures: [BlobSignature(Array("TOY1".utf8))], module: "Tests"))
     return registry
 }
@@ -412,7 +413,8 @@ private func origin(_ scheme: String, _ blobs: [String: [UInt8]]) -> BlobProvide
 }
 
 private func filter(_ scheme: String, _ signatures: [BlobSignature] = []) -> BlobProvider {
-    BlobProvider(.filter { XorSource(base: $0) }, schemes: [scheme], signatures: signatures, module: "Tests")
+    BlobProvider(
+        .filter { base, _ in XorSource(base: base) }, schemes: [scheme], signatures: signatures, module: "Tests")
 }
 
 /// `XOR1`, then the bytes with every bit flipped.

@@ -185,9 +185,7 @@ final class TemporaryFolder: Sendable {
         Thread.detachNewThread {
             let descriptor = open(path, O_WRONLY)  // Waits for the reader.
             guard descriptor >= 0 else { return }
-            var action = sigaction()
-            action.__sigaction_handler.sa_handler = SIG_IGN
-            sigaction(SIGPIPE, &action, nil)
+            _ = signal(SIGPIPE, SIG_IGN)
             bytes.withUnsafeBytes { bytes in
                 var rest = bytes
                 while !rest.isEmpty, case let count = write(descriptor, rest.baseAddress, rest.count), count > 0 {

@@ -1,9 +1,10 @@
 /// Several sources, one after the other, as one.
 ///
-/// The length is known when that of every part is; it seeks when every part does. A part whose content changes after the
-/// opening is ``BlobError/Code/changed``, so the parts of one pass always belong together.
+/// The length is known when that of every part is; it seeks when every part does. A part whose content changes after
+/// the opening is ``BlobError/Code/changed``, so the parts of one pass always belong together.
 public struct ConcatenatedSource: BlobInputStreamDataSource {
     private let parts: [any BlobInputStreamDataSource]
+    private let isTaken = Locked(false)
 
     /// Creates a source of the bytes of `parts` in order; none is an empty blob.
     public init(_ parts: [any BlobInputStreamDataSource]) { self.parts = parts }
@@ -25,6 +26,10 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         let infos = try self.partInfos(context)
         let info = Self.joined(infos)
         try info.check(byteOffset: byteOffset, matching: validator)
+        // Refused now and not when the part is reached that is read only once.
+        guard self.capabilities.contains(.repeatable) || self.isTaken.takeOnce() else {
+            throw BlobError(.unsupported, "A part of this source passes by once, and was taken already.")
+        }
         var offset = byteOffset
         var index = 0
         while index < self.parts.count, let byteCount = infos[index].byteCount, offset >= byteCount {
@@ -68,6 +73,7 @@ private final class ConcatenatedReader: BlobReader {
     private let context: BlobContext
     private var current: BlobGuardedReader?
     private var derived: DerivedReadiness?
+    private var failure: (any Error)?
     private var isClosed = false
 
     init(_ parts: [Part], firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
@@ -88,16 +94,18 @@ private final class ConcatenatedReader: BlobReader {
 
     func read(into output: inout OutputRawSpan) throws {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
+        if let failure { throw failure }
         do {
             while let current {
-                try output.append(atMost: .max) { try current.read(into: &$0) }
+                let count = try output.append(atMost: .max) { try current.read(into: &$0) }
                 guard current.hasEnded else {
-                    self.derived?.refresh()
+                    self.derived?.refresh(afterReading: count)
                     return
                 }
                 try self.openNext()
             }
         } catch {
+            self.failure = error
             self.derived?.fail(error)
             throw error
         }

@@ -1,4 +1,6 @@
 /// A range of the bytes of another source, as a source of its own.
+///
+/// Its end vouches for what the base checks at its own end only when both ends are the same.
 public struct SliceSource: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let lowerBound: Int64
@@ -43,9 +45,12 @@ public struct SliceSource: BlobInputStreamDataSource {
         do {
             // A base that is still opening does not know its info yet.
             let isOpen = reader.readiness?.value.isOpenCompleted ?? true
-            let info = try isOpen ? self.sliced(reader.info) : self.info(context)
+            let baseInfo = try isOpen ? reader.info : self.base.checkedInfo(context)
+            let info = try self.sliced(baseInfo)
             try info.check(byteOffset: byteOffset, matching: validator)
-            return SliceReader(reader, info: info, end: self.upperBound)
+            // A slice that reaches to the base's end reads through to it, for what the base checks there.
+            let end = self.upperBound == baseInfo.byteCount ? nil : self.upperBound
+            return SliceReader(reader, info: info, end: end)
         } catch {
             reader.close()
             throw error
@@ -89,8 +94,8 @@ private final class SliceReader: BlobReader {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         let room = self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max
         guard room > 0 else { return }
-        try output.append(atMost: room) { try self.base.read(into: &$0) }
-        self.derived?.refresh()
+        let count = try output.append(atMost: room) { try self.base.read(into: &$0) }
+        self.derived?.refresh(afterReading: count)
         if self.base.byteOffset == self.end { self.derived?.end() }
         guard self.base.hasEnded else { return }
         guard let end else {

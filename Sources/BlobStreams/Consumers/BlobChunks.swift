@@ -3,8 +3,9 @@ import Foundation
 /// The bytes of a source as an `AsyncSequence` of `Data`, one chunk of demand.
 ///
 /// Each iteration opens a reader of its own. Nothing is read ahead: a chunk is read when the last one has been taken.
-/// Blocking reads run on threads of their own, event-driven ones on none. Cancelling the task makes the iteration throw
-/// ``BlobError/Code/cancelled`` at once; the reader closes as soon as its call returns. Leaving the loop closes it too.
+/// Blocking reads run on threads of their own, event-driven ones on none, but for their opening. Cancelling the task
+/// makes the iteration throw ``BlobError/Code/cancelled`` at once; the reader closes as soon as its call returns.
+/// Leaving the loop closes it too.
 public struct BlobChunks: AsyncSequence, Sendable {
     /// The size of a chunk unless told otherwise: 128 KiB, where reading from the page cache is fastest.
     public static let defaultByteCount = 128 * 1024
@@ -25,16 +26,16 @@ public struct BlobChunks: AsyncSequence, Sendable {
 
     /// Starts an iteration; the reader is opened by its first step.
     public func makeAsyncIterator() -> AsyncIterator {
-        let (source, byteOffset) = (self.source, self.byteOffset)
-        return AsyncIterator(
-            pump: ChunkPump(self.context.makeChild(), ofAtMost: self.maximumByteCount) { context in
-                try source.pollableReader(at: byteOffset, context: context)
-            })
+        AsyncIterator(
+            pump: ChunkPump(
+                self.source, at: self.byteOffset, ofAtMost: self.maximumByteCount, self.context.makeChild()))
     }
 
     /// One pass over the chunks. Ends, once, with nil or with a ``BlobError``.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let pump: ChunkPump
+
+        var source: any BlobInputStreamDataSource { self.pump.source }
 
         /// The next chunk: 1 byte to the maximum; nil at the end.
         public mutating func next() async throws -> Data? {

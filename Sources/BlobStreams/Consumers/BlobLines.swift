@@ -2,8 +2,8 @@ import Foundation
 
 /// The lines of a source as an `AsyncSequence` of `String`.
 ///
-/// A line ends with LF or CR LF, which are not part of it; the last one may lack its end. Invalid UTF-8 is repaired with
-/// U+FFFD, as `String(decoding:as:)` does.
+/// A line ends with LF or CR LF, which are not part of it; the last one may lack its end. Invalid UTF-8 is repaired
+/// with U+FFFD, as `String(decoding:as:)` does.
 public struct BlobLines: AsyncSequence, Sendable {
     /// The longest line unless told otherwise, in bytes: 1 MiB. More than a person reads, and memory stays bounded.
     public static let defaultMaximumByteCount = 1 << 20
@@ -68,8 +68,11 @@ public struct BlobLines: AsyncSequence, Sendable {
         private mutating func tooLong() -> BlobError {
             self.isOver = true
             return BlobError(
-                .limitExceeded, "A line is longer than the limit of \(self.maximumByteCount) bytes.", operation: .read,
-                byteOffset: self.byteOffset)
+                .limitExceeded, "A line is longer than the limit of \(self.maximumByteCount) bytes.",
+                byteOffset: self.byteOffset
+            ).passing(
+                layer: self.chunks.source.layerName, operation: .read,
+                locator: self.chunks.source.locator?.description, byteOffset: nil)
         }
     }
 }

@@ -5,6 +5,7 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
     typealias Demand = CheckedContinuation<Data?, any Error>
 
     private struct State {
+        var byteOffset: Int64  // What the consumer has got so far, for errors.
         var demand: Demand?
         var isStepping = false  // A thread is in `step`, and it alone uses the reader.
         var isOver = false
@@ -15,19 +16,21 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         var registration: BlobCancellationRegistration?
     }
 
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let context: BlobContext
     private let maximumByteCount: Int
-    private let open: @Sendable (BlobContext) throws -> BlobGuardedReader
+    let source: any BlobInputStreamDataSource
+    private let firstOffset: Int64
     private var reader: BlobGuardedReader?
 
     init(
-        _ context: BlobContext, ofAtMost byteCount: Int,
-        open: @escaping @Sendable (BlobContext) throws -> BlobGuardedReader
+        _ source: any BlobInputStreamDataSource, at byteOffset: Int64, ofAtMost byteCount: Int, _ context: BlobContext
     ) {
+        self.source = source
+        self.firstOffset = byteOffset
         self.context = context
         self.maximumByteCount = byteCount
-        self.open = open
+        self.state = Locked(State(byteOffset: byteOffset))
         let registration = context.onCancel { [weak self] in self?.contextWasCancelled() }
         self.state.withLock { $0.registration = registration }
     }
@@ -42,7 +45,7 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         }
         guard !isOver else {
             // After an error or the end, like any iterator; after a cancellation it says so.
-            return isCancelled ? demand.resume(throwing: Self.cancelled) : demand.resume(returning: nil)
+            return isCancelled ? demand.resume(throwing: self.cancelled) : demand.resume(returning: nil)
         }
         if self.hasEventDrivenReader {
             self.step()
@@ -56,11 +59,18 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
     /// The task's cancellation and the context's end the same way, also while nothing but an event is waited for.
     private func contextWasCancelled() {
         self.state.withLock { $0.isCancelled = !$0.isOver }
-        self.answer(.failure(Self.cancelled))
+        self.answer(.failure(self.cancelled))
         self.closeIfIdle()
     }
 
-    private static let cancelled = BlobError(.cancelled, "The task or its job was cancelled.", operation: .read)
+    private var cancelled: BlobError { self.inContext(BlobError(.cancelled, "The task or its job was cancelled.")) }
+
+    /// Errors of the waiting itself; those of the reader have their context.
+    private func inContext(_ error: BlobError) -> BlobError {
+        error.passing(
+            layer: self.source.layerName, operation: .read, locator: self.source.locator?.description,
+            byteOffset: self.state.withLock { $0.byteOffset })
+    }
 
     private var hasEventDrivenReader: Bool {
         self.state.withLock { state in !state.isStepping && self.reader?.readiness != nil }
@@ -74,17 +84,17 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
             return true
         }
         guard mayStep else { return }
-        var waitingReader: BlobGuardedReader?
+        var readiness: BlobObservable<BlobReaderState>?  // Of a reader that has nothing for now.
         let result = Result {
             let reader = try self.readerOpenedOnce()
             let chunk = try Data(readingAtMost: self.maximumByteCount, from: reader)
             if chunk.isEmpty, !reader.hasEnded {
-                waitingReader = reader
-                self.stepAgain(reader)
+                readiness = reader.readiness
+                self.stepAgain(readiness)
             }
             return chunk
         }
-        if waitingReader == nil {
+        if readiness == nil {
             // In one go: a step that began in between would read a chunk that nobody demanded.
             self.answer(result.map { $0.isEmpty ? nil : $0 }, endingStep: true)
         } else {
@@ -92,19 +102,19 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         }
         self.closeIfIdle()
         // What became ready while this step still ran found it running and went away.
-        if waitingReader?.readiness?.value.isReady == true { self.step() }
+        if readiness?.value.isReady == true { self.wake() }
     }
 
     private func readerOpenedOnce() throws -> BlobGuardedReader {
         if let reader { return reader }
-        let reader = try self.open(self.context)
+        let reader = try self.source.pollableReader(at: self.firstOffset, context: self.context)
         self.reader = reader
         return reader
     }
 
     /// Comes back when the reader has news, or when the time of the demand is up.
-    private func stepAgain(_ reader: BlobGuardedReader) {
-        let observation = reader.readiness?.observe(\.self, options: []) { [weak self] _ in self?.wake() }
+    private func stepAgain(_ readiness: BlobObservable<BlobReaderState>?) {
+        let observation = readiness?.observe(\.self, options: []) { [weak self] _ in self?.wake() }
         let limit = self.context.stepLimit()
         let (superseded, timer) = self.state.withLock { state -> (BlobObservation?, DispatchWorkItem?) in
             guard state.demand != nil else { return (observation, nil) }
@@ -122,7 +132,7 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
     }
 
     private func timeOut(_ limit: BlobContext.StepLimit, ofDemand demandCount: Int) {
-        let error = limit.error(idleLimit: self.context.idleLimit)
+        let error = self.inContext(limit.error(idleLimit: self.context.idleLimit))
         guard self.answer(.failure(error), ofDemand: demandCount) else { return }
         self.context.cancellation.cancel()
         self.closeIfIdle()
@@ -142,7 +152,11 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
             if endingStep { state.isStepping = false }
             if let demandCount, state.demand == nil || state.demandCount != demandCount { return nil }
             defer { (state.demand, state.timer, state.observation) = (nil, nil, nil) }
-            if case .success(.some) = result {} else { state.isOver = true }
+            if case .success(.some(let chunk)) = result {
+                state.byteOffset += Int64(chunk.count)
+            } else {
+                state.isOver = true
+            }
             return (state.demand, state.timer, state.observation)
         }
         guard let (demand, timer, observation) = answered else { return false }

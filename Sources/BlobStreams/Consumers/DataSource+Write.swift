@@ -8,12 +8,13 @@ extension BlobInputStreamDataSource {
     /// pipe, a device) is written to directly. Peak memory is one buffer of ``BlobChunks/defaultByteCount``.
     ///
     /// - Parameters:
-    ///   - url: A file URL; its folder must exist.
+    ///   - url: A file URL (`isFileURL`); its folder must exist.
     ///   - context: The terms.
     /// - Returns: How many bytes were written.
     /// - Throws: ``BlobError``: what reading throws, or ``BlobError/Code/io`` with the `errno` of the disk.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) throws(BlobError) -> Int64 {
+        precondition(url.isFileURL, "Bytes are written to files.")
         let reader = try self.reader(context: context)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path)

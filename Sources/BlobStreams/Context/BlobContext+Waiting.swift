@@ -26,7 +26,8 @@ extension BlobContext {
 
     /// Blocks until `condition` gives a value, looking again after each signal.
     ///
-    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit alike.
+    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit
+    ///   alike.
     package func wait<Value>(
         on signal: WaitSignal, until condition: () throws(BlobError) -> Value?
     ) throws(BlobError) -> Value {

@@ -3,8 +3,8 @@ import Foundation
 extension BlobError {
     /// The `BlobError` that any error stands for: itself, or a wrapper with the original as its cause.
     ///
-    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX or Cocoa file error gets the code of its `errno`;
-    /// anything else is ``Code/io``.
+    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX or
+    /// Cocoa file error gets the code of its `errno`; anything else is ``Code/io``.
     public init(wrapping error: any Error) {
         switch error {
         case let error as BlobError:
@@ -47,7 +47,7 @@ extension BlobError {
             case EACCES, EPERM, EROFS: .permissionDenied
             case ECANCELED: .cancelled
             case ETIMEDOUT: .timedOut
-            case EINVAL, ENAMETOOLONG: .invalidArgument
+            case ENAMETOOLONG: .invalidArgument
             default: .io
             }
         let transient = [EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EBUSY, ETIMEDOUT, EINTR].contains(number)
@@ -67,5 +67,10 @@ extension BlobError {
         error.locator = error.locator ?? locator()
         error.layers.insert(layer, at: 0)
         return error
+    }
+
+    /// A blob cannot be longer than its offsets can say.
+    static var pastLargestOffset: BlobError {
+        BlobError(.limitExceeded, "The offset is at the limit of \(Int64.max) bytes.")
     }
 }

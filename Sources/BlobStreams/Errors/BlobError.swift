@@ -3,8 +3,8 @@ import Foundation
 /// What went wrong, to what, at which byte, and whether trying again can help.
 ///
 /// Every error that leaves this framework is a `BlobError`; errors of plugins that are something else are wrapped once,
-/// with the original as ``cause``. A `BlobError` bridges to `NSError` with the domain ``errorDomain``, the number of its
-/// ``Code`` and the cause under `NSUnderlyingErrorKey`.
+/// with the original as ``cause``. A `BlobError` bridges to `NSError` with the domain ``errorDomain``, the number of
+/// its ``Code`` and the cause under `NSUnderlyingErrorKey`.
 public struct BlobError: Error, Sendable {
     /// The step that failed.
     public enum Operation: String, Sendable {

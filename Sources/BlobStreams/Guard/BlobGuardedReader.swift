@@ -59,7 +59,7 @@ public final class BlobGuardedReader: BlobReader {
     ///
     /// Whoever reads an event-driven plugin asks this and not the plugin's state: that may already have changed since
     /// the read, to an end that nobody has checked or to an error that nobody has thrown.
-    var hasEnded: Bool {
+    public var hasEnded: Bool {
         if case .ended = self.phase { true } else { false }
     }
 
@@ -113,7 +113,12 @@ public final class BlobGuardedReader: BlobReader {
                 continue
             }
             let appended = try output.append(atMost: room) { try self.inner.read(into: &$0) }
-            self.byteOffset += Int64(appended)
+            let (offset, overflows) = self.byteOffset.addingReportingOverflow(Int64(appended))
+            guard !overflows else {
+                output.removeLast(appended)
+                throw BlobError.pastLargestOffset
+            }
+            self.byteOffset = offset
             if appended > 0 { return }
             if try self.noteEnd() { return }
             if try !self.awaitReadiness(after: version) { return }
@@ -172,6 +177,9 @@ public final class BlobGuardedReader: BlobReader {
         if let state = self.inner.readiness?.value, !state.isOpenOrFailed || state.error != nil { return }
         self.openingIsChecked = true
         let info = self.info
+        if let byteCount = info.byteCount, byteCount < 0 {
+            throw BlobError(.misbehavingPlugin, "A byte count of \(byteCount) was declared (C8).")
+        }
         try info.check(byteOffset: self.byteOffset, matching: self.validator)
         self.byteCount = info.byteCount
     }

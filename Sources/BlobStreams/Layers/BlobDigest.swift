@@ -16,7 +16,7 @@ public protocol BlobHasher {
     mutating func finalize() -> [UInt8]
 }
 
-extension Sequence<UInt8> {
+extension [UInt8] {
     /// Two lower-case hexadecimal digits for each byte.
     public var hexadecimal: String {
         self.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

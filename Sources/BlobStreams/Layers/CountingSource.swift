@@ -18,6 +18,9 @@ public struct CountingSource: BlobInputStreamDataSource {
     /// Those of the base.
     public var capabilities: BlobCapabilities { self.base.capabilities }
 
+    /// That of the base: the bytes are the same.
+    public var locator: BlobLocator? { self.base.locator }
+
     /// That of the base.
     public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
 
@@ -36,17 +39,31 @@ public struct CountingSource: BlobInputStreamDataSource {
 extension BlobInputStreamDataSource {
     /// A layer over this source that keeps `progress` up to date, in bytes.
     ///
-    /// Cancelling the progress cancels the readers that are open then.
+    /// Cancelling the progress cancels all readers of the layer. A cancellation handler that the progress has already
+    /// is called too.
     public func reporting(to progress: Progress) -> some BlobInputStreamDataSource {
-        ProgressSource(base: self, progress: progress)
+        ProgressSource(self, progress)
     }
 }
 
 private struct ProgressSource: BlobInputStreamDataSource {
-    let base: any BlobInputStreamDataSource
-    let progress: Progress
+    private let base: any BlobInputStreamDataSource
+    private let progress: Progress
+    private let cancellation = BlobCancellation()
+
+    init(_ base: any BlobInputStreamDataSource, _ progress: Progress) {
+        self.base = base
+        self.progress = progress
+        let (cancellation, earlier) = (self.cancellation, progress.cancellationHandler)
+        progress.cancellationHandler = {
+            earlier?()
+            cancellation.cancel()
+        }
+        if progress.isCancelled { cancellation.cancel() }
+    }
 
     var capabilities: BlobCapabilities { self.base.capabilities }
+    var locator: BlobLocator? { self.base.locator }
 
     func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
 
@@ -55,30 +72,41 @@ private struct ProgressSource: BlobInputStreamDataSource {
     ) throws -> any BlobReader {
         let context = context.makeChild()
         let progress = self.progress
-        progress.cancellationHandler = { context.cancellation.cancel() }
-        if progress.isCancelled { context.cancellation.cancel() }
+        let registration = self.cancellation.onCancel { context.cancellation.cancel() }
         let reader = try self.base.pollableReader(at: byteOffset, matching: validator, context: context)
         progress.totalUnitCount = reader.info.byteCount ?? -1
         progress.completedUnitCount = byteOffset
-        return CountingReader(reader, endingWith: context) { _ in progress.completedUnitCount = reader.byteOffset }
+        return CountingReader(reader, endingWith: (context, registration)) { _ in
+            progress.completedUnitCount = reader.byteOffset
+        }
     }
 }
 
 private final class CountingReader: BlobReader {
     private let base: BlobGuardedReader
     private let derived: DerivedReadiness?
-    private let registration: BlobCancellationRegistration?
+    private let registrations: [BlobCancellationRegistration]
     private let onBytes: (Int) -> Void
 
-    /// - Parameter context: A cancellation that whoever waits for an event-driven base does not know of, if there is one.
-    init(_ base: BlobGuardedReader, endingWith context: BlobContext? = nil, onBytes: @escaping (Int) -> Void) {
+    /// - Parameter job: A cancellation that whoever waits for an event-driven base does not know of, if there is one,
+    ///   and what keeps it going.
+    init(
+        _ base: BlobGuardedReader,
+        endingWith job: (context: BlobContext, registration: BlobCancellationRegistration)? = nil,
+        onBytes: @escaping (Int) -> Void
+    ) {
         self.base = base
-        let derived = context.flatMap { _ in DerivedReadiness(following: base) }
-        self.derived = derived
-        self.registration = derived.flatMap { derived in
-            context?.onCancel { derived.fail(BlobError(.cancelled, "The progress was cancelled.")) }
-        }
         self.onBytes = onBytes
+        guard let job else {
+            (self.derived, self.registrations) = (nil, [])
+            return
+        }
+        let derived = DerivedReadiness(following: base)
+        self.derived = derived
+        let failing = derived.map { derived in
+            job.context.onCancel { derived.fail(BlobError(.cancelled, "The progress was cancelled.")) }
+        }
+        self.registrations = [job.registration] + (failing.map { [$0] } ?? [])
     }
 
     var info: BlobInfo { self.base.info }
@@ -96,13 +124,13 @@ private final class CountingReader: BlobReader {
             self.derived?.fail(error)
             throw error
         }
-        self.derived?.refresh()
+        self.derived?.refresh(afterReading: count)
         if self.base.hasEnded { self.derived?.end() }
         if count > 0 { self.onBytes(count) }
     }
 
     func close() {
-        self.registration?.remove()
+        for registration in self.registrations { registration.remove() }
         self.derived?.stop()
         self.base.close()
     }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// Computes the digest of what passes, and checks it before the end is reported.
 ///
 /// A digest is one of the whole blob: opened at an offset, the bytes before it are read and dropped, so that the end
@@ -28,6 +30,9 @@ public struct DigestSource: BlobInputStreamDataSource {
 
     /// Those of the base but random access.
     public var capabilities: BlobCapabilities { self.base.capabilities.subtracting(.randomAccess) }
+
+    /// That of the base: the bytes are the same.
+    public var locator: BlobLocator? { self.base.locator }
 
     /// That of the base.
     public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
@@ -70,6 +75,10 @@ private final class DigestReader: BlobReader {
 
     var info: BlobInfo { self.base.info }
     var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
+    func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
+    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
+        self.base.setProperty(value, forKey: key)
+    }
 
     func read(into output: inout OutputRawSpan) throws {
         if let failure { throw failure }
@@ -77,7 +86,7 @@ private final class DigestReader: BlobReader {
             try output.append(atMost: .max) { part in
                 try self.base.read(into: &part)
                 part.bytes.withUnsafeBytes { self.hasher?.update($0) }
-                self.derived?.refresh()
+                self.derived?.refresh(afterReading: part.byteCount)
                 guard self.base.hasEnded else { return }
                 guard var hasher = self.hasher else { return }
                 self.hasher = nil

@@ -45,8 +45,8 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Changes the value, then tells the observers if it is a different one now.
     ///
-    /// `body` runs under the lock of this object: state of the caller's own that must change together with the value may
-    /// be changed there, but nothing may be called that waits or comes back here.
+    /// `body` runs under the lock of this object: state of the caller's own that must change together with the value
+    /// may be changed there, but nothing may be called that waits or comes back here.
     ///
     /// - Returns: What `body` returned.
     @discardableResult
@@ -72,8 +72,8 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
     ///
-    /// With `.initial` the first call brings the value as it is now: before this method returns, unless another thread is
-    /// just delivering, which then makes that call next.
+    /// With `.initial` the first call brings the value as it is now: before this method returns, unless another thread
+    /// is just delivering, which then makes that call next. So does the delivery that this method is called from.
     ///
     /// - Parameters:
     ///   - keyPath: What to observe; `\.self` is the whole value.
@@ -109,7 +109,9 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     }
 
     /// Blocks until `condition` gives a value for the state, looking again after each change.
-    package func wait<Value>(
+    ///
+    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, as `context` says.
+    public func wait<Value>(
         _ context: BlobContext, until condition: @escaping @Sendable (State) -> Value?
     ) throws(BlobError) -> Value {
         let signal = WaitSignal()
@@ -119,10 +121,12 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     }
 
     private func deliver(startingWith first: Delivery) {
-        var next: Delivery? = first
-        while let delivery = next {
-            for observer in delivery.observers { observer.receive(old: delivery.old, new: delivery.new) }
-            next = self.core.withLock { $0.dequeue() }
+        var batch = [first]
+        while !batch.isEmpty {
+            for delivery in batch {
+                for observer in delivery.observers { observer.receive(old: delivery.old, new: delivery.new) }
+            }
+            batch = self.core.withLock { $0.dequeueAll() }
         }
     }
 }
@@ -138,11 +142,9 @@ extension BlobObservable.Core {
         return delivery
     }
 
-    fileprivate mutating func dequeue() -> BlobObservable.Delivery? {
-        guard !self.pending.isEmpty else {
-            self.isDelivering = false
-            return nil
-        }
-        return self.pending.removeFirst()
+    fileprivate mutating func dequeueAll() -> [BlobObservable.Delivery] {
+        defer { self.pending = [] }
+        self.isDelivering = !self.pending.isEmpty
+        return self.pending
     }
 }

@@ -4,17 +4,19 @@ import Foundation
 ///
 /// No thread waits while bytes do, and no memory is held while none do. Closing during a fill leaves the fill to the
 /// thread that runs it, which closes the blocking reader when its call returns.
-package final class BackgroundReader: BlobReader {
+public final class BackgroundReader: BlobReader {
     /// As much as a pipe holds.
-    package static let windowByteCount = BlobPipe.defaultCapacity
+    public static let windowByteCount = BlobPipe.defaultCapacity
 
     private let filler: Filler
 
+    /// Starts to open the blocking reader.
+    ///
     /// - Parameters:
     ///   - info: What is known before the reader is open.
     ///   - context: Whose cancellation also ends a fill that this reader no longer wants.
     ///   - open: Makes the blocking reader, on a thread of the pool.
-    package init(
+    public init(
         info: BlobInfo = BlobInfo(), _ context: BlobContext,
         open: @escaping @Sendable (BlobContext) throws -> any BlobReader
     ) {
@@ -24,15 +26,19 @@ package final class BackgroundReader: BlobReader {
 
     deinit { self.filler.close() }
 
-    package var info: BlobInfo { self.filler.info }
-    package var readiness: BlobObservable<BlobReaderState>? { self.filler.state }
+    /// What is known of the bytes; more once the blocking reader is open.
+    public var info: BlobInfo { self.filler.info }
+    /// Open once the blocking reader is.
+    public var readiness: BlobObservable<BlobReaderState>? { self.filler.state }
 
-    package func read(into output: inout OutputRawSpan) throws { try self.filler.read(into: &output) }
+    /// Takes from the window; an emptied one is filled again.
+    public func read(into output: inout OutputRawSpan) throws { try self.filler.read(into: &output) }
 
-    package func close() { self.filler.close() }
+    /// Ends a fill that runs, and closes the blocking reader.
+    public func close() { self.filler.close() }
 }
 
-private final class Filler: @unchecked Sendable {  // Safe: all variables are touched only in `state.update`.
+private final class Filler: @unchecked Sendable {  // Safe: only touched in `state.update`, `reader` also by the fill.
     let state = BlobObservable(BlobReaderState())
     private let context: BlobContext
     private let open: @Sendable (BlobContext) throws -> any BlobReader

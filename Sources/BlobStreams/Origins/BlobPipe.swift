@@ -4,8 +4,9 @@ import Foundation
 ///
 /// The producer holds the pipe; several may write to it, and a piece of one is not broken up by those of others while
 /// there is room for it. A full pipe makes them wait, by blocking or by suspending the task, until somebody reads: also
-/// when nobody has opened ``source`` yet, so a consumer that gives up before must tell its producer. A producer that lets go of the pipe without ``finish(throwing:)`` has
-/// failed: the reader gets ``BlobError/Code/truncated``, never a clean end.
+/// when nobody has opened ``source`` yet, so a consumer that gives up before must tell its producer. A producer that
+/// lets go of the pipe without ``finish(throwing:)`` has failed: the reader gets ``BlobError/Code/truncated``, never a
+/// clean end.
 public final class BlobPipe: Sendable {
     /// How many bytes a pipe holds unless told otherwise: 64 KiB, as a pipe of the system does on Linux (`pipe(7)`).
     public static let defaultCapacity = 64 * 1024

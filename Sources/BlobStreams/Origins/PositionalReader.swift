@@ -25,7 +25,9 @@ package final class PositionalReader: BlobReader {
         do {
             let room = self.info.byteCount.map { Int(clamping: $0 - self.byteOffset) } ?? .max
             let count = try output.append(atMost: room) { try self.readAt(self.byteOffset, &$0) }
-            self.byteOffset += Int64(count)
+            let (offset, overflows) = self.byteOffset.addingReportingOverflow(Int64(count))
+            guard !overflows else { throw BlobError.pastLargestOffset }
+            self.byteOffset = offset
             self.isAtEnd = count == 0
         } catch {
             self.failure = error

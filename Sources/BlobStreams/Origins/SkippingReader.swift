@@ -1,3 +1,5 @@
+import Foundation
+
 /// Reads and drops the bytes before an offset: what sources without random access open at one.
 ///
 /// An offset past the end throws ``BlobError/Code/invalidArgument`` from the read that meets the end.
@@ -26,6 +28,14 @@ public final class SkippingReader: BlobReader {
     /// That of the inner reader, whose end shows only once enough bytes were dropped.
     public var readiness: BlobObservable<BlobReaderState>? { self.derived?.state ?? self.inner.readiness }
 
+    /// Passed on from the inner reader.
+    public func property(forKey key: Stream.PropertyKey) -> Any? { self.inner.property(forKey: key) }
+
+    /// Passed on to the inner reader.
+    public func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
+        self.inner.setProperty(value, forKey: key)
+    }
+
     /// Drops what is to be dropped, then reads.
     public func read(into output: inout OutputRawSpan) throws {
         if let failure { throw failure }
@@ -33,7 +43,7 @@ public final class SkippingReader: BlobReader {
             let skipped = try self.skip(using: &output)
             self.bytesToSkip -= Int64(skipped)
             guard skipped == 0 else { continue }
-            self.derived?.refresh()
+            self.derived?.refresh(afterReading: 0)
             if let state = self.inner.readiness?.value, !state.isAtEnd { return }
             let end = self.byteOffset - self.bytesToSkip
             let failure = BlobError(
@@ -43,7 +53,7 @@ public final class SkippingReader: BlobReader {
             throw failure
         }
         let count = try output.append(atMost: .max) { try self.inner.read(into: &$0) }
-        self.derived?.refresh()
+        self.derived?.refresh(afterReading: count)
         if count == 0, self.inner.readiness?.value.isAtEnd ?? true { self.derived?.end() }
     }
 

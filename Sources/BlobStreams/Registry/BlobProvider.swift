@@ -5,9 +5,9 @@ public struct BlobProvider: Sendable {
         /// From a locator whose scheme is the provider's.
         case origin(@Sendable (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource)
         /// From another source, whose bytes it decodes: `gzip`.
-        case filter(@Sendable (any BlobInputStreamDataSource) throws -> any BlobInputStreamDataSource)
+        case filter(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobInputStreamDataSource)
         /// From another source, of which each member is a source: `tar`.
-        case container(@Sendable (any BlobInputStreamDataSource) throws -> any BlobContainer)
+        case container(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobContainer)
     }
 
     /// What it makes its sources from.
@@ -47,6 +47,7 @@ public struct BlobProvider: Sendable {
 public protocol BlobContainer: Sendable {
     /// The member that `selector` names, as a source.
     ///
-    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, and what reading the container throws.
+    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, and what reading the container
+    ///   throws.
     func member(_ selector: BlobLocator.Selector, context: BlobContext) throws -> any BlobInputStreamDataSource
 }

@@ -27,9 +27,9 @@ extension BlobRegistry {
             let container: any BlobContainer
             switch wrapper?.kind {
             case .filter(let decode):
-                source = try decode(source)
+                source = try decode(source, context)
                 continue
-            case .container(let open): container = try open(source)
+            case .container(let open): container = try open(source, context)
             case .origin, nil: container = try self.containerBySignature(source, context)
             }
             guard let selector = selectors.popFirst() else {
@@ -92,8 +92,8 @@ extension BlobRegistry {
                 let identification = try self.identify(source, context: context)
                 source = identification.source
                 switch identification.provider?.kind {
-                case .filter(let decode): source = try decode(source)
-                case .container(let open): return try open(source)
+                case .filter(let decode): source = try decode(source, context)
+                case .container(let open): return try open(source, context)
                 case .origin, nil:
                     throw BlobError(
                         .unsupported, "This is no container that is registered: \(self.schemeList { $0.isContainer }).")

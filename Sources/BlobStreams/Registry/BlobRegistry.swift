@@ -71,7 +71,8 @@ public struct BlobRegistry: Sendable {
 
     /// The container that a locator stands for, to list its members.
     ///
-    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when it is not a container.
+    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when it is not a
+    ///   container.
     public func container(
         for locator: BlobLocator, context: BlobContext = BlobContext()
     ) throws(BlobError) -> any BlobContainer {

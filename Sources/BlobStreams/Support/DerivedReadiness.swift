@@ -2,27 +2,39 @@
 ///
 /// Follows the state of its base, except that the base's end shows as one more read that is worth it: in that read the
 /// outer reader checks what it has to check, and then says ``end()``, ``fail(_:)`` or follows the next base.
-package final class DerivedReadiness: Sendable {
-    package let state = BlobObservable(BlobReaderState())
+public final class DerivedReadiness: Sendable {
+    /// What the outer reader publishes.
+    public let state = BlobObservable(BlobReaderState())
     private let base = Locked<(readiness: BlobObservable<BlobReaderState>, observation: BlobObservation)?>(nil)
 
-    /// Nil when `base` blocks.
-    package convenience init?(following base: any BlobReader) {
+    /// Follows `base`; nil when that blocks, so that the outer reader blocks too.
+    public convenience init?(following base: any BlobReader) {
         guard let readiness = base.readiness else { return nil }
         self.init()
         self.follow(readiness)
     }
 
-    package init() {}
+    /// Follows nothing yet: still opening.
+    public init() {}
 
-    package func follow(_ readiness: BlobObservable<BlobReaderState>) {
+    /// Follows this state from now on, and no longer the one before.
+    public func follow(_ readiness: BlobObservable<BlobReaderState>) {
         let observation = readiness.observe(\.self, options: []) { [weak self] _ in self?.refresh() }
         self.replaceBase((readiness, observation))
+        self.refresh(afterReading: 0)
+    }
+
+    /// Takes over the base's state as it is now. To be called after each read of the base: a change may still be on its
+    /// way here.
+    ///
+    /// - Parameter count: How many bytes the outer reader appended. After none the state changes in any case, if only for
+    ///   a moment: bytes that came since must not look like those that the read should have brought.
+    public func refresh(afterReading count: Int) {
+        if count == 0 { self.state.update { $0.hasBytesAvailable = false } }
         self.refresh()
     }
 
-    /// Takes over the base's state as it is now. To be called after each read: a change may still be on its way here.
-    package func refresh() {
+    private func refresh() {
         self.state.update { state in
             // The present value and not the one of the notification, which may have been overtaken.
             guard let now = self.base.withLock({ $0?.readiness.value }) else { return }
@@ -32,17 +44,20 @@ package final class DerivedReadiness: Sendable {
         }
     }
 
-    package func end() {
+    /// The outer reader is at its end, which it has checked.
+    public func end() {
         self.replaceBase(nil)
         self.state.update { $0 = BlobReaderState(isOpenCompleted: true, isAtEnd: true) }
     }
 
-    package func fail(_ error: any Error) {
+    /// The outer reader failed, for good.
+    public func fail(_ error: any Error) {
         self.replaceBase(nil)
         self.state.update { $0 = BlobReaderState(isOpenCompleted: true, error: BlobError(wrapping: error)) }
     }
 
-    package func stop() { self.replaceBase(nil) }
+    /// Follows nothing any more. To be called when the outer reader closes.
+    public func stop() { self.replaceBase(nil) }
 
     private func replaceBase(_ base: (BlobObservable<BlobReaderState>, BlobObservation)?) {
         let old = self.base.withLock { current in

@@ -1,8 +1,8 @@
 extension OutputRawSpan {
     /// Lends the next free bytes, at most `byteCount` of them, as an output of their own.
     ///
-    /// What `body` appends counts when it returns; when it throws, none of it does. The only place of the framework that
-    /// slices an output: layers that cap a read use it.
+    /// What `body` appends counts when it returns; when it throws, none of it does. The only place of the framework
+    /// that slices an output: layers that cap a read use it.
     ///
     /// - Parameters:
     ///   - byteCount: The cap; less when less is free.

@@ -1,0 +1,105 @@
+import BlobStreams
+import Foundation
+import Testing
+
+/// What must hold across layers, each once found broken.
+@Suite struct PromiseTests {
+    private struct Sum: BlobDigest, BlobHasher {
+        let name = "sum"
+        private var sum: UInt8 = 0
+        func makeHasher() -> any BlobHasher { self }
+        mutating func update(_ bytes: UnsafeRawBufferPointer) { self.sum = bytes.reduce(self.sum) { $0 &+ $1 } }
+        mutating func finalize() -> [UInt8] { [self.sum] }
+    }
+
+    private struct Located: BlobInputStreamDataSource {
+        let base = MemorySource([1, 2, 3])
+        var capabilities: BlobCapabilities { .all }
+        var locator: BlobLocator? { try? BlobLocator("memory:there") }
+        func info(_ context: BlobContext) -> BlobInfo { self.base.info(context) }
+        func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+            -> any BlobReader
+        { try self.base.openReader(at: byteOffset, matching: validator, context: context) }
+    }
+
+    @Test func aSliceUpToTheEndOfItsBaseChecksWhatTheBaseChecksThere() {
+        let wrong = DigestSource(MemorySource([1, 2, 3]), digest: Sum(), expected: [9])
+        let error = #expect(throws: BlobError.self) { try SliceSource(wrong, range: 1..<3).data(upTo: 10) }
+        #expect(error?.code == .checksumMismatch)
+        let right = DigestSource(MemorySource([1, 2, 3]), digest: Sum(), expected: [6])
+        #expect(throws: Never.self) { try SliceSource(right, range: 1..<3).data(upTo: 10) }
+    }
+
+    @Test func aWrongDigestSaysOfWhat() {
+        let wrong = DigestSource(Located(), digest: Sum(), expected: [9])
+        let error = #expect(throws: BlobError.self) { try wrong.data(upTo: 10) }
+        #expect(error?.locator == "memory:there")
+        #expect(error?.byteOffset == 3)
+    }
+
+    @Test func theErrorsOfAsynchronousReadingHaveTheirContext() async {
+        let pipe = BlobPipe()
+        let source = CountingSource(pipe.source) { _, _, _ in }
+        let error = await #expect(throws: BlobError.self) {
+            for try await _ in source.chunks(context: BlobContext(idleLimit: .milliseconds(10))) {}
+        }
+        #expect(error?.code == .timedOut)
+        #expect(error?.operation == .read)
+        #expect(error?.byteOffset == 0)
+        #expect(error?.layers == ["CountingSource"])
+        let lines = await #expect(throws: BlobError.self) {
+            for try await _ in MemorySource(Array("a\nlong line".utf8)).lines(ofAtMost: 4) {}
+        }
+        #expect(lines?.layers == ["MemorySource"])
+        #expect(lines?.byteOffset == 2)
+    }
+
+    @Test func cancellingAProgressEndsAllItsReadersAndCallsTheHandlerThatWasThere() async throws {
+        let progress = Progress(totalUnitCount: 0)
+        let earlier = Locked(false)
+        progress.cancellationHandler = { earlier.withLock { $0 = true } }
+        let isReading = Recorder<Bool>()
+        let stuck = ClosureSource { _, _, context in
+            isReading.append(true)
+            try BlobObservable(false).wait(context) { $0 ? () : nil }
+        }
+        let source = stuck.reporting(to: progress)
+        let codes = Locked<[BlobError.Code?]>([])
+        let reading = Task {
+            try await onThreads(2) { _ in
+                let code = codeThrown { try source.data(upTo: 10) }
+                codes.withLock { $0.append(code) }
+            }
+        }
+        await isReading.values(count: 2)
+        progress.cancel()
+        try await reading.value
+        #expect(codes.withLock { $0 } == [.cancelled, .cancelled])
+        #expect(earlier.withLock { $0 })
+    }
+
+    @Test func aPartThatCannotBeOpenedFailsAgainOnEachRead() throws {
+        let missing = ClosureSource(info: BlobInfo(byteCount: -1)) { _, _, _ in }
+        let source = ConcatenatedSource([MemorySource([1]), missing])
+        let reader = try source.openReader(at: 0, matching: nil, context: BlobContext())
+        try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in
+            let count = try reader.read(into: buffer)
+            #expect(count == 1)
+            for _ in 0..<3 { #expect(throws: BlobError.self) { try reader.read(into: buffer) } }
+        }
+    }
+
+    @Test func aNegativeByteCountIsThePluginsFault() {
+        let source = ClosureSource(info: BlobInfo(byteCount: -5)) { _, _, _ in }
+        #expect(throws: BlobError.self) { try source.reader() }
+    }
+
+    @Test func theLargestOffsetIsNoTrap() throws {
+        let endless = ClosureSource { _, output, _ in output.append(0) }
+        let reader = try endless.reader(at: .max)
+        let error = #expect(throws: BlobError.self) {
+            try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { try reader.read(into: $0) }
+        }
+        #expect(error?.code == .limitExceeded)
+    }
+}
