@@ -51,9 +51,17 @@ final class RegularFileReader: BlobReader {
         self.descriptor.close()
     }
 
+    /// In milliseconds; a page is copied in far less, unless the writer is kept from running.
+    private static let appendPatience = 50
+
     private func checkSnapshot() throws(BlobError) {
-        let now = try self.descriptor.currentStatus()
+        var now = try self.descriptor.currentStatus()
         guard now != self.snapshot else { return }
+        // An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
+        for _ in 0..<Self.appendPatience where self.growth == .snapshot && now.byteCount == self.snapshot.byteCount {
+            usleep(1000)
+            now = try self.descriptor.currentStatus()
+        }
         if now.byteCount < self.snapshot.byteCount {
             throw BlobError(
                 .changed, "The file shrank from \(self.snapshot.byteCount) to \(now.byteCount) bytes while it was read."

@@ -8,8 +8,8 @@ final class Pass {
         case end
     }
 
-    /// How long an event-driven reader may take to have news.
-    private static let patience = Duration.seconds(10)
+    /// How long an event-driven reader may take to have news: its task may have to wait for many others.
+    private static let patience = Duration.seconds(45)
 
     let reader: any BlobReader
     private let findings: Findings

@@ -99,28 +99,29 @@ import Testing
     @Test func noByteIsLostWhenEventsOvertakeEachOther() async throws {
         let byteCount = 20_000
         let next = Locked(0)
-        let player = Recorder<PlayedReader>()
+        let player = Locked<PlayedReader?>(nil)
+        defer { player.withLock { $0 = nil } }  // Else the reader holds what plays it, and that the reader.
         let push: @Sendable () -> Void = {
             let number = next.withLock { next in
                 next += 1
                 return next
             }
-            let reader = player.values[0]
+            let reader = player.withLock { $0 }
             if number > byteCount {
-                reader.state.update { $0.isAtEnd = true }
+                reader?.state.update { $0.isAtEnd = true }
             } else {
-                reader.push([UInt8(truncatingIfNeeded: number)])
+                reader?.push([UInt8(truncatingIfNeeded: number)])
             }
         }
         let reader = PlayedReader(onRead: { _ in
             let total = next.withLock { $0 }
-            if player.values[0].reads.values.last == 0 {
+            if player.withLock({ $0 })?.reads.values.last == 0 {
                 DispatchQueue.global().async(execute: push)
             } else if !total.isMultiple(of: 2), total < byteCount {
                 push()
             }
         })
-        player.append(reader)
+        player.withLock { $0 = reader }
         var all = Data()
         for try await chunk in reader.chunks(ofAtMost: 1) { all += chunk }
         #expect(all == Data((1...byteCount).map { UInt8(truncatingIfNeeded: $0) }))
