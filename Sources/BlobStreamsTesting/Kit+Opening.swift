@@ -65,6 +65,7 @@ extension Kit {
         }
         guard source.capabilities.contains(.repeatable) else {
             let first = try open(0)
+            _ = try first.step()  // An event-driven opening may only have begun before.
             do {
                 let step = try open(0).step()
                 self.findings.add(10, "It is not repeatable, and a second opening gives \(step).")
