@@ -4,7 +4,8 @@
 usage: Benchmarks/files.py BLOB [--size GIB] [--runs N] [--folder DIR]
 
 Prints the median of each side and the median of the ratios of neighbouring runs (below 1: blob is faster), so that
-a machine whose speed drifts does not decide. The file is read from the page cache. Peak memory is of the process.
+a machine whose speed drifts does not decide. The file is read from the page cache. Peak memory is the larger one of
+the process and of this script, whose memory it starts in: a floor of some 18 MiB.
 """
 import argparse, os, statistics, subprocess, sys, tempfile, threading, time
 

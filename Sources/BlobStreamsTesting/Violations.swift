@@ -46,7 +46,7 @@ public func violations(
 struct Kit: Sendable {
     typealias Make = @Sendable () throws -> any BlobInputStreamDataSource
 
-    /// How long one check may take; the longest takes a second, on a loaded machine some more.
+    /// How long one check may take; what takes this long is stuck, also on a loaded machine.
     private static let patience = Duration.seconds(60)
 
     let makeSource: Make

@@ -105,7 +105,7 @@ struct CatCommand: ParsableCommand {
     }
 
     /// Reads to the end, for the sake of what is checked on the way; gives what the printed content must match.
-    private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator? {
+    private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator {
         try self.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
         let reader = try source.reader(context: context)
         defer { reader.close() }

@@ -179,6 +179,14 @@ import Testing
         expect(try Launch("cat", "--verify-first", fifo).run(), failsWith: "unsupported", 65, saying: "once")
     }
 
+    #if os(Linux)
+        @Test func whatCannotBeRecognisedAgainCannotBeVerifiedFirst() throws {
+            let outcome = try Launch("cat", "--verify-first", "/proc/version").run()
+            expect(outcome, failsWith: "unsupported", 65)
+            #expect(outcome.output.isEmpty)
+        }
+    #endif
+
     @Test func verifyFirstPrintsNothingWhenALaterLocatorFails() throws {
         expect(
             try Launch("cat", "--verify-first", self.file, self.folder.path("none")).run(), failsWith: "notFound", 66)

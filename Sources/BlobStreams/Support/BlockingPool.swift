@@ -5,8 +5,7 @@ import Foundation
 /// A job runs at once on an idle thread or a new one, up to the bound; past that it waits for a thread. Idle threads
 /// end after a while.
 package final class BlockingPool: Sendable {
-    /// More than a process has use for, so that stalled sources do not stop others; a thread costs 20 KiB when it
-    /// waits.
+    /// More than a process has use for, so that stalled sources do not stop others.
     package static let shared = BlockingPool(maximumThreadCount: 512)
 
     /// Long enough to serve one stream's next read, short enough to be gone when nobody reads.
