@@ -100,6 +100,20 @@ public final class BlobGuardedReader: BlobReader {
         self.inner.close()
     }
 
+    /// Waits until an event-driven plugin is open.
+    ///
+    /// - Throws: Why it is not.
+    func finishOpening() throws {
+        do {
+            guard let readiness = self.inner.readiness else { return }
+            try readiness.wait(self.context) { $0.isOpenOrFailed ? () : nil }
+            if let error = readiness.value.error, !readiness.value.hasBytesAvailable { throw error }
+            if !self.openingIsChecked { try self.checkOpening() }
+        } catch {
+            throw self.inContext(error, .open)
+        }
+    }
+
     private func readChecked(into output: inout OutputRawSpan) throws {
         while !self.openingIsChecked {
             guard try self.awaitOpening() else { return }

@@ -20,8 +20,15 @@ public final class BackgroundReader: BlobReader {
         info: BlobInfo = BlobInfo(), _ context: BlobContext,
         open: @escaping @Sendable (BlobContext) throws -> any BlobReader
     ) {
-        self.filler = Filler(info: info, context.makeChild(), open)
-        self.filler.start()
+        self.filler = Filler(info: info, PooledReader(context, open: open))
+        self.filler.fill()
+    }
+
+    /// Takes over a reader that is open, and blocks.
+    init(info: BlobInfo, _ reader: PooledReader) {
+        self.filler = Filler(info: info, reader)
+        self.filler.state.update { $0.isOpenCompleted = true }
+        self.filler.fill()
     }
 
     deinit { self.filler.close() }
@@ -36,35 +43,25 @@ public final class BackgroundReader: BlobReader {
 
     /// Ends a fill that runs, and closes the blocking reader.
     public func close() { self.filler.close() }
+
+    /// The bytes that wait, until the next call of this reader; nil when there are none.
+    func lendWindow() -> UnsafeMutableRawBufferPointer? { self.filler.lendWindow() }
 }
 
-private final class Filler: @unchecked Sendable {  // Safe: only touched in `state.update`, `reader` also by the fill.
+private final class Filler: @unchecked Sendable {  // Safe: everything that changes is only touched in `state.update`.
     let state = BlobObservable(BlobReaderState())
-    private let context: BlobContext
-    private let open: @Sendable (BlobContext) throws -> any BlobReader
+    private let reader: PooledReader
     private var knownInfo: BlobInfo
-    private var reader: HandedOver<any BlobReader>?  // Used by the one fill that runs, or by `close` when none does.
-    private var window = Window()
+    private var window: Window?
     private var isFilling = false
     private var isClosed = false
 
-    init(
-        info: BlobInfo, _ context: BlobContext,
-        _ open: @escaping @Sendable (BlobContext) throws -> any BlobReader
-    ) {
+    init(info: BlobInfo, _ reader: PooledReader) {
         self.knownInfo = info
-        self.context = context
-        self.open = open
+        self.reader = reader
     }
-
-    deinit { self.window.free() }
 
     var info: BlobInfo { self.state.update { _ in self.knownInfo } }
-
-    func start() {
-        self.state.update { _ in self.isFilling = true }
-        BlockingPool.shared.run { self.fill() }
-    }
 
     func read(into output: inout OutputRawSpan) throws {
         var needsFill = false
@@ -72,93 +69,77 @@ private final class Filler: @unchecked Sendable {  // Safe: only touched in `sta
             self.state.update { state in
                 guard !self.isClosed else { return BlobError(.closed, "The reader is closed.") }
                 let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-                initializedCount += self.window.remove(into: free)
-                guard self.window.isEmpty else { return nil }
+                let count = self.window?.remove(into: free) ?? 0
+                initializedCount += count
+                guard self.window?.isEmpty ?? true else { return nil }
+                self.window = nil
                 state.hasBytesAvailable = false
                 needsFill = state.isOpenCompleted && !state.isAtEnd && state.error == nil && !self.isFilling
-                if needsFill { self.isFilling = true }
-                return free.count > 0 && initializedCount == buffer.count - free.count ? state.error : nil
+                return free.count > 0 && count == 0 ? state.error : nil
             }
         }
-        if needsFill { BlockingPool.shared.run { self.fill() } }
+        if needsFill { self.fill() }
         if let failure { throw failure }
     }
 
     func close() {
-        let reader: HandedOver<any BlobReader>? = self.state.update { state in
-            guard !self.isClosed else { return nil }
+        self.state.update { state in
             self.isClosed = true
-            self.window.free()
+            self.window = nil
             state.hasBytesAvailable = false
-            return self.isFilling ? nil : self.reader
         }
-        self.context.cancellation.cancel()
-        reader?.value.close()
+        self.reader.close()
     }
 
-    /// One read of the blocking reader, which is opened first if it is not. Runs on a thread of the pool.
-    private func fill() {
-        var window = Window()
-        let result = Result {
-            let reader = try self.reader?.value ?? self.open(self.context)
+    func lendWindow() -> UnsafeMutableRawBufferPointer? { self.state.update { _ in self.window?.bytes } }
+
+    /// One read of the blocking reader, on a thread of the pool.
+    func fill() {
+        self.state.update { _ in self.isFilling = true }
+        self.reader.run { reader in
+            let info = reader.info
             self.state.update { state in
-                self.reader = HandedOver(reader)
-                self.knownInfo = reader.info
+                self.knownInfo = info
                 state.isOpenCompleted = true
             }
-            try window.fill(BackgroundReader.windowByteCount) { try reader.read(into: &$0) }
-        }
-        let reader: HandedOver<any BlobReader>? = self.state.update { state in
-            self.isFilling = false
-            if self.isClosed {
-                window.free()
-                return self.reader
+            return try Window(BackgroundReader.windowByteCount) { try reader.read(into: &$0) }
+        } completion: { result in
+            self.state.update { state in
+                self.isFilling = false
+                guard !self.isClosed else { return }
+                switch result {
+                case .success(let window) where window.isEmpty: state.isAtEnd = true
+                case .success(let window):
+                    self.window = window
+                    state.hasBytesAvailable = true
+                case .failure(let error): state.error = error
+                }
             }
-            switch result {
-            case .success where window.isEmpty: state.isAtEnd = true
-            case .success: state.hasBytesAvailable = true
-            case .failure(let error): state.error = BlobError(wrapping: error)
-            }
-            self.window = window
-            return nil
         }
-        reader?.value.close()
     }
 }
 
 /// A piece of memory with bytes that wait.
-private struct Window {
-    private var memory: UnsafeMutableRawBufferPointer?
-    private var bytes = 0..<0
+private final class Window: @unchecked Sendable {  // Safe: made by one thread, handed over, then used under a lock.
+    private let memory: UnsafeMutableRawBufferPointer
+    private var part = 0..<0
 
-    var isEmpty: Bool { self.bytes.isEmpty }
-
-    mutating func fill(_ byteCount: Int, _ read: (inout OutputRawSpan) throws -> Void) throws {
-        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 16)
-        do {
-            var output = OutputRawSpan(buffer: memory, initializedCount: 0)
-            try read(&output)
-            self.bytes = 0..<output.finalize(for: memory)
-        } catch {
-            memory.deallocate()
-            throw error
-        }
-        self.memory = memory
-        if self.bytes.isEmpty { self.free() }
+    init(_ byteCount: Int, _ read: (inout OutputRawSpan) throws -> Void) throws {
+        self.memory = .allocate(byteCount: byteCount, alignment: 16)
+        var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
+        try read(&output)
+        self.part = 0..<output.finalize(for: self.memory)
     }
 
-    mutating func remove(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard let memory else { return 0 }
-        let count = min(buffer.count, self.bytes.count)
-        let part = self.bytes.lowerBound..<(self.bytes.lowerBound + count)
-        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[part]))
-        self.bytes = part.upperBound..<self.bytes.upperBound
-        if self.bytes.isEmpty { self.free() }
+    deinit { self.memory.deallocate() }
+
+    var isEmpty: Bool { self.part.isEmpty }
+    var bytes: UnsafeMutableRawBufferPointer { UnsafeMutableRawBufferPointer(rebasing: self.memory[self.part]) }
+
+    func remove(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(buffer.count, self.part.count)
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.bytes.prefix(count)))
+        self.part = (self.part.lowerBound + count)..<self.part.upperBound
         return count
-    }
-
-    mutating func free() {
-        self.memory?.deallocate()
-        (self.memory, self.bytes) = (nil, 0..<0)
     }
 }
