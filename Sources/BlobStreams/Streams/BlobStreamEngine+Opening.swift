@@ -1,0 +1,205 @@
+import Foundation
+
+extension BlobStreamEngine {
+    /// Opens the stream; at its end, opens it again from where it began.
+    func open() {
+        // Asked outside of the lock: a source may have to look.
+        let isRepeatable = self.state.value.phase == .atEnd && self.source.capabilities.contains(.repeatable)
+        let pass = self.change { state, aftermath -> StreamPass? in
+            switch state.phase {
+            case .notOpen:
+                self.startOffset = state.byteOffset
+            case .atEnd where isRepeatable:
+                state.byteOffset = self.startOffset
+                self.dropEvents(.endEncountered)
+            case .atEnd:
+                let message = "The stream is at its end, and its source cannot be read again."
+                self.fail(BlobError(.unsupported, message), &state, &aftermath)
+                return nil
+            case .open where state.byteOffset != self.startOffset:
+                // Whoever opens expects the start; going on from here would lose bytes silently.
+                let message = "The stream was opened again in the middle; read an unopened copy of it instead."
+                self.fail(BlobError(.unsupported, message), &state, &aftermath)
+                return nil
+            default: return nil
+            }
+            state.phase = .opening
+            (state.isOpenCompleted, state.isAtEnd) = (false, false)
+            return self.beginPass(at: state.byteOffset)
+        }
+        if let pass { self.run(pass) }
+    }
+
+    /// Makes an opening the current one. Under the lock.
+    func beginPass(at byteOffset: Int64) -> StreamPass {
+        let pass = self.makePass(at: byteOffset)
+        self.pass = pass
+        if self.mode == .asynchronous { self.startTimer(pass) }
+        return pass
+    }
+
+    func makePass(at byteOffset: Int64) -> StreamPass {
+        var context = self.context.makeChild()
+        context.eventSink = { [weak self, sink = self.context.eventSink] event in
+            if case .recovered = event { self?.state.update { $0.recoveries += 1 } }
+            sink?(event)
+        }
+        return StreamPass(at: byteOffset, matching: self.validator, context)
+    }
+
+    /// Opens the source: now, or on a thread of the pool in asynchronous mode.
+    func run(_ pass: StreamPass) {
+        self.watch(pass)
+        if self.mode == .synchronous {
+            let result = Result { () throws(BlobError) -> any StreamReader in try self.openReader(for: pass) }
+            return self.install(result, pass)
+        }
+        let reader = PooledReader(self.source, at: pass.byteOffset, matching: pass.validator, pass.context)
+        reader.run { _ in
+        } completion: { result in
+            let opened = result.map { () -> any StreamReader in
+                reader.takeEventDrivenReader() ?? BackgroundReader(info: reader.info, reader)
+            }
+            self.install(opened, pass)
+        }
+    }
+
+    func openReader(for pass: StreamPass) throws(BlobError) -> any StreamReader {
+        let reader = try self.source.pollableReader(
+            at: pass.byteOffset, matching: pass.validator, context: pass.context)
+        do {
+            try reader.finishOpening()
+        } catch {
+            reader.close()
+            throw BlobError(wrapping: error)
+        }
+        return reader
+    }
+
+    /// Takes over what opening gave, unless the stream went another way meanwhile.
+    func install(_ result: Result<any StreamReader, BlobError>, _ pass: StreamPass) {
+        let handedOver = result.map(HandedOver.init)  // Ordered by the lock.
+        let readiness = self.change { state, aftermath -> BlobObservable<BlobReaderState>?? in
+            switch handedOver {
+            case .success(let reader) where self.pass === pass:
+                pass.reader = reader.value
+                pass.readiness = reader.value.readiness
+                return .some(pass.readiness)
+            case .success(let reader): aftermath.reader = reader.value
+            case .failure(let error) where self.pass === pass: self.fail(error, &state, &aftermath)
+            case .failure: break
+            }
+            return .none
+        }
+        guard let readiness else { return }
+        if let readiness {
+            let observation = readiness.observe(\.self, options: []) { [weak self, weak pass] _ in
+                if let pass { self?.refresh(pass) }
+            }
+            self.change { _, aftermath in
+                if self.pass === pass { pass.observation = observation } else { aftermath.observation = observation }
+            }
+        }
+        self.refresh(pass)
+    }
+
+    private enum Step {
+        case done
+        /// The opening is over: look at what is known of the bytes.
+        case lookAtInfo(any StreamReader)
+        /// The end or an error has come: a read confirms it.
+        case probe(any StreamReader)
+    }
+
+    /// Follows what the reader of `pass` says, after each of its changes and after each read.
+    func refresh(_ pass: StreamPass, afterReading: Bool = false) {
+        var (info, afterReading) = (BlobInfo?.none, afterReading)
+        while true {
+            let step = self.change { state, aftermath in
+                self.follow(pass, info, afterReading: afterReading, &state, &aftermath)
+            }
+            switch step {
+            case .done: return
+            case .lookAtInfo(let reader): info = reader.info
+            case .probe(let reader):
+                _ = self.finishReading(pass, reader, Result { try reader.probe() })
+                afterReading = false
+            }
+        }
+    }
+
+    private func follow(
+        _ pass: StreamPass, _ info: BlobInfo?, afterReading: Bool, _ state: inout BlobStreamState,
+        _ aftermath: inout Aftermath
+    ) -> Step {
+        guard self.pass === pass, let reader = pass.reader else { return .done }
+        self.wakeWaiters(&aftermath)
+        // Whoever is busy looks afterwards.
+        guard !pass.isBusy else { return .done }
+        let readiness = pass.readiness?.value
+        let isOver = readiness.map { !$0.hasBytesAvailable && ($0.isAtEnd || $0.error != nil) } ?? false
+        if !pass.isOpenCompleted {
+            guard readiness?.isOpenOrFailed ?? true else { return self.awaitBytes(pass, &state) }
+            if isOver, readiness?.isOpenCompleted == false, readiness?.error != nil {
+                pass.isBusy = true
+                return .probe(reader)
+            }
+            guard let info else { return .lookAtInfo(reader) }
+            self.completeOpening(pass, info, &state, &aftermath)
+        }
+        let isAllRead = state.byteOffset == state.byteCount
+        if isOver || (isAllRead && readiness?.isReady ?? true) {
+            state.hasBytesAvailable = false
+            pass.isBusy = true
+            return .probe(reader)
+        }
+        let hadBytes = state.hasBytesAvailable
+        state.hasBytesAvailable = !isAllRead && readiness?.hasBytesAvailable ?? true
+        guard state.hasBytesAvailable else { return self.awaitBytes(pass, &state) }
+        pass.timer?.cancel()
+        pass.timer = nil
+        if afterReading || !hadBytes { self.post(.hasBytesAvailable, &aftermath) }
+        return .done
+    }
+
+    /// Nothing is there now; an idle limit or a deadline may end that. Under the lock.
+    private func awaitBytes(_ pass: StreamPass, _ state: inout BlobStreamState) -> Step {
+        state.hasBytesAvailable = false
+        self.startTimer(pass)
+        return .done
+    }
+
+    private func startTimer(_ pass: StreamPass) {
+        let limit = self.context.stepLimit()
+        guard pass.timer == nil, let remaining = limit.remaining else { return }
+        let timer = DispatchWorkItem { [weak self, weak pass] in
+            guard let self, let pass else { return }
+            self.fail(limit.error(idleLimit: self.context.idleLimit), in: pass)
+        }
+        pass.timer = timer
+        DispatchQueue.global().asyncAfter(deadline: .now() + remaining.timeInterval, execute: timer)
+    }
+
+    /// Has a cancellation end the stream also when nobody reads.
+    func watch(_ pass: StreamPass) {
+        let registration = pass.context.onCancel { [weak self, weak pass] in
+            if let pass { self?.fail(BlobError(.cancelled, "The job was cancelled."), in: pass) }
+        }
+        self.change { _, _ in
+            if self.pass === pass { pass.registration = registration }
+        }
+        withExtendedLifetime(registration) {}
+    }
+
+    private func completeOpening(
+        _ pass: StreamPass, _ info: BlobInfo, _ state: inout BlobStreamState, _ aftermath: inout Aftermath
+    ) {
+        pass.isOpenCompleted = true
+        state.byteCount = info.byteCount
+        self.validator = self.validator ?? info.validator
+        guard state.phase == .opening else { return }  // Otherwise the offset was set.
+        state.phase = .open
+        state.isOpenCompleted = true
+        self.post(.openCompleted, &aftermath)
+    }
+}

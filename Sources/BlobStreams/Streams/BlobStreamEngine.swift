@@ -1,0 +1,140 @@
+import Foundation
+
+/// All state of a ``BlobInputStream``, for every thread, behind the lock of `state`.
+final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what changes is only touched in `change`.
+    let state = BlobObservable(BlobStreamState())
+    let source: any BlobInputStreamDataSource
+    let mode: BlobStreamMode
+    let context: BlobContext
+    weak var face: BlobInputStream?  // Set once, before the stream is anybody's.
+
+    /// The opening that is under way or being read.
+    var pass: StreamPass?
+    /// Where reading began; opening again at the end begins there.
+    var startOffset: Int64 = 0
+    /// Of the content that was opened first, for seeking.
+    var validator: BlobValidator?
+    /// Why the last read was turned down, before opening or after closing.
+    private var refusal: BlobError?
+    private var events = StreamEvents()
+    private var waiters: [WaitSignal] = []
+
+    init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
+        self.source = source
+        self.mode = mode
+        self.context = context
+    }
+
+    var stream: (any Stream & StreamDelegate)? { self.face }
+
+    func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
+        self.state.update { state in
+            body(&self.events) { event in
+                switch event {
+                case .hasBytesAvailable: state.hasBytesAvailable
+                case .errorOccurred: state.phase == .failed
+                case .endEncountered: state.phase == .atEnd
+                default: true
+                }
+            }
+        }
+    }
+
+    /// Runs `body` under the lock, then does outside of it what it left to do.
+    func change<Result>(_ body: (inout BlobStreamState, inout Aftermath) -> Result) -> Result {
+        var aftermath = Aftermath()
+        defer { aftermath.attend() }
+        return self.state.update { body(&$0, &aftermath) }
+    }
+
+    var error: BlobError? { self.state.update { state in state.error ?? self.refusal } }
+
+    /// Where a copy of the stream begins.
+    var firstOffset: Int64 {
+        self.state.update { state in state.phase == .notOpen ? state.byteOffset : self.startOffset }
+    }
+
+    var status: Stream.Status {
+        self.state.update { state in
+            switch state.phase {
+            case .notOpen: .notOpen
+            case .opening: .opening
+            case .open: self.pass?.isBusy == true ? .reading : .open
+            case .atEnd: .atEnd
+            case .failed: .error
+            case .closed: .closed
+            }
+        }
+    }
+
+    /// Ends everything, for good. Before opening it does nothing, unless `evenUnopened`.
+    func close(evenUnopened: Bool = false) {
+        self.change { state, aftermath in
+            guard state.phase != .notOpen || evenUnopened else { return }
+            state.phase = .closed
+            state.hasBytesAvailable = false
+            self.endPass(&aftermath)
+            aftermath.sourcesToInvalidate = self.events.removeAll()
+        }
+    }
+
+    /// Fails the stream from outside of a read.
+    func fail(_ error: BlobError, in pass: StreamPass?) {
+        self.change { state, aftermath in
+            if pass == nil || self.pass === pass { self.fail(error, &state, &aftermath) }
+        }
+    }
+
+    // MARK: Under the lock
+
+    func fail(_ error: BlobError, _ state: inout BlobStreamState, _ aftermath: inout Aftermath) {
+        guard state.phase != .closed, state.phase != .failed else { return }
+        state.phase = .failed
+        state.error = error.passing(
+            layer: "BlobInputStream", operation: state.isOpenCompleted ? .read : .open, locator: nil,
+            byteOffset: state.byteOffset)
+        state.hasBytesAvailable = false
+        self.endPass(&aftermath)
+        self.post(.errorOccurred, &aftermath)
+    }
+
+    func end(_ state: inout BlobStreamState, _ aftermath: inout Aftermath) {
+        state.phase = .atEnd
+        state.isAtEnd = true
+        state.hasBytesAvailable = false
+        state.byteCount = state.byteOffset
+        self.endPass(&aftermath)
+        self.post(.endEncountered, &aftermath)
+    }
+
+    /// Lets go of the reader and of whoever waits for it.
+    func endPass(_ aftermath: inout Aftermath) {
+        self.wakeWaiters(&aftermath)
+        self.events.drop(.hasBytesAvailable)
+        guard let pass = self.pass else { return }
+        self.pass = nil
+        aftermath.pass = pass
+        aftermath.observation = pass.observation
+        // Whoever is busy with the reader closes it.
+        if !pass.isBusy { aftermath.reader = pass.reader }
+    }
+
+    func post(_ event: Stream.Event, _ aftermath: inout Aftermath) {
+        aftermath.sourcesToSignal = self.events.post(event)
+    }
+
+    func dropEvents(_ dropped: Stream.Event) { self.events.drop(dropped) }
+
+    func refuse(_ state: BlobStreamState) {
+        let step = state.phase == .closed ? "closed" : "not open"
+        self.refusal = BlobError(.closed, "The stream is \(step).", operation: .read, byteOffset: state.byteOffset)
+    }
+
+    func addWaiter(_ waiter: WaitSignal) { self.waiters.append(waiter) }
+
+    func wakeWaiters(_ aftermath: inout Aftermath) {
+        guard !self.waiters.isEmpty else { return }
+        aftermath.waiters = self.waiters
+        self.waiters = []
+    }
+}

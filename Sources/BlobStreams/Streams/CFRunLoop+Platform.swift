@@ -1,0 +1,56 @@
+internal import CoreFoundation
+import Foundation
+
+// What is different about run loops and stream properties on Linux, and nothing else.
+
+#if canImport(Darwin)
+    /// What the properties of a stream are on this platform.
+    public typealias BlobStreamProperty = Any
+
+    extension RunLoop {
+        /// Calls `body` with the Core Foundation side of this run loop.
+        func withCFRunLoop(in mode: RunLoop.Mode, _ body: @escaping @Sendable (CFRunLoop) -> Void) {
+            body(self.getCFRunLoop())
+        }
+    }
+
+    extension RunLoop.Mode {
+        var cfMode: CFRunLoopMode { CFRunLoopMode(self.rawValue as CFString) }
+    }
+
+    extension StreamDelegate {
+        func receive(_ event: Stream.Event, from stream: Stream) { self.stream?(stream, handle: event) }
+    }
+#else
+    /// What the properties of a stream are on this platform.
+    public typealias BlobStreamProperty = AnyObject
+
+    extension RunLoop {
+        /// Calls `body` with the Core Foundation side of this run loop: now, or on its own thread when it runs next in
+        /// `mode`, because nothing else tells which one it is.
+        func withCFRunLoop(in mode: RunLoop.Mode, _ body: @escaping @Sendable (CFRunLoop) -> Void) {
+            if self === RunLoop.current {
+                body(CFRunLoopGetCurrent())
+            } else if self === RunLoop.main {
+                body(CFRunLoopGetMain())
+            } else {
+                // A timer that is added from another thread wakes the run loop.
+                self.add(Timer(timeInterval: 0, repeats: false) { _ in body(CFRunLoopGetCurrent()) }, forMode: mode)
+            }
+        }
+    }
+
+    extension RunLoop.Mode {
+        var cfMode: CFString {
+            switch self {
+            case .default: kCFRunLoopDefaultMode
+            case .common: kCFRunLoopCommonModes
+            default: unsafeBitCast(NSString(string: self.rawValue), to: CFString.self)  // They are toll-free bridged.
+            }
+        }
+    }
+
+    extension StreamDelegate {
+        func receive(_ event: Stream.Event, from stream: Stream) { self.stream(stream, handle: event) }
+    }
+#endif

@@ -1,0 +1,70 @@
+internal import CoreFoundation
+import Foundation
+
+/// A source of events in one mode of one run loop.
+///
+/// Keeps the run loop going in that mode until it is invalidated. Any thread may signal and invalidate it.
+final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` has its own lock, the rest is locked.
+    let runLoop: RunLoop
+    let mode: RunLoop.Mode
+    private let source: CFRunLoopSource
+    private let attachment = Locked<CFRunLoop?>(nil)
+
+    /// - Parameter perform: Called on the thread of the run loop after each signal.
+    init(_ runLoop: RunLoop, _ mode: RunLoop.Mode, perform: @escaping @Sendable (RunLoopSource) -> Void) {
+        self.runLoop = runLoop
+        self.mode = mode
+        let target = Target(perform)
+        var context = CFRunLoopSourceContext()
+        context.info = Unmanaged.passUnretained(target).toOpaque()
+        // The source owns its target: it may be performing while everybody else lets go.
+        context.retain = { info in
+            guard let info else { return nil }
+            return UnsafeRawPointer(Unmanaged<Target>.fromOpaque(info).retain().toOpaque())
+        }
+        context.release = { info in
+            if let info { Unmanaged<Target>.fromOpaque(info).release() }
+        }
+        context.perform = { info in
+            if let info { Unmanaged<Target>.fromOpaque(info).takeUnretainedValue().perform() }
+        }
+        self.source = withExtendedLifetime(target) { CFRunLoopSourceCreate(nil, 0, &context) }
+        target.source = self
+    }
+
+    /// Adds the source to its run loop: now, or when another thread's run loop runs next.
+    func attach() {
+        self.runLoop.withCFRunLoop(in: self.mode) { runLoop in
+            self.attachment.withLock { $0 = runLoop }
+            // Does nothing if the source was invalidated meanwhile.
+            CFRunLoopAddSource(runLoop, self.source, self.mode.cfMode)
+        }
+    }
+
+    /// Has the run loop perform, once for all signals until it does.
+    func signal() {
+        CFRunLoopSourceSignal(self.source)
+        self.wake()
+    }
+
+    /// Takes the source out of its run loop, which then ends if this was all that kept it going.
+    func invalidate() {
+        CFRunLoopSourceInvalidate(self.source)
+        self.wake()
+    }
+
+    private func wake() {
+        if let runLoop = self.attachment.withLock({ $0 }) { CFRunLoopWakeUp(runLoop) }
+    }
+}
+
+private final class Target {
+    weak var source: RunLoopSource?  // Set before the source is attached.
+    private let action: @Sendable (RunLoopSource) -> Void
+
+    init(_ action: @escaping @Sendable (RunLoopSource) -> Void) { self.action = action }
+
+    func perform() {
+        if let source { self.action(source) }
+    }
+}

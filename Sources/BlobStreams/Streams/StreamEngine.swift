@@ -1,0 +1,66 @@
+import Foundation
+
+/// What the streams of this framework have in common: events for a delegate on run loops.
+protocol StreamEngine: AnyObject, Sendable {
+    /// The face that the events are about; nil when it is gone.
+    var stream: (any Stream & StreamDelegate)? { get }
+
+    /// Runs `body` under the lock of the stream. The second argument tells whether an event is still true.
+    func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result
+}
+
+extension StreamEngine {
+    /// Who gets the events: the stream itself unless set, nil when the one that was set is gone.
+    var delegate: (any StreamDelegate)? {
+        get { self.withEvents { events, _ in events.delegate(of: self.stream) } }
+        set { self.withEvents { events, _ in events.setDelegate(newValue) } }
+    }
+
+    /// Delivers events on `runLoop` in `mode` from now on; those that wait already, too.
+    func schedule(in runLoop: RunLoop, _ mode: RunLoop.Mode) {
+        let source = RunLoopSource(runLoop, mode) { [weak self] in self?.deliver(on: $0) }
+        let (isNew, hasEvents) = self.withEvents { events, _ in (events.add(source), !events.pending.isEmpty) }
+        guard isNew else { return }
+        source.attach()
+        if hasEvents { source.signal() }
+    }
+
+    /// Delivers no more events there.
+    func unschedule(from runLoop: RunLoop, _ mode: RunLoop.Mode) {
+        self.withEvents { events, _ in events.remove(runLoop, mode) }?.invalidate()
+    }
+
+    /// Calls the delegate for each event that is pending now. What comes meanwhile has the run loop come back.
+    private func deliver(on source: RunLoopSource) {
+        guard self.withEvents({ events, _ in events.beginDelivery(on: source) }) else { return }
+        for event in StreamEvents.order {
+            let stream = self.stream
+            let delegate = self.withEvents { events, isTrue in
+                events.take(event, on: source) && isTrue(event) ? events.delegate(of: stream) : nil
+            }
+            if let stream, let delegate { delegate.receive(event, from: stream) }
+        }
+        for source in self.withEvents({ events, _ in events.endDelivery() }) { source.signal() }
+    }
+}
+
+/// What is to be done outside of the lock after a stream's state changed.
+struct Aftermath {
+    var waiters: [WaitSignal] = []
+    var sourcesToSignal: [RunLoopSource] = []
+    var sourcesToInvalidate: [RunLoopSource] = []
+    var pass: StreamPass?
+    var observation: BlobObservation?
+    var reader: (any BlobReader)?
+
+    func attend() {
+        for waiter in self.waiters { waiter.signal() }
+        for source in self.sourcesToSignal { source.signal() }
+        for source in self.sourcesToInvalidate { source.invalidate() }
+        self.observation?.cancel()
+        self.pass?.timer?.cancel()
+        self.pass?.registration?.remove()
+        self.pass?.context.cancellation.cancel()
+        self.reader?.close()
+    }
+}

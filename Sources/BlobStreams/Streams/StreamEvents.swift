@@ -1,0 +1,107 @@
+import Foundation
+
+/// Which events wait for the delegate of a stream, and where it is scheduled.
+///
+/// A value for the stream's lock: what its methods return is to be done outside of it. An event is delivered once, by
+/// the first scheduled run loop that comes to it; one thread at a time delivers.
+struct StreamEvents {
+    private(set) var pending: Stream.Event = []
+    private(set) var sources: [RunLoopSource] = []
+    private var deliverer: (thread: ObjectIdentifier, depth: Int)?
+    private var delegate = Delegate.stream
+
+    private enum Delegate {
+        case stream
+        case other(WeakDelegate)
+    }
+
+    /// The order of delivery.
+    static let order: [Stream.Event] = [
+        .openCompleted, .hasBytesAvailable, .hasSpaceAvailable, .errorOccurred, .endEncountered,
+    ]
+
+    // MARK: Events
+
+    /// Adds an event.
+    ///
+    /// - Returns: The sources to signal.
+    mutating func post(_ event: Stream.Event) -> [RunLoopSource] {
+        self.pending.insert(event)
+        return self.sources
+    }
+
+    /// Drops events that are no longer true.
+    mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
+
+    /// Begins a delivery; false when another thread is at it, which then takes what is pending, or when there is none.
+    mutating func beginDelivery(on source: RunLoopSource) -> Bool {
+        let thread = ObjectIdentifier(Thread.current)
+        guard !self.pending.isEmpty, self.sources.contains(where: { $0 === source }) else { return false }
+        // A delegate may run its run loop inside of a call.
+        guard self.deliverer == nil || self.deliverer?.thread == thread else { return false }
+        self.deliverer = (thread, (self.deliverer?.depth ?? 0) + 1)
+        return true
+    }
+
+    /// Takes an event out, if it is pending and `source` is still scheduled.
+    mutating func take(_ event: Stream.Event, on source: RunLoopSource) -> Bool {
+        guard self.sources.contains(where: { $0 === source }) else { return false }
+        return self.pending.remove(event) != nil
+    }
+
+    /// Ends a delivery.
+    ///
+    /// - Returns: The sources to signal, because events came meanwhile.
+    mutating func endDelivery() -> [RunLoopSource] {
+        self.deliverer?.depth -= 1
+        if self.deliverer?.depth == 0 { self.deliverer = nil }
+        return self.pending.isEmpty ? [] : self.sources
+    }
+
+    // MARK: Scheduling
+
+    /// Adds a source.
+    ///
+    /// - Returns: False when the stream is scheduled there already.
+    mutating func add(_ source: RunLoopSource) -> Bool {
+        guard !self.sources.contains(where: { $0.runLoop === source.runLoop && $0.mode == source.mode }) else {
+            return false
+        }
+        self.sources.append(source)
+        return true
+    }
+
+    /// Removes the source of a run loop and mode.
+    ///
+    /// - Returns: The source to invalidate, if there is one.
+    mutating func remove(_ runLoop: RunLoop, _ mode: RunLoop.Mode) -> RunLoopSource? {
+        self.sources.firstIndex { $0.runLoop === runLoop && $0.mode == mode }.map { self.sources.remove(at: $0) }
+    }
+
+    /// Removes everything, for good.
+    ///
+    /// - Returns: The sources to invalidate.
+    mutating func removeAll() -> [RunLoopSource] {
+        defer { (self.pending, self.sources) = ([], []) }
+        return self.sources
+    }
+
+    // MARK: The delegate
+
+    /// Sets the delegate, which is not retained; nil is the stream itself.
+    mutating func setDelegate(_ delegate: (any StreamDelegate)?) {
+        self.delegate = delegate.map { .other(WeakDelegate(value: $0)) } ?? .stream
+    }
+
+    /// The delegate of `stream`; nil when it is gone.
+    func delegate(of stream: (any StreamDelegate)?) -> (any StreamDelegate)? {
+        switch self.delegate {
+        case .stream: stream
+        case .other(let delegate): delegate.value
+        }
+    }
+}
+
+private struct WeakDelegate {
+    weak var value: (any StreamDelegate)?
+}
