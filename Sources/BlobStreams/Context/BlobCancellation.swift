@@ -4,8 +4,21 @@
 public final class BlobCancellation: Sendable {
     private struct State {
         var isCancelled = false
-        var nextKey: UInt64 = 0
-        var handlers: [UInt64: @Sendable () -> Void] = [:]
+        var lastKey: UInt64 = 0
+        var handlers: [(key: UInt64, call: (@Sendable () -> Void)?)] = []  // By key, as they came.
+
+        mutating func removeHandler(_ key: UInt64) -> (@Sendable () -> Void)? {
+            var (low, high) = (0, self.handlers.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if self.handlers[middle].key < key { low = middle + 1 } else { high = middle }
+            }
+            guard low < self.handlers.count, self.handlers[low].key == key else { return nil }
+            guard self.isCancelled else { return self.handlers.remove(at: low).call }
+            // All will be taken, from the first: each leaves its place.
+            defer { self.handlers[low].call = nil }
+            return self.handlers[low].call
+        }
     }
 
     /// Apart from this object, so that a parent can hold on to it without holding on to the child.
@@ -32,12 +45,13 @@ public final class BlobCancellation: Sendable {
         let keys: [UInt64] = state.withLock { state in
             guard !state.isCancelled else { return [] }
             state.isCancelled = true
-            return state.handlers.keys.sorted()
+            return state.handlers.map(\.key)
         }
         for key in keys {
             // Taken one by one: what an earlier handler or another thread has removed meanwhile must not start.
-            state.withLock { $0.handlers.removeValue(forKey: key) }?()
+            state.withLock { $0.removeHandler(key) }?()
         }
+        if !keys.isEmpty { state.withLock { $0.handlers = [] } }
     }
 
     /// Calls `handler` once, when the cancellation comes; at once when it already came.
@@ -48,9 +62,9 @@ public final class BlobCancellation: Sendable {
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobCancellationRegistration {
         let key: UInt64? = self.state.withLock { state in
             guard !state.isCancelled else { return nil }
-            state.nextKey += 1
-            state.handlers[state.nextKey] = handler
-            return state.nextKey
+            state.lastKey += 1
+            state.handlers.append((state.lastKey, handler))
+            return state.lastKey
         }
         guard let key else {
             handler()
@@ -58,7 +72,7 @@ public final class BlobCancellation: Sendable {
         }
         return BlobCancellationRegistration { [state] in
             // Released outside the lock: it may hold the last reference to something with a deinit of its own.
-            _ = state.withLock { $0.handlers.removeValue(forKey: key) }
+            _ = state.withLock { $0.removeHandler(key) }
         }
     }
 

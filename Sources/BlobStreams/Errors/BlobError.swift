@@ -12,31 +12,77 @@ public struct BlobError: Error, Sendable {
     }
 
     /// What kind of failure this is; the value to switch on.
-    public let code: Code
+    public var code: Code { self.fields.code }
 
     /// What happened, for a person: a full sentence or two, without the locator and offset that ``description`` adds.
-    public let message: String
+    public var message: String { self.fields.message }
 
     /// True when the same request may succeed later, unchanged.
-    public var isTransient: Bool
+    public var isTransient: Bool {
+        get { self.fields.isTransient }
+        set { self.fields.isTransient = newValue }
+    }
 
     /// The step that failed, filled in by the framework where the thrower left it out.
-    public var operation: Operation?
+    public var operation: Operation? {
+        get { self.fields.operation }
+        set { self.fields.operation = newValue }
+    }
 
     /// The locator of what failed, without passwords; filled in by the framework when the source knows its own.
-    public var locator: String?
+    public var locator: String? {
+        get { self.fields.locator }
+        set { self.fields.locator = newValue }
+    }
 
     /// The offset of the failure in bytes from the start of what ``locator`` or the innermost layer names.
-    public var byteOffset: Int64?
+    public var byteOffset: Int64? {
+        get { self.fields.byteOffset }
+        set { self.fields.byteOffset = newValue }
+    }
 
     /// The layers that the error came through, outermost first.
-    public var layers: [String] = []
+    public var layers: [String] {
+        get { self.fields.layers }
+        set { self.fields.layers = newValue }
+    }
 
     /// The `errno` of the system call that failed, if one did.
-    public var systemErrorNumber: CInt?
+    public var systemErrorNumber: CInt? {
+        get { self.fields.systemErrorNumber }
+        set { self.fields.systemErrorNumber = newValue }
+    }
 
     /// The error of the layer below that led to this one.
-    public let cause: (any Error)?
+    public var cause: (any Error)? { self.fields.cause }
+
+    private struct Fields: Sendable {
+        let code: Code
+        let message: String
+        var isTransient: Bool
+        var operation: Operation?
+        var locator: String?
+        var byteOffset: Int64?
+        var layers: [String] = []
+        var systemErrorNumber: CInt?
+        let cause: (any Error)?
+    }
+
+    private indirect enum Box: Sendable {
+        case holding(Fields)
+    }
+
+    // One reference, so that the states that may hold an error stay small.
+    private var box: Box
+
+    private var fields: Fields {
+        get {
+            switch self.box {
+            case .holding(let fields): fields
+            }
+        }
+        set { self.box = .holding(newValue) }
+    }
 
     /// Creates an error.
     ///
@@ -52,13 +98,10 @@ public struct BlobError: Error, Sendable {
         _ code: Code, _ message: String, operation: Operation? = nil, locator: String? = nil,
         byteOffset: Int64? = nil, isTransient: Bool? = nil, cause: (any Error)? = nil
     ) {
-        self.code = code
-        self.message = message
-        self.operation = operation
-        self.locator = locator
-        self.byteOffset = byteOffset
-        self.isTransient = isTransient ?? code.isTransient
-        self.cause = cause
+        self.box = .holding(
+            Fields(
+                code: code, message: message, isTransient: isTransient ?? code.isTransient, operation: operation,
+                locator: locator, byteOffset: byteOffset, cause: cause))
     }
 }
 

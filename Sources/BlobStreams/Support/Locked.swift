@@ -2,18 +2,29 @@ import Foundation
 
 /// A value behind a lock.
 ///
-/// `NSLock` and not `Synchronization.Mutex`: the thread sanitizer does not see the latter's lock on Linux.
-package final class Locked<State>: @unchecked Sendable {  // Safe: `state` is touched only with `lock` held.
-    private let lock = NSLock()
+/// A `pthread_mutex_t`: the thread sanitizer does not see `Synchronization.Mutex` on Linux, and an `NSLock` takes four
+/// allocations there, which streams with a dozen of them would feel.
+package final class Locked<State>: @unchecked Sendable {  // Safe: `state` is touched only with the mutex held.
+    // On the heap: a mutex must never move.
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private var state: State
 
-    package init(_ state: State) { self.state = state }
+    package init(_ state: State) {
+        self.state = state
+        self.mutex = .allocate(capacity: 1)
+        pthread_mutex_init(self.mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(self.mutex)
+        self.mutex.deallocate()
+    }
 
     package func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        self.lock.lock()
-        defer { self.lock.unlock() }
+        pthread_mutex_lock(self.mutex)
+        defer { pthread_mutex_unlock(self.mutex) }
         return try body(&self.state)
     }
 }
