@@ -20,7 +20,7 @@ public final class BackgroundReader: BlobReader {
         info: BlobInfo = BlobInfo(), _ context: BlobContext,
         open: @escaping @Sendable (BlobContext) throws -> any BlobReader
     ) {
-        self.filler = Filler(info: info, PooledReader(context, open: open))
+        self.filler = Filler(info: info, PooledReader(context.makeChild(), open: open))
         self.filler.fill()
     }
 

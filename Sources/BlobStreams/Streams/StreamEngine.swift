@@ -30,16 +30,17 @@ extension StreamEngine {
         self.withEvents { events, _ in events.remove(runLoop, mode) }?.invalidate()
     }
 
-    /// Calls the delegate for each event that is pending now. What comes meanwhile has the run loop come back.
+    /// Calls the delegate for the next event; the run loop comes back for more.
     private func deliver(on source: RunLoopSource) {
-        guard self.withEvents({ events, _ in events.beginDelivery(on: source) }) else { return }
-        for event in StreamEvents.order {
-            let stream = self.stream
-            let delegate = self.withEvents { events, isTrue in
-                events.take(event, on: source) && isTrue(event) ? events.delegate(of: stream) : nil
-            }
-            if let stream, let delegate { delegate.receive(event, from: stream) }
+        let stream = self.stream
+        let (event, delegate, more) = self.withEvents { events, isTrue in
+            let event = events.beginDelivery(on: source, isTrue)
+            return (event, events.delegate(of: stream), events.pending.isEmpty ? [] : events.sources)
         }
+        guard let event else { return }
+        // Before the call, in which the delegate may run its run loop.
+        for source in more { source.signal() }
+        if let stream, let delegate { delegate.receive(event, from: stream) }
         for source in self.withEvents({ events, _ in events.endDelivery() }) { source.signal() }
     }
 }

@@ -8,6 +8,7 @@ struct StreamEvents {
     private(set) var pending: Stream.Event = []
     private(set) var sources: [RunLoopSource] = []
     private var deliverer: (thread: ObjectIdentifier, depth: Int)?
+    private var wasRefused = false
     private var delegate = Delegate.stream
 
     private enum Delegate {
@@ -16,7 +17,7 @@ struct StreamEvents {
     }
 
     /// The order of delivery.
-    static let order: [Stream.Event] = [
+    private static let order: [Stream.Event] = [
         .openCompleted, .hasBytesAvailable, .hasSpaceAvailable, .errorOccurred, .endEncountered,
     ]
 
@@ -33,29 +34,32 @@ struct StreamEvents {
     /// Drops events that are no longer true.
     mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
 
-    /// Begins a delivery; false when another thread is at it, which then takes what is pending, or when there is none.
-    mutating func beginDelivery(on source: RunLoopSource) -> Bool {
+    /// Takes the next event that is true, for the run loop of `source`; nil when there is none, or another thread is just
+    /// delivering, which then has the others come back.
+    mutating func beginDelivery(on source: RunLoopSource, _ isTrue: (Stream.Event) -> Bool) -> Stream.Event? {
+        guard self.sources.contains(where: { $0 === source }) else { return nil }
         let thread = ObjectIdentifier(Thread.current)
-        guard !self.pending.isEmpty, self.sources.contains(where: { $0 === source }) else { return false }
-        // A delegate may run its run loop inside of a call.
-        guard self.deliverer == nil || self.deliverer?.thread == thread else { return false }
-        self.deliverer = (thread, (self.deliverer?.depth ?? 0) + 1)
-        return true
-    }
-
-    /// Takes an event out, if it is pending and `source` is still scheduled.
-    mutating func take(_ event: Stream.Event, on source: RunLoopSource) -> Bool {
-        guard self.sources.contains(where: { $0 === source }) else { return false }
-        return self.pending.remove(event) != nil
+        // On the same thread the delegate runs its run loop inside of a call.
+        guard self.deliverer == nil || self.deliverer?.thread == thread else {
+            self.wasRefused = true
+            return nil
+        }
+        for event in Self.order where self.pending.remove(event) != nil && isTrue(event) {
+            self.deliverer = (thread, (self.deliverer?.depth ?? 0) + 1)
+            return event
+        }
+        return nil
     }
 
     /// Ends a delivery.
     ///
-    /// - Returns: The sources to signal, because events came meanwhile.
+    /// - Returns: The sources to signal, because their run loops came meanwhile and were sent away.
     mutating func endDelivery() -> [RunLoopSource] {
         self.deliverer?.depth -= 1
-        if self.deliverer?.depth == 0 { self.deliverer = nil }
-        return self.pending.isEmpty ? [] : self.sources
+        guard self.deliverer?.depth == 0 else { return [] }
+        self.deliverer = nil
+        defer { self.wasRefused = false }
+        return self.wasRefused && !self.pending.isEmpty ? self.sources : []
     }
 
     // MARK: Scheduling

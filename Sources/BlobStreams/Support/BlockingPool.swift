@@ -18,6 +18,9 @@ package final class BlockingPool: Sendable {
     /// How often is looked for stalled jobs while others wait.
     private static let watchInterval = Duration.milliseconds(50)
 
+    /// How long an interrupted job has to stop. Contract C12 gives it a second; waking up takes far less.
+    fileprivate static let patience = Duration.milliseconds(200)
+
     /// What decoders need with room to spare; only touched pages cost memory.
     private static let stackByteCount = 1 << 20
 
@@ -187,9 +190,9 @@ extension BlockingPool.State {
     /// - Returns: The requests to make, and how many new jobs will still have no thread.
     fileprivate mutating func requestThreads() -> (requests: [BlockingPool.ThreadRequest], missing: Int) {
         let now = ContinuousClock.now
-        // Who cannot stop, or has not for a second (contract C12), will not: its thread is not coming.
+        // Those who cannot stop, or take their time, are replaced by new threads.
         let coming = self.running.values.count { job in
-            job.interruption != nil && job.requestedAt.map { now - $0 < .seconds(1) } ?? false
+            job.interruption != nil && job.requestedAt.map { now - $0 < BlockingPool.patience } ?? false
         }
         var wantedByFresh = max(0, self.fresh.count - coming)
         var wantedByReturned = max(0, self.returned.count - max(0, coming - self.fresh.count))

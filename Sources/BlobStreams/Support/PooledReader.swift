@@ -6,7 +6,8 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
     private struct State {
         var isRunning = false
         var isClosed = false
-        var canOpenAgain = false
+        /// Interrupts the job that runs; nil when that is not possible.
+        var interruption: BlobCancellation?
         var wasInterrupted = false
     }
 
@@ -23,22 +24,22 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
     private var attempt: BlobContext
     private var reader: (any BlobReader)?
 
-    /// Reads a source from an offset; its event-driven readers do not wait.
+    /// Reads a source from an offset; its event-driven readers do not wait. Closing cancels the context.
     init(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
         _ context: BlobContext
     ) {
         self.source = source
-        self.context = context.makeChild()
+        self.context = context
         self.attempt = self.context
         (self.startOffset, self.byteOffset, self.validator) = (byteOffset, byteOffset, validator)
         self.open = { try source.pollableReader(at: $0, matching: $1, context: $2) }
     }
 
-    /// Reads what `open` gives, once.
+    /// Reads what `open` gives, once. Closing cancels the context.
     init(_ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> any BlobReader) {
         self.source = nil
-        self.context = context.makeChild()
+        self.context = context
         self.attempt = self.context
         (self.startOffset, self.byteOffset) = (0, 0)
         self.open = { _, _, context in try open(context) }
@@ -64,28 +65,23 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
         _ body: @escaping @Sendable (any BlobReader) throws -> Value,
         _ completion: @escaping @Sendable (Result<Value, BlobError>) -> Void
     ) {
-        // A context of its own for each reader: interrupting one must not cancel the next.
-        if self.reader == nil { self.attempt = self.context.makeChild() }
-        let request: @Sendable () -> Bool = { [state, cancellation = self.attempt.cancellation] in
-            let canOpenAgain = state.withLock { state in
-                state.wasInterrupted = state.isRunning && state.canOpenAgain
-                return state.canOpenAgain
+        let request: @Sendable () -> Bool = { [state] in
+            let interruption = state.withLock { state in
+                state.wasInterrupted = state.interruption != nil
+                return state.interruption
             }
-            if canOpenAgain { cancellation.cancel() }
-            return canOpenAgain
+            interruption?.cancel()
+            return interruption != nil
         }
         let interruption = last?.longer(request) ?? BlockingPool.Interruption(request)
         BlockingPool.shared.run(interruption: interruption) {
-            let canOpenAgain = self.canOpenAgain
-            self.state.withLock { $0.canOpenAgain = canOpenAgain }
             let result = Result {
-                let reader = try self.reader ?? self.open(self.byteOffset, self.validator, self.attempt)
-                self.reader = reader
+                let reader = try self.readerOfThisTurn()
                 return try body(reader)
             }
             .mapError { BlobError(wrapping: $0) }
             let (isClosed, goesOn) = self.state.withLock { state in
-                defer { (state.canOpenAgain, state.wasInterrupted) = (false, false) }
+                defer { (state.interruption, state.wasInterrupted) = (nil, false) }
                 let goesOn = state.wasInterrupted && !state.isClosed && !self.context.cancellation.isCancelled
                 state.isRunning = goesOn
                 return (state.isClosed, goesOn)
@@ -100,6 +96,19 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
             if let reader = self.reader as? BlobGuardedReader { self.byteOffset = reader.byteOffset }
             completion(result)
         }
+    }
+
+    private func readerOfThisTurn() throws -> any BlobReader {
+        let canOpenAgain = self.canOpenAgain
+        if self.reader == nil {
+            // A context of its own for each reader: interrupting one must not cancel the next.
+            self.attempt = canOpenAgain ? self.context.makeChild() : self.context
+        }
+        let interruption = canOpenAgain ? self.attempt.cancellation : nil
+        self.state.withLock { $0.interruption = interruption }
+        let reader = try self.reader ?? self.open(self.byteOffset, self.validator, self.attempt)
+        self.reader = reader
+        return reader
     }
 
     /// Closes the reader: at once, or when the job that runs has returned, which is told to.

@@ -1,0 +1,72 @@
+import BlobStreams
+import Foundation
+
+/// A source that counts what is done with its readers, and whose properties can be set.
+final class CountedSource: BlobInputStreamDataSource {
+    let openings = Recorder<Int64>()
+    let closings = Recorder<Bool>()
+    let readCounts = Recorder<Int>()
+    private let base: any BlobInputStreamDataSource
+    let capabilities: BlobCapabilities
+
+    init(_ base: any BlobInputStreamDataSource, capabilities: BlobCapabilities? = nil) {
+        self.base = base
+        self.capabilities = capabilities ?? base.capabilities
+    }
+
+    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
+
+    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+        -> any BlobReader
+    {
+        let reader = try self.base.openReader(at: byteOffset, matching: validator, context: context)
+        self.openings.append(byteOffset)
+        return Reader(reader, self)
+    }
+
+    /// True when every reader that was opened was closed.
+    var isReleased: Bool { self.openings.values.count == self.closings.values.count }
+
+    private final class Reader: BlobReader {
+        private let base: any BlobReader
+        private let source: CountedSource
+        private var color: Any?
+        private var isClosed = false
+
+        init(_ base: any BlobReader, _ source: CountedSource) { (self.base, self.source) = (base, source) }
+
+        var info: BlobInfo { self.base.info }
+        var readiness: BlobObservable<BlobReaderState>? { self.base.readiness }
+
+        func read(into output: inout OutputRawSpan) throws {
+            let before = output.byteCount
+            try self.base.read(into: &output)
+            self.source.readCounts.append(output.byteCount - before)
+        }
+
+        func property(forKey key: Stream.PropertyKey) -> Any? { key == .color ? self.color : nil }
+
+        func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
+            if key == .color { self.color = value }
+            return key == .color
+        }
+
+        func close() {
+            if !self.isClosed { self.source.closings.append(true) }
+            self.isClosed = true
+            self.base.close()
+        }
+    }
+}
+
+extension Stream.PropertyKey {
+    static let color = Stream.PropertyKey(rawValue: "color")
+}
+
+extension InputStream {
+    var offset: Int64? { (self.property(forKey: .fileCurrentOffsetKey) as? NSNumber)?.int64Value }
+
+    func setOffset(_ offset: Int64) -> Bool {
+        self.setProperty(NSNumber(value: offset), forKey: .fileCurrentOffsetKey)
+    }
+}
