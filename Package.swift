@@ -46,12 +46,24 @@ let package = Package(
         .executableTarget(
             name: "EventDrivenSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             path: "Examples/EventDrivenSource", swiftSettings: settings),
+        .executableTarget(
+            name: "SynchronousChecksum", dependencies: ["BlobStreamsStandard"], path: "Examples/SynchronousChecksum",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "RunLoopChecksum", dependencies: ["BlobStreamsStandard"], path: "Examples/RunLoopChecksum",
+            swiftSettings: settings),
+        .executableTarget(
+            name: "ObservedProgress", dependencies: ["BlobStreamsStandard"], path: "Examples/ObservedProgress",
+            swiftSettings: settings),
         .testTarget(
             name: "BlobStreamsTestingTests", dependencies: ["BlobStreams", "BlobStreamsTesting"],
             swiftSettings: settings),
         .testTarget(
-            name: "ExamplesTests", dependencies: ["blob", "Checksum", "CustomSource", "EventDrivenSource"],
-            swiftSettings: settings),
+            name: "ExamplesTests",
+            dependencies: [
+                "blob", "Checksum", "CustomSource", "EventDrivenSource", "SynchronousChecksum", "RunLoopChecksum",
+                "ObservedProgress",
+            ], swiftSettings: settings),
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             swiftSettings: settings),

@@ -13,6 +13,30 @@ import Testing
         #expect(try output(of: "Checksum", [file.absoluteString]) == "\(digest) \(file.absoluteString)\n")
     }
 
+    @Test func theStreamsOfTheAncestorsTwoProgramsGiveTheDigestOfAFile() throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("x")
+        // FIPS 180-4, example of SHA-256 for a million times "a".
+        try Data(repeating: 0x61, count: 1_000_000).write(to: file)
+        let digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
+        #expect(try output(of: "SynchronousChecksum", [file.absoluteString]) == "\(digest) \(file.absoluteString)\n")
+        #expect(try output(of: "RunLoopChecksum", [file.absoluteString]) == "\(digest)\n")
+        let missing = folder.appendingPathComponent("missing").absoluteString
+        for program in ["SynchronousChecksum", "RunLoopChecksum"] {
+            #expect(try output(of: program, [missing]).hasPrefix("failed: notFound:"))
+        }
+    }
+
+    @Test func progressIsObserved() throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("x")
+        try Data(count: 3 * 64 * 1024).write(to: file)
+        let wanted = "notOpen\nnotOpen -> opening\nopening -> open\n33 %\n66 %\n100 %\nopen -> atEnd\natEnd -> closed\n"
+        #expect(try output(of: "ObservedProgress", [file.absoluteString]) == wanted)
+    }
+
     @Test func theCustomSourceKeepsTheContracts() throws {
         #expect(try output(of: "CustomSource") == "Hello, world!\nbroken contracts: []\n")
     }

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A range of the bytes of another source, as a source of its own.
 ///
 /// Its end vouches for what the base checks at its own end only when both ends are the same.
@@ -89,6 +91,10 @@ private final class SliceReader: BlobReader {
     }
 
     var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
+    func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
+    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
+        self.base.setProperty(value, forKey: key)
+    }
 
     func read(into output: inout OutputRawSpan) throws {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }

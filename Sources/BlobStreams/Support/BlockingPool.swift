@@ -51,7 +51,7 @@ package final class BlockingPool: Sendable {
 
         private static let longestTurn = Duration.seconds(16)
 
-        private(set) var turn = Self.shortestTurn
+        package private(set) var turn = Self.shortestTurn
         private(set) var wasInterrupted = false
         let request: @Sendable () -> Bool
 

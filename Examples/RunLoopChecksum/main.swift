@@ -1,0 +1,36 @@
+import BlobStreamsStandard
+import Foundation
+
+/// Computes a digest of what a stream tells it of.
+final class ChecksumCalculator: NSObject, StreamDelegate {
+    private var hasher = CryptoDigest.sha256.makeHasher()
+    private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+
+    func stream(_ stream: Stream, handle event: Stream.Event) {
+        switch event {
+        case .hasBytesAvailable:
+            guard let count = (stream as? InputStream)?.read(&self.buffer, maxLength: self.buffer.count), count > 0
+            else {
+                return
+            }
+            self.buffer[..<count].withUnsafeBytes { self.hasher.update($0) }
+        case .endEncountered:
+            print(self.hasher.finalize().hexadecimal)
+            stream.close()
+        case .errorOccurred:
+            print("failed:", stream.streamError?.localizedDescription ?? "")
+            stream.close()
+        default: break
+        }
+    }
+}
+
+// The SHA-256 digest of a locator on the command line, read by a delegate on a run loop, where no call waits.
+let calculator = ChecksumCalculator()
+let stream = try BlobInputStream(CommandLine.arguments[1], registry: .standard, mode: .asynchronous)
+stream.delegate = calculator
+stream.schedule(in: .current, forMode: .default)
+stream.open()
+while stream.streamStatus != .closed {
+    _ = RunLoop.current.run(mode: .default, before: .distantFuture)
+}
