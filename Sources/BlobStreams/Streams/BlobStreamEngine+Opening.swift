@@ -162,10 +162,10 @@ extension BlobStreamEngine {
         return .done
     }
 
-    /// Nothing is there now; an idle limit or a deadline may end that. Under the lock.
+    /// Nothing is there now. Where events are waited for, an idle limit or a deadline may end that. Under the lock.
     private func awaitBytes(_ pass: StreamPass, _ state: inout BlobStreamState) -> Step {
         state.hasBytesAvailable = false
-        self.startTimer(pass)
+        if self.mode == .asynchronous || self.isScheduled { self.startTimer(pass) }
         return .done
     }
 

@@ -123,6 +123,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
         aftermath.sourcesToSignal = self.events.post(event)
     }
 
+    var isScheduled: Bool { !self.events.sources.isEmpty }
+
     func dropEvents(_ dropped: Stream.Event) { self.events.drop(dropped) }
 
     func refuse(_ state: BlobStreamState) {

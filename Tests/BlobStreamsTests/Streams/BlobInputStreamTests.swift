@@ -441,10 +441,10 @@ import Testing
             ({ BlobContext() }, .cancelled), ({ BlobContext(deadline: .now + .milliseconds(500)) }, .timedOut),
             ({ BlobContext(idleLimit: .milliseconds(50)) }, .timedOut),
         ]
-        for (makeContext, code) in limits {
+        for (mode, (makeContext, code)) in Self.modes.flatMap({ mode in limits.map { (mode, $0) } }) {
             let context = makeContext()
             let pipe = BlobPipe()
-            try await self.withStream(pipe.source, .asynchronous, context) { stream in
+            try await self.withStream(pipe.source, mode, context) { stream in
                 let delegate = RecordingDelegate()
                 stream.delegate = delegate
                 stream.schedule(in: .current, forMode: .default)
