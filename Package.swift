@@ -13,6 +13,7 @@ let package = Package(
         .library(name: "BlobStreams", targets: ["BlobStreams"]),
         .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
+        .library(name: "BlobURLSession", targets: ["BlobURLSession"]),
         .library(name: "FileSource", targets: ["FileSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
         .executable(name: "blob", targets: ["blob"]),
@@ -27,6 +28,8 @@ let package = Package(
             name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "CryptoDigest"],
             swiftSettings: settings),
         .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
+        // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
+        .target(name: "BlobURLSession", dependencies: ["BlobStreams"], swiftSettings: settings),
         .target(name: "FileSource", dependencies: ["BlobStreams"], path: "Plugins/FileSource", swiftSettings: settings),
         .target(
             name: "CryptoDigest",
@@ -69,6 +72,10 @@ let package = Package(
             swiftSettings: settings),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(name: "BlobCommandTests", dependencies: ["blob"], swiftSettings: settings),
+        .testTarget(
+            name: "BlobURLSessionTests",
+            dependencies: ["BlobStreams", "BlobStreamsTesting", "BlobURLSession"],
+            swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),

@@ -1,0 +1,101 @@
+import BlobStreams
+import Foundation
+
+/// One upload under way: what the session tells of it, and who waits for it.
+final class Upload: Sendable {
+    typealias Outcome = (Data, HTTPURLResponse)
+
+    private struct State {
+        var continuation: CheckedContinuation<Outcome, any Error>?
+        var task: URLSessionTask?
+        var data = Data()
+        var registration: BlobCancellationRegistration?
+        var timer: DispatchWorkItem?
+    }
+
+    let body: BlobUploadBody
+    private let responseLimit: Int
+    private let state = Locked(State())
+
+    init(_ body: BlobUploadBody, responseLimit: Int) {
+        self.body = body
+        self.responseLimit = responseLimit
+    }
+
+    /// Must be called first, and once.
+    func begin(_ continuation: CheckedContinuation<Outcome, any Error>, deadline: ContinuousClock.Instant?) {
+        self.state.withLock { $0.continuation = continuation }
+        let registration = self.body.onCancel { [weak self] in
+            self?.finish(.failure(BlobError(.cancelled, "The upload was cancelled.", operation: .write)))
+        }
+        let timer = deadline.map { deadline in
+            let timer = DispatchWorkItem { [weak self] in
+                self?.finish(.failure(BlobError(.timedOut, "The deadline of the upload passed.", operation: .write)))
+            }
+            let interval = max(.zero, deadline - .now).timeInterval
+            DispatchQueue.global().asyncAfter(deadline: .now() + interval, execute: timer)
+            return timer
+        }
+        let isOver = self.state.withLock { state in
+            if state.continuation != nil { (state.registration, state.timer) = (registration, timer) }
+            return state.continuation == nil
+        }
+        if isOver { timer?.cancel() }
+    }
+
+    /// Lets the session begin, unless the upload is over already.
+    func start(_ task: URLSessionTask) {
+        let isOver = self.state.withLock { state in
+            state.task = task
+            return state.continuation == nil
+        }
+        if isOver { Self.cancel(task) } else { task.resume() }
+    }
+
+    // MARK: What the session tells
+
+    /// A response begins; the one before asked for authentication.
+    func receiveResponse() { self.state.withLock { $0.data = Data() } }
+
+    func receive(_ data: Data) {
+        let fits = self.state.withLock { state in
+            guard state.data.count + data.count <= self.responseLimit else { return false }
+            state.data.append(data)
+            return true
+        }
+        guard !fits else { return }
+        self.finish(
+            .failure(
+                BlobError(
+                    .limitExceeded, "The response is longer than the limit of \(self.responseLimit) bytes.",
+                    operation: .write)))
+    }
+
+    func complete(_ response: URLResponse?, _ error: (any Error)?) {
+        let data = self.state.withLock { state in
+            state.task = nil  // There is nothing left to cancel.
+            return state.data
+        }
+        self.finish(
+            Result { () throws(BlobError) -> Outcome in (data, try self.body.confirm(response, error: error)) })
+    }
+
+    /// Tells who waits; only the first time. What the session still does is of no use any more.
+    func finish(_ result: Result<Outcome, BlobError>) {
+        let state = self.state.withLock { state in
+            defer { (state.continuation, state.registration, state.timer, state.data) = (nil, nil, nil, Data()) }
+            return state
+        }
+        guard let continuation = state.continuation else { return }
+        state.registration?.remove()
+        state.timer?.cancel()
+        if case .failure = result {
+            self.body.cancel()
+            if let task = state.task { Self.cancel(task) }
+        }
+        continuation.resume(with: result.mapError { $0 })
+    }
+
+    /// Not on this thread: it may be one that the session reads on, for which it would wait.
+    private static func cancel(_ task: URLSessionTask) { BlockingPool.shared.run { task.cancel() } }
+}

@@ -1,0 +1,115 @@
+import BlobStreams
+import BlobStreamsTesting
+import BlobURLSession
+import Foundation
+import Testing
+
+extension URLSessionTests {
+    /// Bodies arrive as they are, with headers that say so.
+    @Suite(.serialized) struct BodyTests {
+        @Test(arguments: [0, 1, 65_523, 65_524, 65_525, 200_000, 3_000_000], modes)
+        func aBodyArrivesWhole(byteCount: Int, mode: BlobStreamMode) async throws {
+            let server = try HTTPServer()
+            defer { server.stop() }
+            let bytes = pattern(byteCount)
+            let (_, response) = try await BlobUploader(mode: mode).upload(MemorySource(bytes), with: put(server.url()))
+            #expect(response.statusCode == 200)
+            let request = try #require(await server.requests.values(count: 1).first)
+            #expect(request.method == "PUT")
+            #expect(request.brought(bytes))
+            #expect(request.values(of: "Transfer-Encoding") == ["chunked"])
+            #expect(request.values(of: "Content-Length").isEmpty)
+        }
+
+        @Test func eventsAreAsGoodAsBlocking() async throws {
+            let server = try HTTPServer()
+            defer { server.stop() }
+            let bytes = pattern(300_000)
+            for mode in modes {
+                let source = EventDrivenSource(MemorySource(bytes))
+                _ = try await BlobUploader(mode: mode).upload(source, with: put(server.url()))
+            }
+            let requests = await server.requests.values(count: 2)
+            #expect(requests.map { $0.brought(bytes) } == [true, true])
+        }
+
+        @Test func handWrittenFramingIsTakenOut() async throws {
+            let server = try HTTPServer()
+            defer { server.stop() }
+            let configuration = URLSessionConfiguration.ephemeral
+            configuration.httpAdditionalHeaders = ["content-length": "4", "Transfer-Encoding": "gzip", "X-A": "1"]
+            var request = put(server.url(), method: "POST")
+            request.setValue("3", forHTTPHeaderField: "Content-Length")
+            request.setValue("identity", forHTTPHeaderField: "Transfer-Encoding")
+            request.setValue("2", forHTTPHeaderField: "X-B")
+            let uploader = BlobUploader(configuration: configuration)
+            _ = try await uploader.upload(MemorySource(pattern(5)), with: request)
+            let received = try #require(await server.requests.values(count: 1).first)
+            #expect(received.values(of: "Content-Length").isEmpty)
+            #expect(received.values(of: "Transfer-Encoding") == ["chunked"])
+            #expect(received.value(of: "X-A") == "1")
+            #expect(received.value(of: "X-B") == "2")
+            #expect(received.body == pattern(5))
+            #expect(configuration.httpAdditionalHeaders?.count == 3)  // The caller's stays as it was.
+        }
+
+        @Test(arguments: [
+            (String?.none, String?.none, String?.none, BlobUploadBody.defaultMediaType),
+            (nil, nil, "image/jpeg", "image/jpeg"), (nil, "a/b", "image/jpeg", "a/b"),
+            ("c/d", "a/b", "image/jpeg", "c/d"),
+        ]) func theTypeIsTheRequestsOrTheConfigurationsOrTheSources(
+            request: String?, configuration: String?, source: String?, expected: String
+        ) async throws {
+            let server = try HTTPServer()
+            defer { server.stop() }
+            let sessionConfiguration = URLSessionConfiguration.ephemeral
+            sessionConfiguration.httpAdditionalHeaders = configuration.map { ["content-type": $0] }
+            var post = put(server.url(), method: "POST")
+            post.setValue(request, forHTTPHeaderField: "Content-Type")
+            _ = try await BlobUploader(configuration: sessionConfiguration).upload(
+                MemorySource(Data("abc".utf8), mediaType: source), with: post)
+            let received = try #require(await server.requests.values(count: 1).first)
+            #expect(received.values(of: "Content-Type") == [expected])
+        }
+
+        @Test func progressGoesUpToTheEnd() async throws {
+            let server = try HTTPServer()
+            defer { server.stop() }
+            let progress = Recorder<Int64>()
+            _ = try await BlobUploader().upload(MemorySource(pattern(200_000)), with: put(server.url())) {
+                offset, count in
+                #expect(count == nil && offset == 0 || count == 200_000)
+                progress.append(offset)
+            }
+            #expect(progress.values.last == 200_000)
+            #expect(progress.values == progress.values.sorted())
+            #expect(progress.values.count >= 4)  // At most 65,524 bytes a read.
+        }
+
+        @Test func whatCannotBeSentIsRefusedBeforeItIsTried() async throws {
+            let source = MemorySource(pattern(1))
+            let uploader = BlobUploader()
+            let nowhere = try #require(URL(string: "ftp://127.0.0.1/x"))
+            #expect(
+                await uploadError { try await uploader.upload(source, with: put(nowhere)) }?.code == .invalidArgument)
+            let server = try HTTPServer()
+            defer { server.stop() }
+            for method in ["GET", "HEAD"] {
+                let request = put(server.url(), method: method)
+                #expect(
+                    await uploadError { try await uploader.upload(source, with: request) }?.code == .invalidArgument)
+            }
+            let absent = AbsentSource()
+            #expect(await uploadError { try await uploader.upload(absent, with: put(server.url())) }?.code == .notFound)
+            #expect(server.requests.values.isEmpty)
+        }
+    }
+}
+
+private struct AbsentSource: BlobInputStreamDataSource {
+    var capabilities: BlobCapabilities { .all }
+    func info(_ context: BlobContext) throws -> BlobInfo { throw BlobError(.notFound, "There is no such thing.") }
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader { throw BlobError(.notFound, "There is no such thing.") }
+}

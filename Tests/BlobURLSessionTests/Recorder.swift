@@ -1,0 +1,73 @@
+import BlobStreams
+import Foundation
+
+/// What was recorded, on any thread, and a way to wait for it.
+final class Recorder<Value: Sendable>: Sendable {
+    private struct Waiter {
+        let isDone: @Sendable ([Value]) -> Bool
+        let resume: @Sendable () -> Void
+    }
+
+    private struct State {
+        var values: [Value] = []
+        var waiters: [Waiter] = []
+    }
+
+    private let state = Locked(State())
+
+    var values: [Value] { self.state.withLock { $0.values } }
+
+    func append(_ value: Value) {
+        let done = self.state.withLock { state in
+            state.values.append(value)
+            let values = state.values
+            defer { state.waiters.removeAll { $0.isDone(values) } }
+            return state.waiters.filter { $0.isDone(values) }
+        }
+        for waiter in done { waiter.resume() }
+    }
+
+    /// Suspends until there are at least `count` values.
+    @discardableResult
+    func values(count: Int) async -> [Value] {
+        await withCheckedContinuation { continuation in
+            self.call(when: { $0.count >= count }, { continuation.resume() })
+        }
+        return self.values
+    }
+
+    /// Suspends until there is a value that `isWanted`.
+    func first(where isWanted: @escaping @Sendable (Value) -> Bool) async -> Value? {
+        await withCheckedContinuation { continuation in
+            self.call(when: { $0.contains(where: isWanted) }, { continuation.resume() })
+        }
+        return self.values.first(where: isWanted)
+    }
+
+    /// Blocks until there is a value.
+    func wait() {
+        let semaphore = DispatchSemaphore(value: 0)
+        self.call(when: { !$0.isEmpty }, { semaphore.signal() })
+        semaphore.wait()
+    }
+
+    private func call(
+        when isDone: @escaping @Sendable ([Value]) -> Bool, _ resume: @escaping @Sendable () -> Void
+    ) {
+        let isReady = self.state.withLock { state in
+            let isReady = isDone(state.values)
+            if !isReady { state.waiters.append(Waiter(isDone: isDone, resume: resume)) }
+            return isReady
+        }
+        if isReady { resume() }
+    }
+}
+
+/// A door that is opened once; whoever came before waits for it.
+final class Latch: Sendable {
+    private let recorder = Recorder<Bool>()
+
+    func open() { self.recorder.append(true) }
+    func opened() async { await self.recorder.values(count: 1) }
+    func wait() { self.recorder.wait() }
+}
