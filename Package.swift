@@ -58,6 +58,9 @@ let package = Package(
         .executableTarget(
             name: "ObservedProgress", dependencies: ["BlobStreamsStandard"], path: "Examples/ObservedProgress",
             swiftSettings: settings),
+        .executableTarget(
+            name: "UploadFile", dependencies: ["BlobStreamsStandard", "BlobURLSession"], path: "Examples/UploadFile",
+            swiftSettings: settings),
         .testTarget(
             name: "BlobStreamsTestingTests", dependencies: ["BlobStreams", "BlobStreamsTesting"],
             swiftSettings: settings),
@@ -74,7 +77,7 @@ let package = Package(
         .testTarget(name: "BlobCommandTests", dependencies: ["blob"], swiftSettings: settings),
         .testTarget(
             name: "BlobURLSessionTests",
-            dependencies: ["BlobStreams", "BlobStreamsTesting", "BlobURLSession"],
+            dependencies: ["BlobStreams", "BlobStreamsTesting", "BlobURLSession", "UploadFile"],
             swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
