@@ -3,45 +3,51 @@
 /// Each observer sees each change of its key path once and in order. One thread at a time delivers, the one that made a
 /// change or that was delivering already, and never under a lock: handlers may read, update, observe and cancel.
 /// After an observation was cancelled no further delivery starts; one that has begun on another thread may still run.
+///
+/// Changes made while a handler runs wait for it, however many they are. A rule given to
+/// ``init(_:coalescing:isLast:)`` keeps those few that differ in nothing that everybody has to see.
 public final class BlobObservable<State: Equatable & Sendable>: Sendable {
-    fileprivate struct Core {
-        var state: State
-        var version: UInt64 = 0
-        var observers: [Observer] = []
-        var pending: [Delivery] = []
-        var isDelivering = false
-    }
-
-    fileprivate struct Delivery {
-        let old: State?  // Nil is the initial delivery to the one observer that asks for it.
-        let new: State
-        let observers: [Observer]
-    }
-
-    fileprivate final class Observer: Sendable {
-        private let isCancelled = Locked(false)
-        private let deliver: @Sendable (State?, State) -> Void
-
-        init(_ deliver: @escaping @Sendable (State?, State) -> Void) { self.deliver = deliver }
-
-        func receive(old: State?, new: State) {
-            guard !self.isCancelled.withLock({ $0 }) else { return }
-            self.deliver(old, new)
-        }
-
-        func cancel() { self.isCancelled.withLock { $0 = true } }
-    }
-
-    private let core: Locked<Core>
+    private let core: ObservableCore<State>
 
     /// Creates an observable with its first value.
-    public init(_ state: State) { self.core = Locked(Core(state: state)) }
+    ///
+    /// Both rules may be called with the lock of this object held, and by any thread: they look at the values they are
+    /// given and at nothing else.
+    ///
+    /// - Parameters:
+    ///   - state: The first value.
+    ///   - coalescing: True when nobody has to see `old` because `new`, which came right after it, is as good: say,
+    ///     when only a byte offset differs. Asked only while both wait, behind a handler that runs or for the consumer
+    ///     of ``states``; the two changes then become one, from before the first to after the second, which is told
+    ///     unless these are equal. Changes with different observers stay apart. Nil coalesces nothing.
+    ///   - isLast: True for a value that ends ``states``; it is not coalesced with one after it that does not. Nil:
+    ///     only the release of this object ends them.
+    public init(
+        _ state: State, coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)? = nil,
+        isLast: (@Sendable (State) -> Bool)? = nil
+    ) {
+        self.core = ObservableCore(state, ObservableRules(coalescing: coalescing, isLast: isLast))
+    }
+
+    // Whoever delivers holds this object, so nothing is pending any more.
+    deinit { self.core.end() }
 
     /// The value now.
-    public var value: State { self.core.withLock { $0.state } }
+    public var value: State { self.core.value }
 
     /// The value and the number of changes so far, read together.
-    package var versioned: (state: State, version: UInt64) { self.core.withLock { ($0.state, $0.version) } }
+    package var versioned: (state: State, version: UInt64) { self.core.versioned }
+
+    /// Runs `body` under the lock of this object, with the value as it is: for state of the caller's own that changes
+    /// without it. Costs less than an ``update(_:)``.
+    package func withValue<Result>(_ body: (State) throws -> Result) rethrows -> Result {
+        try self.core.withValue(body)
+    }
+
+    /// The value as it is, then as it is after each change: a sequence for `for await`.
+    ///
+    /// Does not keep this object alive: its release ends the iterations.
+    public var states: BlobStates<State> { BlobStates(self.core) }
 
     /// Changes the value, then tells the observers if it is a different one now.
     ///
@@ -49,25 +55,11 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// may be changed there, but nothing may be called that waits or comes back here.
     ///
     /// - Returns: What `body` returned.
+    /// - Complexity: A copy and a comparison of the value, no allocation unless changes have to wait for a handler.
     @discardableResult
     public func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
-        var toDeliver: Delivery?
-        defer { if let toDeliver { self.deliver(startingWith: toDeliver) } }
-        return try self.core.withLock { core in
-            guard !core.observers.isEmpty else {
-                let old = core.state
-                defer { if core.state != old { core.version &+= 1 } }
-                return try body(&core.state)
-            }
-            let old = core.state
-            defer {
-                if core.state != old {
-                    core.version &+= 1
-                    toDeliver = core.enqueue(Delivery(old: old, new: core.state, observers: core.observers))
-                }
-            }
-            return try body(&core.state)
-        }
+        defer { withExtendedLifetime(self) {} }
+        return try self.core.update(body)
     }
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
@@ -84,67 +76,23 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
         _ handler: @escaping @Sendable (BlobChange<Value>) -> Void
     ) -> BlobObservation {
-        let observer = Observer { old, new in
-            let oldValue = old.map { $0[keyPath: keyPath] }
-            let newValue = new[keyPath: keyPath]
-            guard oldValue != newValue else { return }
-            handler(
-                BlobChange(
-                    old: options.contains(.old) ? oldValue : nil, new: options.contains(.new) ? newValue : nil,
-                    isInitial: old == nil))
-        }
-        let initial: Delivery? = self.core.withLock { core in
-            core.observers.append(observer)
-            guard options.contains(.initial) else { return nil }
-            return core.enqueue(Delivery(old: nil, new: core.state, observers: [observer]))
-        }
-        if let initial { self.deliver(startingWith: initial) }
-        return BlobObservation { [core] in
-            observer.cancel()
-            // The observers are released outside the lock, with whatever their handlers hold.
-            _ = core.withLock { core in
-                core.observers.firstIndex { $0 === observer }.map { core.observers.remove(at: $0) }
-            }
-        }
+        defer { withExtendedLifetime(self) {} }
+        let observer = KeyPathObserver(keyPath, options, handler)
+        self.core.add(observer, isInitialWanted: options.contains(.initial))
+        return BlobObservation(of: observer, by: self.core)
     }
 
     /// Blocks until `condition` gives a value for the state, looking again after each change.
     ///
+    /// Does not wait for handlers that run, and so may be called by one.
+    ///
     /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, as `context` says.
     public func wait<Value>(
-        _ context: BlobContext, until condition: @escaping @Sendable (State) -> Value?
+        _ context: BlobContext, until condition: (State) -> Value?
     ) throws(BlobError) -> Value {
         let signal = WaitSignal()
-        let observation = self.observe(\.self, options: []) { _ in signal.signal() }
-        defer { observation.cancel() }
+        self.core.add(signal)
+        defer { self.core.remove(signal) }
         return try context.wait(on: signal) { condition(self.value) }
-    }
-
-    private func deliver(startingWith first: Delivery) {
-        var batch = [first]
-        while !batch.isEmpty {
-            for delivery in batch {
-                for observer in delivery.observers { observer.receive(old: delivery.old, new: delivery.new) }
-            }
-            batch = self.core.withLock { $0.dequeueAll() }
-        }
-    }
-}
-
-extension BlobObservable.Core {
-    /// What the calling thread must deliver itself; nil when a thread is at it already and will take this too.
-    fileprivate mutating func enqueue(_ delivery: BlobObservable.Delivery) -> BlobObservable.Delivery? {
-        guard !self.isDelivering else {
-            self.pending.append(delivery)
-            return nil
-        }
-        self.isDelivering = true
-        return delivery
-    }
-
-    fileprivate mutating func dequeueAll() -> [BlobObservable.Delivery] {
-        defer { self.pending = [] }
-        self.isDelivering = !self.pending.isEmpty
-        return self.pending
     }
 }

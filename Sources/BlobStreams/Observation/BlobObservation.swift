@@ -30,6 +30,13 @@ public final class BlobObservation: Sendable {
 
     init(_ cancellation: @escaping @Sendable () -> Void) { self.cancellation = Locked(cancellation) }
 
+    convenience init<State>(of observer: Observer<State>, by core: ObservableCore<State>) {
+        self.init {
+            observer.cancel()
+            core.remove(observer)
+        }
+    }
+
     deinit { self.cancel() }
 
     /// Ends the observation: no delivery starts any more. Works twice, and inside the handler.

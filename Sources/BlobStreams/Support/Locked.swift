@@ -1,30 +1,47 @@
 import Foundation
 
-/// A value behind a lock.
+/// A lock of the system, which its owner destroys.
 ///
 /// A `pthread_mutex_t`: the thread sanitizer does not see `Synchronization.Mutex` on Linux, and an `NSLock` takes four
 /// allocations there, which streams with a dozen of them would feel.
-package final class Locked<State>: @unchecked Sendable {  // Safe: `state` is touched only with the mutex held.
+struct SystemLock: @unchecked Sendable {  // Safe: this is what a mutex is for.
     // On the heap: a mutex must never move.
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private var state: State
 
-    package init(_ state: State) {
-        self.state = state
+    init() {
         self.mutex = .allocate(capacity: 1)
         pthread_mutex_init(self.mutex, nil)
     }
 
-    deinit {
+    func destroy() {
         pthread_mutex_destroy(self.mutex)
         self.mutex.deallocate()
     }
 
+    func lock() { pthread_mutex_lock(self.mutex) }
+    func unlock() { pthread_mutex_unlock(self.mutex) }
+
+    func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+        self.lock()
+        defer { self.unlock() }
+        return try body()
+    }
+}
+
+/// A value behind a lock.
+package final class Locked<State>: @unchecked Sendable {  // Safe: `state` is touched only with the lock held.
+    private let lock = SystemLock()
+    private var state: State
+
+    package init(_ state: State) { self.state = state }
+
+    deinit { self.lock.destroy() }
+
     package func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        pthread_mutex_lock(self.mutex)
-        defer { pthread_mutex_unlock(self.mutex) }
+        self.lock.lock()
+        defer { self.lock.unlock() }
         return try body(&self.state)
     }
 }

@@ -1,0 +1,75 @@
+import BlobStreams
+import Foundation
+
+/// How long it takes from the moment that a thread has bytes until the delegate on a sleeping run loop is told.
+final class EventLatency: NSObject, StreamDelegate {
+    private let eventCount: Int
+    private let sent: DispatchSemaphore
+    private let clock: SharedInstant
+    private(set) var latencies: [Duration] = []
+
+    private init(_ eventCount: Int, _ sent: DispatchSemaphore, _ clock: SharedInstant) {
+        (self.eventCount, self.sent, self.clock) = (eventCount, sent, clock)
+    }
+
+    func stream(_ stream: Stream, handle event: Stream.Event) {
+        guard event == .hasBytesAvailable, let stream = stream as? InputStream else { return }
+        self.latencies.append(ContinuousClock.now - self.clock.value)
+        var byte: UInt8 = 0
+        _ = stream.read(&byte, maxLength: 1)
+        if self.latencies.count == self.eventCount { stream.close() } else { self.sent.signal() }
+    }
+
+    /// The latency of each of some events, which come when the run loop has had the time to fall asleep.
+    static func measure(eventCount: Int) -> [Duration] {
+        let (next, clock, pipe) = (DispatchSemaphore(value: 0), SharedInstant(), BlobPipe())
+        next.signal()
+        Thread {
+            for _ in 0..<eventCount {
+                next.wait()
+                usleep(300)
+                clock.value = .now
+                try? pipe.write(Data([1]))
+            }
+        }.start()
+        let stream = BlobInputStream(pipe.source, mode: .asynchronous)
+        let delegate = EventLatency(eventCount, next, clock)
+        stream.delegate = delegate
+        stream.schedule(in: .current, forMode: .default)
+        stream.open()
+        while RunLoop.current.run(mode: .default, before: .distantFuture), stream.streamStatus != .closed {}
+        return delegate.latencies.sorted()
+    }
+
+    /// The same between two bare threads: what the system takes to wake one.
+    static func measureBareThreads(eventCount: Int) -> [Duration] {
+        let (next, bytes, clock) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), SharedInstant())
+        next.signal()
+        Thread {
+            for _ in 0..<eventCount {
+                next.wait()
+                usleep(300)
+                clock.value = .now
+                bytes.signal()
+            }
+        }.start()
+        var latencies: [Duration] = []
+        for _ in 0..<eventCount {
+            bytes.wait()
+            latencies.append(ContinuousClock.now - clock.value)
+            next.signal()
+        }
+        return latencies.sorted()
+    }
+}
+
+/// When the last event was sent; the semaphores and the stream order its uses.
+private final class SharedInstant: @unchecked Sendable {
+    private let lock = NSLock()
+    private var instant = ContinuousClock.now
+
+    var value: ContinuousClock.Instant {
+        get { self.lock.withLock { self.instant } }
+        set { self.lock.withLock { self.instant = newValue } }
+    }
+}

@@ -1,0 +1,28 @@
+import BlobStreams
+import Observation
+
+/// A state with as much in it as that of a stream.
+struct SampleState: Equatable, Sendable {
+    enum Phase: Sendable { case idle, opening, open, closed }
+
+    var phase = Phase.open
+    var isOpenCompleted = true
+    var hasBytesAvailable = true
+    var isAtEnd = false
+    var error: BlobError?
+    var byteOffset: Int64 = 0
+    var byteCount: Int64?
+    var recoveryCount = 0
+}
+
+/// The same for the `Observation` module.
+@Observable final class ObservableSampleState {
+    var phase = SampleState.Phase.open
+    var isOpenCompleted = true
+    var hasBytesAvailable = true
+    var isAtEnd = false
+    var error: BlobError?
+    var byteOffset: Int64 = 0
+    var byteCount: Int64?
+    var recoveryCount = 0
+}

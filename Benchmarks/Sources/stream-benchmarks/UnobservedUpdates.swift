@@ -1,0 +1,23 @@
+import BlobStreams
+import Foundation
+
+extension Comparison {
+    /// What a state costs that nobody observes; the peer cannot tell whether anything changed.
+    static var unobservedUpdates: Comparison {
+        Comparison(
+            title: "Updates of a state that nobody observes", unit: "updates", count: 1_000_000,
+            subjects: [
+                Subject(name: "BlobObservable") { count in
+                    let observable = BlobObservable(SampleState())
+                    for _ in 0..<count { observable.update { $0.byteOffset += 1 } }
+                    precondition(observable.value.byteOffset == count)
+                },
+                Subject(name: "the same state behind NSLock") { count in
+                    let lock = NSLock()
+                    var state = SampleState()
+                    for _ in 0..<count { lock.withLock { state.byteOffset += 1 } }
+                    precondition(state.byteOffset == count)
+                },
+            ])
+    }
+}

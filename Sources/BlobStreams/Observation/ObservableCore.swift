@@ -1,0 +1,155 @@
+import Foundation
+
+/// What a ``BlobObservable``, its tokens and its iterations share: the value, who observes it, and what is pending.
+///
+/// Other modules call all of this unspecialised. There each use of a type that is generic over the state costs a
+/// look-up, which was most of the time of a delivery: hence `NSLock` instead of a ``Locked`` struct, observers without
+/// their type, and `hasPending`.
+final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
+    private struct Delivery {
+        let old: State?  // Nil is the initial delivery to the one observer that asks for it.
+        var new: State
+        let observers: [AnyObserver]
+    }
+
+    private let lock = SystemLock()
+    private let rules: ObservableRules<State>
+    private var state: State
+    private var version: UInt64 = 0
+    private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
+    private var signals: [WaitSignal] = []
+    private var pending: [Delivery] = []
+    private var hasPending = false  // That `pending` is not empty.
+    private var isDelivering = false
+    private var hasEnded = false
+
+    init(_ state: State, _ rules: ObservableRules<State>) { (self.state, self.rules) = (state, rules) }
+
+    deinit { self.lock.destroy() }
+
+    var value: State { self.lock.withLock { self.state } }
+
+    func withValue<Result>(_ body: (State) throws -> Result) rethrows -> Result {
+        self.lock.lock()
+        defer { self.lock.unlock() }
+        return try body(self.state)
+    }
+
+    var versioned: (state: State, version: UInt64) { self.lock.withLock { (self.state, self.version) } }
+
+    // MARK: Changes
+
+    func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+        self.lock.lock()
+        let old = self.state
+        defer { self.endUpdate(from: old) }
+        return try body(&self.state)
+    }
+
+    /// Lets go of the lock and tells whoever has to know.
+    private func endUpdate(from old: State) {
+        guard self.state != old else { return self.lock.unlock() }
+        self.version &+= 1
+        let (signals, observers) = (self.signals, self.observers)
+        guard !observers.isEmpty else {
+            self.lock.unlock()
+            for signal in signals { signal.signal() }
+            return
+        }
+        let new = self.state
+        let mayDeliver = !self.isDelivering
+        if mayDeliver { self.isDelivering = true } else { self.enqueue(old, new, for: observers) }
+        self.lock.unlock()
+        for signal in signals { signal.signal() }
+        guard mayDeliver else { return }  // A thread is at it and will take this too.
+        for observer in observers { observer.typed(for: State.self).receive(old: old, new: new) }
+        while self.mustDeliverMore() { self.deliverPending() }
+    }
+
+    // MARK: Who wants to know
+
+    func add(_ observer: Observer<State>, isInitialWanted: Bool) {
+        self.lock.lock()
+        self.observers.append(observer)
+        if isInitialWanted { self.enqueue(nil, self.state, for: [observer]) }
+        let mayDeliver = isInitialWanted && !self.isDelivering
+        if mayDeliver { self.isDelivering = true }
+        self.lock.unlock()
+        guard mayDeliver else { return }
+        while self.mustDeliverMore() { self.deliverPending() }
+    }
+
+    /// Adds a queue that begins with the value as it is: no change comes in between, and none twice.
+    func addQueue() -> StateQueue<State> {
+        self.lock.withLock {
+            let queue = StateQueue(self.state, self.rules)
+            if self.hasEnded { queue.end() } else { self.observers.append(queue) }
+            return queue
+        }
+    }
+
+    func remove(_ observer: Observer<State>) {
+        // The observers are released outside the lock, with whatever their handlers hold.
+        _ = self.lock.withLock {
+            self.observers.firstIndex { $0 === observer }.map { self.observers.remove(at: $0) }
+        }
+    }
+
+    func add(_ signal: WaitSignal) { self.lock.withLock { self.signals.append(signal) } }
+
+    func remove(_ signal: WaitSignal) { self.lock.withLock { self.signals.removeAll { $0 === signal } } }
+
+    /// Tells the observers that no change will come any more. Not while a thread delivers.
+    func end() {
+        let observers = self.lock.withLock {
+            self.hasEnded = true
+            defer { self.observers = [] }
+            return self.observers
+        }
+        for observer in observers { observer.typed(for: State.self).end() }
+    }
+
+    // MARK: What has to wait
+
+    /// Under the lock. `old` is nil for an initial delivery.
+    @inline(never)  // Else each update, not only one that has to wait, looks up the types that are used here.
+    private func enqueue(_ old: State?, _ new: State, for observers: [AnyObserver]) {
+        if let last = self.pending.last, last.old != nil, old != nil,
+            last.observers.elementsEqual(observers, by: ===), self.rules.mayCoalesce(last.new, new)
+        {
+            self.pending[self.pending.count - 1].new = new
+        } else {
+            self.pending.append(Delivery(old: old, new: new, observers: observers))
+            self.hasPending = true
+        }
+    }
+
+    @inline(never)  // As above.
+    private func deliverPending() {
+        for delivery in self.takePending() {
+            for observer in delivery.observers {
+                let observer = observer.typed(for: State.self)
+                if let old = delivery.old {
+                    observer.receive(old: old, new: delivery.new)
+                } else {
+                    observer.begin(with: delivery.new)
+                }
+            }
+        }
+    }
+
+    /// False when nothing is pending: the calling thread no longer delivers.
+    private func mustDeliverMore() -> Bool {
+        self.lock.withLock {
+            self.isDelivering = self.hasPending
+            return self.isDelivering
+        }
+    }
+
+    private func takePending() -> [Delivery] {
+        self.lock.withLock {
+            defer { (self.pending, self.hasPending) = ([], false) }
+            return self.pending
+        }
+    }
+}

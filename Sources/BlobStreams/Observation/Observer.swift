@@ -1,0 +1,22 @@
+/// Somebody who wants to know of the changes of a state of some type.
+class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have nothing but constants that are Sendable.
+    /// This object as what it is: an observable keeps only observers of its own state.
+    final func typed<State>(for type: State.Type) -> Observer<State> {
+        unsafeDowncast(self, to: Observer<State>.self)
+    }
+}
+
+/// Somebody who wants to know of the changes of a state: subclasses do what this one leaves undone.
+class Observer<State: Equatable & Sendable>: AnyObserver, @unchecked Sendable {  // Safe: see `AnyObserver`.
+    /// The state as it is when the observation begins.
+    func begin(with state: State) {}
+
+    /// The state is a different one now.
+    func receive(old: State, new: State) {}
+
+    /// The observable is gone.
+    func end() {}
+
+    /// The observer does not want to know any more: nothing that it is told from now on has an effect.
+    func cancel() {}
+}
