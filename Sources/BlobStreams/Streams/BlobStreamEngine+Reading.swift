@@ -41,7 +41,7 @@ extension BlobStreamEngine {
     }
 
     private func turn(into buffer: UnsafeMutableRawBufferPointer, waiter: WaitSignal?) -> Turn {
-        self.state.update { state in
+        self.state.withValue { state in
             switch state.phase {
             case .notOpen, .closed:
                 self.refuse(state)
@@ -104,7 +104,7 @@ extension BlobStreamEngine {
     func withReader<Result>(_ body: (any StreamReader) -> Result) -> Result? {
         let waiter = WaitSignal()
         while true {
-            let turn = self.state.update { state -> Turn? in
+            let turn = self.state.withValue { state -> Turn? in
                 guard state.phase == .open, self.pass?.isOpenCompleted == true else { return nil }
                 return self.turn(waiter, needsBytes: false)
             }

@@ -2,7 +2,8 @@ import Foundation
 
 /// All state of a ``BlobInputStream``, for every thread, behind the lock of `state`.
 final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what changes is only touched in `change`.
-    let state = BlobObservable(BlobStreamState())
+    let state = BlobObservable(
+        BlobStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
     let source: any BlobInputStreamDataSource
     let mode: BlobStreamMode
     let context: BlobContext
@@ -28,7 +29,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
     var stream: (any Stream & StreamDelegate)? { self.face }
 
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
-        self.state.update { state in
+        self.state.withValue { state in
             body(&self.events) { event in
                 switch event {
                 case .hasBytesAvailable: state.hasBytesAvailable
@@ -47,15 +48,15 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
         return self.state.update { body(&$0, &aftermath) }
     }
 
-    var error: BlobError? { self.state.update { state in state.error ?? self.refusal } }
+    var error: BlobError? { self.state.withValue { $0.error ?? self.refusal } }
 
     /// Where a copy of the stream begins.
     var firstOffset: Int64 {
-        self.state.update { state in state.phase == .notOpen ? state.byteOffset : self.startOffset }
+        self.state.withValue { $0.phase == .notOpen ? $0.byteOffset : self.startOffset }
     }
 
     var status: Stream.Status {
-        self.state.update { state in
+        self.state.withValue { state in
             switch state.phase {
             case .notOpen: .notOpen
             case .opening: .opening
