@@ -1,0 +1,86 @@
+import BlobStreams
+import Foundation
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct StreamObservationTests {
+    @Test(arguments: BlobInputStreamTests.modes) func eachPhaseIsSeenOnceAndInOrder(_ mode: BlobStreamMode) async throws {
+        let phases = Recorder<BlobStreamState.Phase>()
+        try await onThread {
+            let stream = BlobInputStream(MemorySource(count: 200_000), mode: mode)
+            let token = stream.state.observe(\.phase, options: [.initial, .new]) { change in
+                if let phase = change.new { phases.append(phase) }
+            }
+            stream.open()
+            #expect(stream.readAll()?.count == 200_000)
+            stream.open()
+            #expect(stream.readAll()?.count == 200_000)
+            stream.close()
+            token.cancel()
+        }
+        #expect(phases.values == [.notOpen, .opening, .open, .atEnd, .opening, .open, .atEnd, .closed])
+    }
+
+    @Test func progressIsSeenWithItsOldValue() async throws {
+        let steps = Recorder<[Int64]>()
+        try await onThread {
+            let stream = BlobInputStream(MemorySource(count: 10))
+            let token = stream.state.observe(\.byteOffset, options: [.old, .new]) { change in
+                steps.append([change.old ?? -1, change.new ?? -1])
+            }
+            stream.open()
+            for _ in 0..<3 { #expect(stream.readBytes(4).count > 0) }
+            token.cancel()
+            _ = stream.setOffset(0)
+        }
+        #expect(steps.values == [[0, 4], [4, 8], [8, 10]])
+    }
+
+    @Test func anErrorIsPublishedWithItsPhase() async throws {
+        let failures = Recorder<String>()
+        try await onThread {
+            let stream = BlobInputStream(FailingSource(after: 2, BlobError(.corrupted, "Broken.")))
+            let token = stream.state.observe(\.self) { change in
+                if let new = change.new, new.phase == .failed { failures.append("\(new.error?.code.name ?? "")") }
+            }
+            stream.open()
+            #expect(stream.readAll() == nil)
+            token.cancel()
+        }
+        #expect(failures.values == ["corrupted"])
+    }
+
+    /// The consumer comes late: of the progress the last waits, of the phases all do.
+    @Test func statesKeepEachPhaseForASlowConsumer() async throws {
+        let stream = HandedOver(BlobInputStream(MemorySource(count: 10_000)))  // To the thread below alone.
+        var states = stream.value.state.states.makeAsyncIterator()
+        try await onThread {
+            stream.value.open()
+            #expect(stream.value.readAll(by: 1)?.count == 10_000)
+            stream.value.close()
+        }
+        var seen: [BlobStreamState] = []
+        while let state = await states.next() { seen.append(state) }
+        #expect(seen.count < 20, "\(seen.count)")
+        var phases = seen.map(\.phase)
+        phases = phases.enumerated().filter { $0.offset == 0 || phases[$0.offset - 1] != $0.element }.map(\.element)
+        #expect(phases == [.notOpen, .opening, .open, .atEnd, .closed])
+        #expect(seen.last?.byteOffset == 10_000)
+    }
+
+    @Test func aHandlerMayUseTheStream() async throws {
+        let results = Recorder<[UInt8]>()
+        try await onThread {
+            let stream = BlobInputStream(MemorySource(count: 10))
+            let shared = HandedOver(stream)  // Streams may be used on several threads, and this is one.
+            let token = stream.state.observe(\.phase) { change in
+                if change.new == .open { results.append(shared.value.readBytes(4).bytes) }
+                if change.new == .atEnd { shared.value.close() }
+            }
+            stream.open()
+            #expect(stream.readAll()?.count == nil, "The handler closes the stream before the last read.")
+            #expect(stream.streamStatus == .closed)
+            token.cancel()
+        }
+        #expect(results.values == [Array(testBytes(10).prefix(4))])
+    }
+}
