@@ -6,6 +6,13 @@ import PackageDescription
 let settings: [SwiftSetting] =
     Context.environment["BLOBSTREAMS_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+/// A program that shows one use, run by a test.
+func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .executableTarget(
+        name: name, dependencies: ["BlobStreamsStandard"] + dependencies, path: "Examples/\(name)",
+        swiftSettings: settings)
+}
+
 let package = Package(
     name: "BlobStreams",
     platforms: [.macOS(.v13), .iOS(.v16)],
@@ -41,34 +48,22 @@ let package = Package(
                 "BlobStreamsStandard", "BlobStreamsTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
-        .executableTarget(
-            name: "Checksum", dependencies: ["BlobStreamsStandard"], path: "Examples/Checksum", swiftSettings: settings),
-        .executableTarget(
-            name: "CustomSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
-            path: "Examples/CustomSource", swiftSettings: settings),
-        .executableTarget(
-            name: "EventDrivenSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
-            path: "Examples/EventDrivenSource", swiftSettings: settings),
-        .executableTarget(
-            name: "SynchronousChecksum", dependencies: ["BlobStreamsStandard"], path: "Examples/SynchronousChecksum",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "RunLoopChecksum", dependencies: ["BlobStreamsStandard"], path: "Examples/RunLoopChecksum",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "ObservedProgress", dependencies: ["BlobStreamsStandard"], path: "Examples/ObservedProgress",
-            swiftSettings: settings),
-        .executableTarget(
-            name: "UploadFile", dependencies: ["BlobStreamsStandard", "BlobURLSession"], path: "Examples/UploadFile",
-            swiftSettings: settings),
+        example("BoundPairPump"),
+        example("Checksum"),
+        example("CustomSource", "BlobStreamsTesting"),
+        example("EventDrivenSource", "BlobStreamsTesting"),
+        example("ObservedProgress"),
+        example("RunLoopChecksum"),
+        example("SynchronousChecksum"),
+        example("UploadFile", "BlobURLSession"),
         .testTarget(
             name: "BlobStreamsTestingTests", dependencies: ["BlobStreams", "BlobStreamsTesting"],
             swiftSettings: settings),
         .testTarget(
             name: "ExamplesTests",
             dependencies: [
-                "blob", "Checksum", "CustomSource", "EventDrivenSource", "SynchronousChecksum", "RunLoopChecksum",
-                "ObservedProgress",
+                "blob", "BoundPairPump", "Checksum", "CustomSource", "EventDrivenSource", "ObservedProgress",
+                "RunLoopChecksum", "SynchronousChecksum",
             ], swiftSettings: settings),
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],

@@ -46,6 +46,21 @@ import Testing
         #expect(try output(of: "EventDrivenSource") == ticks + "broken contracts: []\n")
     }
 
+    @Test(arguments: [0, 1, 1_000_000]) func theBoundPairPumpPassesAFileOn(byteCount: Int) throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("file")
+        try Data((0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }).write(to: file)
+        let digest = try output(of: "Checksum", [file.absoluteString]).prefix { $0 != " " }
+        #expect(try output(of: "BoundPairPump", [file.absoluteString]) == "\(digest) \(byteCount)\n")
+    }
+
+    @Test func theBoundPairPumpPassesAnErrorOn() throws {
+        let missing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let found = try output(of: "BoundPairPump", [missing.absoluteString])
+        #expect(found.hasPrefix("notFound: "), "\(found)")
+    }
+
     @Test func theExamplesOfOneSourceAreAsShortAsTheReadMeSays() throws {
         #expect(try lineCount(of: "Examples/CustomSource/main.swift") == 51)
         #expect(try lineCount(of: "Examples/EventDrivenSource/main.swift") == 59)

@@ -36,15 +36,27 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
     /// Takes all bytes, blocking while the pipe is full.
     package func write(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) {
         var rest = bytes
+        while !rest.isEmpty {
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(try self.writeSome(rest, context)))
+        }
+    }
+
+    /// Takes as many bytes as there is room for, blocking while there is none.
+    ///
+    /// - Returns: How many bytes were taken; 0 only when there were none to take.
+    package func writeSome(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        try context.check()
+        let count = try self.tryWrite(bytes)
+        if count > 0 { return count }
         let signal = WaitSignal()
         defer { self.forget(signal) }
-        while !rest.isEmpty {
-            let count = try context.wait(on: signal) { () throws(BlobError) -> Int? in
-                let count = try self.tryWrite(rest)
-                if count == 0, self.callWhenWritable(signal, { signal.signal() }) { return nil }
-                return count
+        return try context.wait(on: signal) { () throws(BlobError) -> Int? in
+            while true {
+                let count = try self.tryWrite(bytes)
+                if count > 0 { return count }
+                if self.callWhenWritable(signal, { signal.signal() }) { return nil }
             }
-            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
         }
     }
 
@@ -72,12 +84,31 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
         }
     }
 
+    /// What a write would come to now.
+    package enum Room {
+        case some, none
+        /// No write will be taken any more.
+        case readerIsGone
+    }
+
+    package var room: Room {
+        self.state.update { _ in
+            self.space.isReaderGone ? .readerIsGone : self.ring.count == self.capacity ? .none : .some
+        }
+    }
+
+    /// Calls `handler` each time when a full pipe gets room, and when the reader goes; until ``finish(_:)``.
+    package func onRoom(_ handler: @escaping @Sendable () -> Void) {
+        self.state.update { _ in self.space.onRoom = handler }
+    }
+
     /// Says that no more bytes will come, with the reason if that is not the end. Only the first call counts.
     package func finish(_ error: BlobError?) {
         let waiting = self.state.update { state in
             guard !self.space.isFinished else { return [@Sendable () -> Void]() }
             self.space.isFinished = true
             self.space.failure = error
+            self.space.onRoom = nil
             self.publishEnd(&state)
             return self.space.removeAll()
         }
@@ -91,9 +122,10 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
         let failure: BlobError? = output.withUnsafeMutableBytes { buffer, initializedCount in
             self.state.update { state in
                 let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+                let wasFull = self.ring.count == self.capacity
                 let count = self.ring.remove(into: free)
                 initializedCount += count
-                if count > 0 { waiting = self.space.removeAll() }
+                if count > 0, wasFull { waiting = self.space.removeAll() }
                 state.hasBytesAvailable = !self.ring.isEmpty
                 if count > 0 { self.publishEnd(&state) }
                 return count == 0 ? state.error : nil
@@ -147,13 +179,14 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
 
 private struct SpaceWaiters {
     var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
+    var onRoom: (@Sendable () -> Void)?
     var isFinished = false
     var isReaderGone = false
     var failure: BlobError?
 
     mutating func removeAll() -> [@Sendable () -> Void] {
         defer { self.handlers = [:] }
-        return Array(self.handlers.values)
+        return Array(self.handlers.values) + (self.onRoom.map { [$0] } ?? [])
     }
 }
 

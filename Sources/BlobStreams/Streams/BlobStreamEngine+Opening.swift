@@ -34,7 +34,7 @@ extension BlobStreamEngine {
     func beginPass(at byteOffset: Int64) -> StreamPass {
         let pass = self.makePass(at: byteOffset)
         self.pass = pass
-        if self.mode == .asynchronous { self.startTimer(pass) }
+        if self.mode == .asynchronous { self.watchLimit() }
         return pass
     }
 
@@ -139,7 +139,7 @@ extension BlobStreamEngine {
         let readiness = pass.readiness?.value
         let isOver = readiness.map { !$0.hasBytesAvailable && ($0.isAtEnd || $0.error != nil) } ?? false
         if !pass.isOpenCompleted {
-            guard readiness?.isOpenOrFailed ?? true else { return self.awaitBytes(pass, &state) }
+            guard readiness?.isOpenOrFailed ?? true else { return self.awaitBytes(&state) }
             if isOver, readiness?.isOpenCompleted == false, readiness?.error != nil {
                 pass.isBusy = true
                 return .probe(reader)
@@ -155,29 +155,32 @@ extension BlobStreamEngine {
         }
         let hadBytes = state.hasBytesAvailable
         state.hasBytesAvailable = !isAllRead && readiness?.hasBytesAvailable ?? true
-        guard state.hasBytesAvailable else { return self.awaitBytes(pass, &state) }
-        pass.timer?.cancel()
-        pass.timer = nil
+        guard state.hasBytesAvailable else { return self.awaitBytes(&state) }
+        self.waitForBytes.end()
         if afterReading || !hadBytes { self.post(.hasBytesAvailable, &aftermath) }
         return .done
     }
 
     /// Nothing is there now. Where events are waited for, an idle limit or a deadline may end that. Under the lock.
-    private func awaitBytes(_ pass: StreamPass, _ state: inout BlobStreamState) -> Step {
+    private func awaitBytes(_ state: inout BlobStreamState) -> Step {
         state.hasBytesAvailable = false
-        if self.mode == .asynchronous || self.isScheduled { self.startTimer(pass) }
+        if self.mode == .asynchronous || self.isScheduled { self.watchLimit() }
         return .done
     }
 
-    private func startTimer(_ pass: StreamPass) {
-        let limit = self.context.stepLimit()
-        guard pass.timer == nil, let remaining = limit.remaining else { return }
-        let timer = DispatchWorkItem { [weak self, weak pass] in
-            guard let self, let pass else { return }
-            self.fail(limit.error(idleLimit: self.context.idleLimit), in: pass)
+    private func watchLimit() {
+        if let delay = self.waitForBytes.begin(self.context) { self.lookAtLimit(after: delay) }
+    }
+
+    func lookAtLimit() -> Duration? {
+        self.change { state, aftermath in
+            switch self.waitForBytes.look() {
+            case .nobodyWaits: break
+            case .lookAgain(let delay): return delay
+            case .passed(let limit): self.fail(limit.error(idleLimit: self.context.idleLimit), &state, &aftermath)
+            }
+            return nil
         }
-        pass.timer = timer
-        DispatchQueue.global().asyncAfter(deadline: .now() + remaining.timeInterval, execute: timer)
     }
 
     /// Has a cancellation end the stream also when nobody reads.

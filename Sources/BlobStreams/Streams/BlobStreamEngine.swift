@@ -17,6 +17,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
     var validator: BlobValidator?
     /// Why the last read was turned down, before opening or after closing.
     private var refusal: BlobError?
+    var waitForBytes = WaitLimit()
     private var events = StreamEvents()
     private var waiters: [WaitSignal] = []
 
@@ -112,6 +113,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
     func endPass(_ aftermath: inout Aftermath) {
         self.wakeWaiters(&aftermath)
         self.events.drop(.hasBytesAvailable)
+        self.waitForBytes.end()
         guard let pass = self.pass else { return }
         self.pass = nil
         aftermath.pass = pass

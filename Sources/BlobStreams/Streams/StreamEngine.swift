@@ -7,6 +7,11 @@ protocol StreamEngine: AnyObject, Sendable {
 
     /// Runs `body` under the lock of the stream. The second argument tells whether an event is still true.
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result
+
+    /// Fails the stream if it waits and the limit of that has passed.
+    ///
+    /// - Returns: After how long to look again, if at all.
+    func lookAtLimit() -> Duration?
 }
 
 extension StreamEngine {
@@ -28,6 +33,13 @@ extension StreamEngine {
     /// Delivers no more events there.
     func unschedule(from runLoop: RunLoop, _ mode: RunLoop.Mode) {
         self.withEvents { events, _ in events.remove(runLoop, mode) }?.invalidate()
+    }
+
+    /// Has the engine look at its limit later, as ``WaitLimit/begin(_:)`` says.
+    func lookAtLimit(after delay: Duration) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + delay.timeInterval) { [weak self] in
+            if let next = self?.lookAtLimit() { self?.lookAtLimit(after: next) }
+        }
     }
 
     /// Calls the delegate for the next event; the run loop comes back for more.
@@ -53,15 +65,18 @@ struct Aftermath {
     var pass: StreamPass?
     var observation: BlobObservation?
     var reader: (any BlobReader)?
+    var registration: BlobCancellationRegistration?
+    var pipe: (buffer: PipeBuffer, error: BlobError?)?
 
     func attend() {
         for waiter in self.waiters { waiter.signal() }
         for source in self.sourcesToSignal { source.signal() }
         for source in self.sourcesToInvalidate { source.invalidate() }
         self.observation?.cancel()
-        self.pass?.timer?.cancel()
         self.pass?.registration?.remove()
         self.pass?.context.cancellation.cancel()
         self.reader?.close()
+        self.registration?.remove()
+        if let pipe { pipe.buffer.finish(pipe.error) }
     }
 }

@@ -45,8 +45,6 @@ final class StreamPass: @unchecked Sendable {  // Safe: `reader` is for who is b
     var isOpenCompleted = false
     /// Somebody uses the reader.
     var isBusy = false
-    /// Fails the stream when nothing comes for too long.
-    var timer: DispatchWorkItem?
 
     init(at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext) {
         self.byteOffset = byteOffset

@@ -3,7 +3,8 @@ import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct StreamObservationTests {
-    @Test(arguments: BlobInputStreamTests.modes) func eachPhaseIsSeenOnceAndInOrder(_ mode: BlobStreamMode) async throws {
+    @Test(arguments: BlobInputStreamTests.modes) func eachPhaseIsSeenOnceAndInOrder(_ mode: BlobStreamMode) async throws
+    {
         let phases = Recorder<BlobStreamState.Phase>()
         try await onThread {
             let stream = BlobInputStream(MemorySource(count: 200_000), mode: mode)
