@@ -47,7 +47,7 @@ test: setup
 sanitize: setup
 	swift build --build-tests --sanitize=thread --scratch-path .build-thread
 	.build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
-	  --filter '^(BlobStreamsTests|BlobStreamsTestingTests|FileSourceTests)\.'
+	  --filter '^(BlobStreamsTests|BlobStreamsTestingTests|BlobURLSessionTests|FileSourceTests)\.'
 	swift build --build-tests --sanitize=address --scratch-path .build-address
 	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
 	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --skip OpenReadersTests
