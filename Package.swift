@@ -22,6 +22,7 @@ let package = Package(
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "BlobURLSession", targets: ["BlobURLSession"]),
         .library(name: "FileSource", targets: ["FileSource"]),
+        .library(name: "GzipSource", targets: ["GzipSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
         .executable(name: "blob", targets: ["blob"]),
     ],
@@ -32,12 +33,17 @@ let package = Package(
     targets: [
         .target(name: "BlobStreams", swiftSettings: settings),
         .target(
-            name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "CryptoDigest"],
+            name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "GzipSource", "CryptoDigest"],
             swiftSettings: settings),
         .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
         // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
         .target(name: "BlobURLSession", dependencies: ["BlobStreams"], swiftSettings: settings),
         .target(name: "FileSource", dependencies: ["BlobStreams"], path: "Plugins/FileSource", swiftSettings: settings),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"], swiftSettings: settings),
+        .target(
+            name: "GzipSource", dependencies: ["BlobStreams", "BlobInflate"], path: "Plugins/GzipSource",
+            swiftSettings: settings),
         .target(
             name: "CryptoDigest",
             dependencies: ["BlobStreams", .product(name: "Crypto", package: "swift-crypto")],
@@ -77,6 +83,11 @@ let package = Package(
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+        .testTarget(name: "BlobInflateTests", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
+        .testTarget(
+            name: "GzipSourceTests",
+            dependencies: ["BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"],
+            swiftSettings: settings),
         .testTarget(name: "FileSourceTests", dependencies: ["BlobStreams", "FileSource"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

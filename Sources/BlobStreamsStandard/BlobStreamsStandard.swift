@@ -1,12 +1,13 @@
 @_exported import BlobStreams
 @_exported import CryptoDigest
 @_exported import FileSource
+@_exported import GzipSource
 
 extension BlobRegistry {
     /// A registry with every plugin of this package.
     public static let standard: BlobRegistry = {
         var registry = BlobRegistry()
-        for provider in [FileSource.provider] {
+        for provider in [FileSource.provider, .gzip, .zlib, .deflate] {
             do {
                 try registry.register(provider)
             } catch {
