@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "FileSource", targets: ["FileSource"]),
+        .library(name: "ArchiveSource", targets: ["ArchiveSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
         .executable(name: "blob", targets: ["blob"]),
     ],
@@ -24,10 +25,15 @@ let package = Package(
     targets: [
         .target(name: "BlobStreams", swiftSettings: settings),
         .target(
-            name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "CryptoDigest"],
+            name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "CryptoDigest", "ArchiveSource"],
             swiftSettings: settings),
         .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
         .target(name: "FileSource", dependencies: ["BlobStreams"], path: "Plugins/FileSource", swiftSettings: settings),
+        .systemLibrary(
+            name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+        .target(
+            name: "ArchiveSource", dependencies: ["BlobStreams", "CArchive"], path: "Plugins/ArchiveSource",
+            swiftSettings: settings),
         .target(
             name: "CryptoDigest",
             dependencies: ["BlobStreams", .product(name: "Crypto", package: "swift-crypto")],

@@ -1,0 +1,33 @@
+import CArchive
+
+/// The formats of compressed streams that libarchive decodes.
+public enum CompressionFormat: String, CaseIterable, Sendable {
+    /// bzip2; checked by its CRCs.
+    case bzip2
+    /// xz; checked by what its header names, mostly a CRC-64.
+    case xz
+    /// The older format of LZMA, `.lzma`; has no checksum.
+    case lzma
+    /// Zstandard (RFC 8878); has a checksum only if the writer wanted one.
+    case zstd
+    /// The frame format of LZ4; checked by what its header names.
+    case lz4
+    /// lzip; checked by its CRC and sizes.
+    case lzip
+    /// `compress`, `.Z`; has neither checksum nor length, so that one that was cut off looks whole.
+    case compress
+
+    /// Has the library decode this format, once, without looking for others around or in it.
+    func enable(_ archive: OpaquePointer) -> CInt {
+        switch self {
+        case .bzip2: archive_read_append_filter(archive, ARCHIVE_FILTER_BZIP2)
+        case .xz: archive_read_append_filter(archive, ARCHIVE_FILTER_XZ)
+        case .lzma: archive_read_append_filter(archive, ARCHIVE_FILTER_LZMA)
+        case .zstd: archive_read_append_filter(archive, ARCHIVE_FILTER_ZSTD)
+        case .lz4: archive_read_append_filter(archive, ARCHIVE_FILTER_LZ4)
+        case .lzip: archive_read_append_filter(archive, ARCHIVE_FILTER_LZIP)
+        // Its decoder begins before it has an input, unless it was found by its signature.
+        case .compress: archive_read_support_filter_compress(archive)
+        }
+    }
+}
