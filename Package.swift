@@ -14,6 +14,7 @@ let package = Package(
         .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "FileSource", targets: ["FileSource"]),
+        .library(name: "GzipSource", targets: ["GzipSource"]),
         .library(name: "ArchiveSource", targets: ["ArchiveSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
         .executable(name: "blob", targets: ["blob"]),
@@ -25,10 +26,16 @@ let package = Package(
     targets: [
         .target(name: "BlobStreams", swiftSettings: settings),
         .target(
-            name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "CryptoDigest", "ArchiveSource"],
+            name: "BlobStreamsStandard",
+            dependencies: ["BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
             swiftSettings: settings),
         .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
         .target(name: "FileSource", dependencies: ["BlobStreams"], path: "Plugins/FileSource", swiftSettings: settings),
+        .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
+        .target(name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"], swiftSettings: settings),
+        .target(
+            name: "GzipSource", dependencies: ["BlobStreams", "BlobInflate"], path: "Plugins/GzipSource",
+            swiftSettings: settings),
         .systemLibrary(
             name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
         .target(
@@ -78,6 +85,11 @@ let package = Package(
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+        .testTarget(name: "BlobInflateTests", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
+        .testTarget(
+            name: "GzipSourceTests",
+            dependencies: ["BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"],
+            swiftSettings: settings),
         .testTarget(name: "FileSourceTests", dependencies: ["BlobStreams", "FileSource"], swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]

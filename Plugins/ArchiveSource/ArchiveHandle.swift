@@ -79,7 +79,10 @@ private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is 
 extension BlobError {
     /// What libarchive says is mostly text: its numbers do not tell a checksum from a structure.
     init(libraryMessage message: String?, label: String) {
-        let message = message ?? "no reason was given"
+        // With a single format allowed, it is the bytes and not the format that nobody knows.
+        let message =
+            message?.replacing("Unrecognized archive format", with: "its structure was not found")
+            ?? "no reason was given"
         let text = message.lowercased()
         let code: Code =
             if text.contains("encrypt") || text.contains("passphrase") || text.contains("password") {

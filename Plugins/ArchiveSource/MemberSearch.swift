@@ -75,12 +75,19 @@ struct MemberSearch {
         return nil
     }
 
+    /// The index of the one member of that name.
+    ///
+    /// Damage behind it keeps it from being proven unique, not from being read.
     private func uniqueIndex(of name: [UInt8], _ walker: ArchiveWalker) throws(BlobError) -> Int {
         var (first, count): (Int?, Int) = (nil, 0)
-        while let entry = try walker.next() {
-            guard entry.member.name == name else { continue }
-            first = first ?? entry.member.index
-            count += 1
+        do {
+            while let entry = try walker.next() {
+                guard entry.member.name == name else { continue }
+                first = first ?? entry.member.index
+                count += 1
+            }
+        } catch {
+            guard first != nil, error.isAboutFormat else { throw error }
         }
         guard let first else { throw self.notFound }
         guard count == 1 else { throw .ambiguous(name, count: count, first: first) }
@@ -155,6 +162,14 @@ struct MemberSearch {
 }
 
 extension BlobError {
+    /// True when the archive is at fault, not the way to it.
+    fileprivate var isAboutFormat: Bool {
+        switch self.code {
+        case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .unsupported, .encrypted: true
+        default: false
+        }
+    }
+
     static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
         BlobError(
             .ambiguousMember,

@@ -2,12 +2,13 @@
 @_exported import BlobStreams
 @_exported import CryptoDigest
 @_exported import FileSource
+@_exported import GzipSource
 
 extension BlobRegistry {
     /// A registry with every plugin of this package.
     public static let standard: BlobRegistry = {
         var registry = BlobRegistry()
-        for provider in [FileSource.provider] + BlobProvider.archives {
+        for provider in [FileSource.provider, .gzip, .zlib, .deflate] + BlobProvider.archives {
             do {
                 try registry.register(provider)
             } catch {

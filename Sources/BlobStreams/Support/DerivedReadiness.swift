@@ -6,6 +6,7 @@ public final class DerivedReadiness: Sendable {
     /// What the outer reader publishes.
     public let state = BlobObservable(BlobReaderState())
     private let base = Locked<(readiness: BlobObservable<BlobReaderState>, observation: BlobObservation)?>(nil)
+    private let holdsBytes = Locked(false)
 
     /// Follows `base`; nil when that blocks, so that the outer reader blocks too.
     public convenience init?(following base: any BlobReader) {
@@ -27,9 +28,13 @@ public final class DerivedReadiness: Sendable {
     /// Takes over the base's state as it is now. To be called after each read of the base: a change may still be on its
     /// way here.
     ///
-    /// - Parameter count: How many bytes the outer reader appended. After none the state changes in any case, if only for
-    ///   a moment: bytes that came since must not look like those that the read should have brought.
-    public func refresh(afterReading count: Int) {
+    /// - Parameters:
+    ///   - count: How many bytes the outer reader appended. After none the state changes in any case, if only for a
+    ///     moment: bytes that came since must not look like those that the read should have brought.
+    ///   - holdsBytes: Whether the outer reader may have more bytes to append before it reads the base again, as a decoder
+    ///     has: then a read is worth it whatever the base says, and an error of the base is yet to be met.
+    public func refresh(afterReading count: Int, holdingBytes holdsBytes: Bool = false) {
+        self.holdsBytes.withLock { $0 = holdsBytes }
         if count == 0 { self.state.update { $0.hasBytesAvailable = false } }
         self.refresh()
     }
@@ -41,6 +46,9 @@ public final class DerivedReadiness: Sendable {
             state = now
             state.hasBytesAvailable = now.hasBytesAvailable || now.isAtEnd
             state.isAtEnd = false
+            guard self.holdsBytes.withLock({ $0 }) else { return }
+            state.hasBytesAvailable = true
+            state.error = nil
         }
     }
 

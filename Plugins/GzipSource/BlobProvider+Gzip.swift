@@ -1,0 +1,24 @@
+import BlobStreams
+
+extension BlobProvider {
+    /// What answers to `gzip`: RFC 1952, all members.
+    public static let gzip = filter(
+        .gzip, mediaTypes: ["application/gzip", "application/x-gzip"],
+        // The identification of RFC 1952 and its only compression method.
+        signatures: [BlobSignature([0x1F, 0x8B, 8])])
+
+    /// What answers to `zlib`: RFC 1950. Known by name and media type only; its two bytes of header prove too little.
+    public static let zlib = filter(.zlib, mediaTypes: ["application/zlib"])
+
+    /// What answers to `deflate`: RFC 1951, raw.
+    public static let deflate = filter(.deflate)
+
+    private static func filter(
+        _ format: GzipSource.Format, mediaTypes: [String] = [], signatures: [BlobSignature] = []
+    ) -> BlobProvider {
+        BlobProvider(
+            .filter { base, _ in GzipSource(base, format: format) }, schemes: [format.rawValue],
+            mediaTypes: mediaTypes, fileExtensions: format.fileExtensions, signatures: signatures,
+            module: "GzipSource")
+    }
+}

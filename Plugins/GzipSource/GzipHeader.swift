@@ -1,0 +1,134 @@
+import BlobInflate
+import BlobStreams
+
+/// The header of a gzip member (RFC 1952, section 2.3), byte by byte.
+///
+/// Checked in full: the identification, the method, that no reserved flag is set, the header's own checksum. Keeps none
+/// of its fields, so that their lengths cost nothing.
+struct GzipHeader {
+    /// The most bytes that a field may have, without its terminating zero: 64 KiB. Extra fields cannot be longer.
+    static let maximumFieldByteCount = 64 * 1024
+
+    /// ID1 and ID2.
+    static let identification: [UInt8] = [0x1F, 0x8B]
+
+    private enum Part {
+        case fixed, extraLength, extra, name, comment, checksum
+    }
+
+    // FLG, section 2.3.1; FTEXT (bit 0) is a hint and means nothing here.
+    private static let hasChecksum: UInt8 = 1 << 1
+    private static let hasExtra: UInt8 = 1 << 2
+    private static let hasName: UInt8 = 1 << 3
+    private static let hasComment: UInt8 = 1 << 4
+    private static let reserved: UInt8 = 0b1110_0000
+
+    private var part = Part.fixed
+    private var position = 0  // In the part, from 0.
+    private var flags: UInt8 = 0
+    private var number = 0  // Of a part that is a number of two bytes, the lowest first.
+    private var extraByteCount = 0
+    private var sum = CRC32()
+
+    /// Whether nothing of the header was met yet.
+    var isEmpty: Bool { self.part == .fixed && self.position == 0 }
+
+    /// Whether the identification is not complete yet.
+    var isBeforeMethod: Bool { self.part == .fixed && self.position < Self.identification.count }
+
+    /// Takes the next byte.
+    ///
+    /// - Returns: True when it was the last of the header.
+    /// - Throws: Without an offset: it is this byte's.
+    mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
+        if self.part != .checksum { self.sum.update(byte) }
+        switch self.part {
+        case .fixed: return try self.takeFixed(byte)
+        case .extraLength:
+            guard self.takesNumber(byte) else { return false }
+            self.extraByteCount = self.number
+            return self.number > 0 ? self.begin(.extra) : self.begin(after: .extra)
+        case .extra:
+            self.position += 1
+            return self.position == self.extraByteCount ? self.begin(after: .extra) : false
+        case .name, .comment: return try self.takeText(byte)
+        case .checksum:
+            guard self.takesNumber(byte) else { return false }
+            let found = Int(self.sum.value & 0xFFFF)
+            guard self.number == found else {
+                throw BlobError(
+                    .checksumMismatch,
+                    "The checksum of the gzip header is \(hexadecimal(found, digits: 4)), "
+                        + "it says \(hexadecimal(self.number, digits: 4)).")
+            }
+            return true
+        }
+    }
+
+    private mutating func takeFixed(_ byte: UInt8) throws(BlobError) -> Bool {
+        let position = self.position
+        self.position += 1
+        switch position {
+        case 0, 1:
+            guard byte == Self.identification[position] else {
+                throw BlobError(.unsupported, "These bytes are no gzip: they do not begin with 1f 8b.")
+            }
+        case 2:
+            // CM: 8 is deflate, and there is no other.
+            guard byte == 8 else {
+                throw BlobError(.unsupported, "The gzip has the unknown compression method \(byte).")
+            }
+        case 3:
+            guard byte & Self.reserved == 0 else {
+                throw BlobError(
+                    .unsupported, "The gzip header has reserved flags set: \(hexadecimal(Int(byte), digits: 2)).")
+            }
+            self.flags = byte
+        case 9: return self.begin(after: .fixed)
+        default: break  // MTIME, XFL and OS may be anything.
+        }
+        return false
+    }
+
+    private mutating func takeText(_ byte: UInt8) throws(BlobError) -> Bool {
+        guard byte != 0 else { return self.begin(after: self.part) }
+        guard self.position < Self.maximumFieldByteCount else {
+            let name = self.part == .name ? "name" : "comment"
+            throw BlobError(
+                .limitExceeded,
+                "The \(name) in the gzip header is longer than the limit of \(Self.maximumFieldByteCount) bytes.")
+        }
+        self.position += 1
+        return false
+    }
+
+    /// Goes to the first part behind `part` that the flags announce; true when there is none.
+    private mutating func begin(after part: Part) -> Bool {
+        switch part {
+        case .fixed where self.flags & Self.hasExtra != 0: self.begin(.extraLength)
+        case .fixed, .extraLength, .extra:
+            self.flags & Self.hasName != 0 ? self.begin(.name) : self.begin(after: .name)
+        case .name: self.flags & Self.hasComment != 0 ? self.begin(.comment) : self.begin(after: .comment)
+        case .comment: self.flags & Self.hasChecksum != 0 ? self.begin(.checksum) : true
+        case .checksum: true
+        }
+    }
+
+    private mutating func begin(_ part: Part) -> Bool {
+        (self.part, self.position, self.number) = (part, 0, 0)
+        return false
+    }
+
+    /// Takes a byte of a number; true when the number is complete.
+    private mutating func takesNumber(_ byte: UInt8) -> Bool {
+        self.number |= Int(byte) << (8 * self.position)
+        self.position += 1
+        return self.position == 2
+    }
+}
+
+/// A number as checksums are written: `0x0000beef`.
+func hexadecimal(_ number: some BinaryInteger, digits: Int) -> String {
+    let text = String(number, radix: 16)
+    return "0x" + String(repeating: "0", count: max(0, digits - text.count)) + text
+}

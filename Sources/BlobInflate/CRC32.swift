@@ -1,0 +1,23 @@
+internal import CZlib
+
+/// The checksum of gzip and zip: CRC-32 as in RFC 1952, section 8.
+package struct CRC32: Equatable, Sendable {
+    /// The checksum of the bytes so far; 0 before the first.
+    package private(set) var value: UInt32 = 0
+
+    /// The checksum of no bytes.
+    package init() {}
+
+    /// Takes more bytes in.
+    package mutating func update(_ bytes: UnsafeRawBufferPointer) {
+        // zlib starts over when there is no pointer, which an empty buffer may not have.
+        guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
+        let sum = crc32_z(uLong(self.value), start.assumingMemoryBound(to: UInt8.self), bytes.count)
+        self.value = UInt32(truncatingIfNeeded: sum)
+    }
+
+    /// Takes one more byte in.
+    package mutating func update(_ byte: UInt8) {
+        withUnsafeBytes(of: byte) { self.update($0) }
+    }
+}

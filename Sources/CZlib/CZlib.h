@@ -1,0 +1,13 @@
+#ifndef BLOB_CZLIB_H
+#define BLOB_CZLIB_H
+
+// Input is not written to.
+#define ZLIB_CONST
+#include <zlib.h>
+
+// A macro in zlib, which Swift does not import.
+static inline int blob_inflate_init(z_stream *stream, int window_bits) {
+    return inflateInit2(stream, window_bits);
+}
+
+#endif

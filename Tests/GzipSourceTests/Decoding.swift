@@ -1,0 +1,37 @@
+import BlobStreams
+import Foundation
+import GzipSource
+
+/// What came out of a source, and how it ended.
+struct Outcome {
+    var bytes = Data()
+    var error: BlobError?
+
+    /// True when the end was reported.
+    var isWhole: Bool { self.error == nil }
+}
+
+/// Reads all there is, `pieceByteCount` bytes a call.
+func outcome(
+    of source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, pieceByteCount: Int = 4096
+) -> Outcome {
+    var outcome = Outcome()
+    do {
+        let reader = try source.reader(at: byteOffset)
+        defer { reader.close() }
+        var piece = [UInt8](repeating: 0, count: pieceByteCount)
+        while case let count = try piece.withUnsafeMutableBytes({ try reader.read(into: $0) }), count > 0 {
+            outcome.bytes.append(contentsOf: piece.prefix(count))
+        }
+    } catch {
+        outcome.error = BlobError(wrapping: error)
+    }
+    return outcome
+}
+
+/// Decodes bytes in memory.
+func outcome(
+    decoding compressed: Data, _ format: GzipSource.Format = .gzip, pieceByteCount: Int = 4096
+) -> Outcome {
+    outcome(of: GzipSource(MemorySource(compressed), format: format), pieceByteCount: pieceByteCount)
+}
