@@ -85,6 +85,10 @@ let package = Package(
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+        .testTarget(
+            name: "ArchiveSourceTests",
+            dependencies: ["BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource"],
+            swiftSettings: settings),
         .testTarget(name: "BlobInflateTests", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
         .testTarget(
             name: "GzipSourceTests",

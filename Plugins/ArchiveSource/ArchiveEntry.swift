@@ -35,7 +35,8 @@ extension ArchiveEntry {
             default: .special
             }
         let isSized = archive_entry_size_is_set(entry) != 0 && (kind == .file || kind == .hardLink)
-        let time = archive_entry_mtime_is_set(entry) != 0
+        let time =
+            archive_entry_mtime_is_set(entry) != 0
             ? Date(
                 timeIntervalSince1970: Double(archive_entry_mtime(entry))
                     + Double(archive_entry_mtime_nsec(entry)) / 1_000_000_000)

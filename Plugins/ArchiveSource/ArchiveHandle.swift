@@ -95,7 +95,9 @@ extension BlobError {
                 .checksumMismatch
             } else if text.contains("wrong size") || text.contains("size mismatch") {
                 .sizeMismatch
-            } else if text.contains("unsupported") || text.contains("not supported") || text.contains("unknown compression") {
+            } else if text.contains("unsupported") || text.contains("not supported")
+                || text.contains("unknown compression")
+            {
                 .unsupported
             } else if text.contains("allocate memory") {
                 .limitExceeded

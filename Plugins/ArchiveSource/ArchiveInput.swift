@@ -31,7 +31,8 @@ final class ArchiveInput {
         self.context = context
         self.reader = try base.reader(context: context)
         self.info = self.reader.info
-        self.hasRandomAccess = base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
+        self.hasRandomAccess =
+            base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
         self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
     }
 

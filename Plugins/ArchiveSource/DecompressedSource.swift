@@ -19,7 +19,9 @@ public struct DecompressedSource: BlobInputStreamDataSource {
     }
 
     /// Those of the base, without random access.
-    public var capabilities: BlobCapabilities { self.base.capabilities.intersection([.repeatable, .concurrentReaders]) }
+    public var capabilities: BlobCapabilities {
+        self.base.capabilities.intersection([.repeatable, .concurrentReaders])
+    }
 
     /// The locator of the base, wrapped.
     public var locator: BlobLocator? { try? self.base.locator?.wrapped(in: self.format.rawValue) }

@@ -65,8 +65,10 @@ final class DecompressingReader: BlobReader {
         }
         let handle = try ArchiveHandle(input, label: label) { archive in
             // The content is taken as it is; the other one stands for a content of no bytes.
-            [archive_read_support_format_raw(archive), archive_read_support_format_empty(archive),
-                self.format.enable(archive)].min() ?? ARCHIVE_FATAL
+            [
+                archive_read_support_format_raw(archive), archive_read_support_format_empty(archive),
+                self.format.enable(archive),
+            ].min() ?? ARCHIVE_FATAL
         }
         // A decoder that failed at once also looks empty.
         if handle.message != nil { throw handle.error }

@@ -109,7 +109,7 @@ final class MemberReader: BlobReader {
         self.phase = .data
         do {
             return try found.walker.nextBlock()
-        } catch where self.search.format == .sevenzip && error.code == .truncated {
+        } catch  where self.search.format == .sevenzip && error.code == .truncated {
             // Before version 3.7.5, libarchive takes a decoder that was skipped to a multiple of 64 KiB for the end of
             // the archive (its issue 2106). Read and dropped, the earlier members do no harm.
             let again = try self.search.open(readingEarlierMembers: true)

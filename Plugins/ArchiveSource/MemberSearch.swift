@@ -173,7 +173,8 @@ extension BlobError {
     static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
         BlobError(
             .ambiguousMember,
-            "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index, as in '@\(first)'.")
+            "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index, as in '@\(first)'."
+        )
     }
 }
 

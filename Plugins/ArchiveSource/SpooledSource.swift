@@ -76,8 +76,9 @@ private final class Spool: Sendable {
         try output.withUnsafeMutableBytes { buffer, initializedCount throws(BlobError) in
             let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
             var count: Int
-            repeat { count = pread(self.descriptor, free.baseAddress, free.count, off_t(byteOffset)) }
-                while count < 0 && errno == EINTR
+            repeat {
+                count = pread(self.descriptor, free.baseAddress, free.count, off_t(byteOffset))
+            } while count < 0 && errno == EINTR
             guard count > 0 else {
                 guard count < 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
                 throw BlobError(systemError: errno, doing: "Could not read the temporary file")

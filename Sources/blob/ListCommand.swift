@@ -102,7 +102,8 @@ extension BlobMember {
         let size = self.byteCount.map(String.init) ?? "-"
         let time = self.modificationTime.map(Self.format) ?? "-"
         let target = self.linkTarget.map { " -> \(BlobMember(index: 0, name: $0).printableName)" } ?? ""
-        return "\(self.modeText) \(size.padded(to: 12)) \(time.padded(to: 16)) @\(self.index) \(self.printableName)\(target)"
+        return
+            "\(self.modeText) \(size.padded(to: 12)) \(time.padded(to: 16)) @\(self.index) \(self.printableName)\(target)"
     }
 
     private static func format(_ time: Date) -> String {

@@ -244,7 +244,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("plain name é/x", "plain name é/x"), ("a%b!c#d@e", "a%25b%21c%23d@e"), ("@1", "%401"), ("a\nb\u{7F}", "a%0Ab%7F"),
+        ("plain name é/x", "plain name é/x"), ("a%b!c#d@e", "a%25b%21c%23d@e"), ("@1", "%401"),
+        ("a\nb\u{7F}", "a%0Ab%7F"),
         ("\u{85}\u{2028}\u{202E}", "%C2%85%E2%80%A8%E2%80%AE"), ("", ""),
     ])
     func namesOfMembersArePrintedOnOneLine(name: String, printed: String) {
