@@ -39,7 +39,8 @@ let package = Package(
         .systemLibrary(
             name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
         .target(
-            name: "ArchiveSource", dependencies: ["BlobStreams", "CArchive"], path: "Plugins/ArchiveSource",
+            name: "ArchiveSource", dependencies: ["BlobStreams", "BlobInflate", "CArchive"],
+            path: "Plugins/ArchiveSource",
             swiftSettings: settings),
         .target(
             name: "CryptoDigest",

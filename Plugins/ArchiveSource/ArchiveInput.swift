@@ -26,7 +26,14 @@ final class ArchiveInput {
     /// The place of what is given next.
     private var byteOffset: Int64 = 0
 
-    init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+    /// Given to the library behind the end of the base, once.
+    private let suffix: UnsafeMutableRawBufferPointer
+    private var suffixIsGiven = false
+
+    /// - Parameter suffix: What the library gets to see behind the end of the base.
+    init(
+        _ base: any BlobInputStreamDataSource, _ context: BlobContext, suffix: [UInt8] = []
+    ) throws(BlobError) {
         self.base = base
         self.context = context
         self.reader = try base.reader(context: context)
@@ -34,35 +41,52 @@ final class ArchiveInput {
         self.hasRandomAccess =
             base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
         self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
+        self.suffix = .allocate(byteCount: suffix.count, alignment: 1)
+        self.suffix.copyBytes(from: suffix)
     }
 
-    deinit { self.buffer.deallocate() }
+    deinit {
+        self.buffer.deallocate()
+        self.suffix.deallocate()
+    }
 
     func close() { self.reader.close() }
 
     /// How many bytes the library was given; without random access, all up to here.
     var givenByteCount: Int64 { self.byteOffset }
 
-    /// Reads the base to its end, for what it checks there; drops what comes.
-    ///
-    /// - Returns: True when nothing but zeros came.
-    @discardableResult func drain() throws(BlobError) -> Bool {
+    /// What was between the last byte that the library was given and the end of the base.
+    struct Rest {
+        var byteCount: Int64 = 0
         var areZeros = true
+        /// The first of the bytes, up to 64.
+        var beginning: [UInt8] = []
+
+        mutating func append(_ bytes: UnsafeRawBufferPointer) {
+            self.byteCount += Int64(bytes.count)
+            self.areZeros = self.areZeros && bytes.allSatisfy { $0 == 0 }
+            self.beginning += bytes.prefix(64 - self.beginning.count)
+        }
+    }
+
+    /// Reads the base to its end, for what it checks there.
+    @discardableResult func drain() throws(BlobError) -> Rest {
+        var rest = Rest()
         do {
             while case let count = try self.reader.read(into: self.buffer), count > 0 {
-                areZeros = areZeros && self.buffer[..<count].allSatisfy { $0 == 0 }
+                rest.append(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
             }
         } catch {
             throw BlobError(wrapping: error)
         }
-        return areZeros
+        return rest
     }
 
-    /// True when the last `count` bytes that the library was given are zeros.
-    func lastAreZeros(_ count: Int64) -> Bool {
-        guard count <= self.byteOffset - self.buffered.lowerBound else { return false }
-        let end = Int(self.byteOffset - self.buffered.lowerBound)
-        return self.buffer[(end - Int(count))..<end].allSatisfy { $0 == 0 }
+    /// The last bytes that the library was given; nil when they are no longer there.
+    func lastGiven(_ count: Int64) -> [UInt8]? {
+        let end = self.byteOffset - self.buffered.lowerBound
+        guard (0...end).contains(count), end <= self.buffered.count else { return nil }
+        return Array(self.buffer[Int(end - count)..<Int(end)])
     }
 
     /// Whether the base begins with one of `signatures`, which are at its beginning. Before anything else is read.
@@ -86,12 +110,17 @@ final class ArchiveInput {
     /// The next bytes, which stay where they are until the next call; none at the end.
     fileprivate func read() throws -> UnsafeRawBufferPointer {
         if let byteCount = self.info.byteCount, self.hasRandomAccess, self.byteOffset >= byteCount {
-            return UnsafeRawBufferPointer(start: nil, count: 0)
+            return self.takeSuffix()
         }
         if !self.buffered.contains(self.byteOffset) { try self.fill() }
-        let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]
+        let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]  // None at the end.
         self.byteOffset = self.buffered.upperBound
-        return UnsafeRawBufferPointer(rebasing: rest)
+        return rest.isEmpty ? self.takeSuffix() : UnsafeRawBufferPointer(rebasing: rest)
+    }
+
+    private func takeSuffix() -> UnsafeRawBufferPointer {
+        defer { self.suffixIsGiven = true }
+        return UnsafeRawBufferPointer(rebasing: self.suffix.prefix(self.suffixIsGiven ? 0 : .max))
     }
 
     private func fill() throws {
@@ -109,6 +138,8 @@ final class ArchiveInput {
         let start = self.reader.byteOffset
         let count = start == self.byteOffset ? try self.reader.read(into: self.buffer) : 0
         self.byteOffset = start
+        // At the end the last bytes stay: what follows a stream may be among them.
+        guard count > 0 || start != self.buffered.upperBound else { return }
         self.buffered = start..<(start + Int64(count))
     }
 

@@ -33,7 +33,7 @@ public struct DecompressedSource: BlobInputStreamDataSource {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let input = try ArchiveInput(self.base, context)
+        let input = try ArchiveInput(self.base, context, suffix: self.format.probe)
         let info = self.info(of: input.info)
         do {
             try info.check(byteOffset: byteOffset, matching: validator)

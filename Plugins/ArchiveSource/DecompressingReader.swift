@@ -78,7 +78,7 @@ final class DecompressingReader: BlobReader {
         }
         var entry: OpaquePointer?
         guard try handle.call({ archive_read_next_header($0, &entry) }) == ARCHIVE_OK else {
-            try self.checkEnd(handle)
+            try self.checkEnd(handle, isEmpty: true)
             return nil
         }
         return handle
@@ -97,12 +97,30 @@ final class DecompressingReader: BlobReader {
     }
 
     /// The library stops where it sees nothing more to decode, in silence.
-    private func checkEnd(_ handle: ArchiveHandle) throws(BlobError) {
+    private func checkEnd(_ handle: ArchiveHandle, isEmpty: Bool = false) throws(BlobError) {
         let used = handle.ask { archive_filter_bytes($0, -1) }
-        let areGivenZeros = handle.input.lastAreZeros(handle.input.givenByteCount - used)
-        guard try handle.input.drain(), areGivenZeros else {
+        var restCount = handle.input.givenByteCount - used
+        let probeCount = Int64(self.format.probe.count)
+        // A probe was taken whole, or the library has stopped at a signature that it does not know, and counts that one.
+        if probeCount > 0, !isEmpty { restCount += restCount == -probeCount ? probeCount : 4 }
+        let given = handle.input.lastGiven(restCount)
+        var rest = ArchiveInput.Rest()
+        given?.withUnsafeBytes { rest.append($0) }
+        let more = try handle.input.drain()
+        let beginning = rest.beginning + more.beginning
+        let byteCount = rest.byteCount + more.byteCount
+        // Zeros are what tapes and disks leave. An lzip of nothing is left before its trailer.
+        let isTrailer =
+            self.format == .lzip && isEmpty && byteCount == Self.emptyLzipTrailer.count
+            && beginning == Self.emptyLzipTrailer
+        guard given != nil, rest.areZeros && more.areZeros || isTrailer else {
             throw BlobError(
-                .trailingData, "Something follows the end of the \(self.format.rawValue) stream.", byteOffset: used)
+                .trailingData, "Something follows the end of the \(self.format.rawValue) stream.",
+                byteOffset: min(used, handle.input.givenByteCount))
         }
     }
+
+    /// The trailer of a member without bytes: CRC, length, and 36, which is how long such a member is (lzip manual,
+    /// "File format").
+    private static let emptyLzipTrailer: [UInt8] = Array(repeating: 0, count: 12) + [36, 0, 0, 0, 0, 0, 0, 0]
 }

@@ -1,3 +1,4 @@
+import BlobInflate
 import BlobStreams
 
 /// Reads the bytes of one member, and checks all there is to check before their end.
@@ -15,6 +16,7 @@ final class MemberReader: BlobReader {
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var zeroCount: Int64 = 0
     private var byteOffset: Int64 = 0
+    private var checksum = CRC32()
 
     init(_ found: MemberSearch.Found, info: BlobInfo, _ search: MemberSearch) {
         self.found = found
@@ -68,6 +70,9 @@ final class MemberReader: BlobReader {
             self.byteOffset += Int64(count)
         } else {
             let count = output.append(contentsOf: self.block)
+            if self.found?.checksum != nil {
+                self.checksum.update(UnsafeRawBufferPointer(rebasing: self.block[..<count]))
+            }
             self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
             self.byteOffset += Int64(count)
         }
@@ -120,7 +125,14 @@ final class MemberReader: BlobReader {
 
     /// What can only be checked behind the member: that its name is the only one, and the end of the archive.
     private func checkRest() throws(BlobError) {
-        guard let found, found.walker.isSequential else { return }
+        guard let found else { return }
+        if let expected = found.checksum, expected != self.checksum.value {
+            throw BlobError(
+                .checksumMismatch,
+                "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
+                    + "and the directory of the archive says \(String(expected, radix: 16)).")
+        }
+        guard found.walker.isSequential else { return }
         var count = 1
         while let entry = try found.walker.next() {
             if entry.member.name == found.uniqueName { count += 1 }

@@ -10,6 +10,8 @@ struct MemberSearch {
         let member: BlobMember
         /// The name that no later member may have; nil when that is known.
         let uniqueName: [UInt8]?
+        /// What the CRC-32 of the bytes must be, if something says so that the library does not look at.
+        let checksum: UInt32?
     }
 
     /// How many hard links may lead to one another; each takes two passes over the archive. Writers make one.
@@ -46,7 +48,9 @@ struct MemberSearch {
             (walker, entry) = try self.bytesBehindLinks(of: entry, walker, reading: readsEarlierMembers)
         }
         try self.checkReadable(entry)
-        return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName)
+        return Found(
+            walker: walker, entry: entry, member: member, uniqueName: uniqueName,
+            checksum: try self.checksum(of: entry, walker.baseInfo))
     }
 
     private func makeWalker() throws(BlobError) -> ArchiveWalker {
@@ -142,6 +146,13 @@ struct MemberSearch {
         return (again, same)
     }
 
+    /// What the directory of a zip says of the bytes, once it agrees with the header before them.
+    private func checksum(of entry: ArchiveEntry, _ baseInfo: BlobInfo) throws(BlobError) -> UInt32? {
+        guard self.format == .zip, let byteCount = baseInfo.byteCount else { return nil }
+        let directory = try ZipDirectory(self.base, byteCount: byteCount, baseInfo.validator, self.context)
+        return try directory.check(entry.member.index, byteCount: entry.member.byteCount).checksum
+    }
+
     private func checkReadable(_ entry: ArchiveEntry) throws(BlobError) {
         let member = entry.member
         guard !member.isEncrypted else { throw BlobError(.encrypted, "This member is encrypted.") }
@@ -156,7 +167,9 @@ struct MemberSearch {
             throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
         }
         if let warning = entry.warning, !warning.isAboutNames {
-            throw BlobError(.corrupted, "The header of this member is not sound: \(warning)")
+            throw BlobError(
+                warning.contains("nconsistent") ? .inconsistent : .corrupted,
+                "The header of this member is not sound: \(warning)")
         }
     }
 }

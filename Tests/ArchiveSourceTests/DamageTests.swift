@@ -16,6 +16,9 @@ import Testing
 
         var testDescription: String { self.file }
 
+        /// Whether checksums vouch for the bytes.
+        var isChecked: Bool { !["tar", "cpio", "ar"].contains { self.file.hasSuffix(".\($0)") } }
+
         static let all = [
             Sample(file: "small.tar", open: { tar($0) }, names: ["one", "two"]),
             Sample(file: "small.zip", open: { zip($0) }, names: ["one", "two"]),
@@ -53,7 +56,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Sample.all.filter { [".zip", ".gz", ".xz", ".7z"].contains { $0.file.hasSuffix($1) } })
+    @Test(arguments: Sample.all.filter(\.isChecked))
     func aFlippedBitOfWhatIsCheckedNeverGivesOtherBytes(_ sample: Sample) async throws {
         guard let bytes = try await Made.optional(sample.file) else { return }
         try await onThread {
@@ -104,7 +107,8 @@ import Testing
         try await onThread {
             for junk in [Data("junk".utf8), Data([1]), Data("a".utf8) + Data(count: 300_000)] {
                 let source = DecompressedSource(MemorySource(bytes + junk), format: format)
-                #expect(codeThrown { try source.data(upTo: 1 << 20) } != nil, "\(junk.count) bytes of junk")
+                #expect(
+                    codeThrown { try source.data(upTo: 1 << 20) } != nil, "\(junk.count) bytes of junk after \(format)")
             }
             let twice = DecompressedSource(MemorySource(bytes + bytes), format: format)
             let found = try? twice.data(upTo: 1 << 20)
@@ -159,14 +163,15 @@ import Testing
         let bytes = try await Made.archive("small.zip")
         try await onThread {
             let enough = SpooledSource(SequentialSource(bytes), maximumByteCount: Int64(bytes.count))
-            #expect(try enough.data(upTo: 1 << 20) == bytes)
+            let copied = try enough.data(upTo: 1 << 20)
+            #expect(copied == bytes)
             let tooLittle = SpooledSource(SequentialSource(bytes), maximumByteCount: Int64(bytes.count) - 1)
             #expect(codeThrown { try tooLittle.data(upTo: 1 << 20) } == .limitExceeded)
         }
     }
 
     @Test func oneFormatIsNeverTakenForAnother() async throws {
-        let bytes = try await Made.archive("a.tar")
+        let bytes = try await Made.archive("small.tar")
         for format in ArchiveFormat.allCases where format != .tar {
             #expect(try await ArchiveContainer(MemorySource(bytes), format: format).code(.index(0)) != nil)
         }

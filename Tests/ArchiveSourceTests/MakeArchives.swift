@@ -27,7 +27,7 @@ enum Made {
     static let long = data(70_000)
     static let big = data(200_000)
 
-    static func data(_ count: UInt64) -> Data { Data((0..<count).map { UInt8(($0 * 2_654_435_761 >> 13) & 255) }) }
+    static func data(_ count: UInt64) -> Data { Data((0..<count).map { UInt8((($0 * 2_654_435_761) >> 13) & 255) }) }
 
     private static func make() throws -> URL {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("blob-archives-\(UUID().uuidString)")

@@ -84,6 +84,14 @@ import Testing
         #expect(try await ArchiveContainer(MemorySource(bytes), format: format).code(name) == .encrypted)
     }
 
+    @Test func aZipWhoseDirectoryAndHeadersDifferIsRefused() async throws {
+        let archive = zip(try await Made.archive("lying.zip"))
+        #expect(try await archive.code("one") == .inconsistent)
+        #expect(
+            try await archive.data("two")
+                == Data(String(repeating: "some text, some more text, some text ", count: 20).utf8))
+    }
+
     @Test func aMemberOfASolidArchiveIsReadAlsoBehindWhole64KiB() async throws {
         guard let bytes = try await Made.optional("solid.7z") else { return }
         let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
