@@ -2,11 +2,12 @@ import BlobStreams
 
 /// An archive: the members of tar, zip, 7z, cpio and ar, each a source of its own.
 ///
-/// Members are read in bounded memory, by exact name or index. Hard links are followed inside of the archive; directories,
-/// symbolic links and devices are ``BlobError/Code/unsupported``, and nothing is ever opened on the disk. Before the
-/// end of a member, every check of it passed: its length, and the checksum that zip and 7z have. Tar, cpio and ar have
-/// none for what is in a member; what vouches for it is a filter around the archive, so one that is read from one end to
-/// the other (``BlobCapabilities/randomAccess`` is missing) is read to its own end before the member's.
+/// Members are read in bounded memory, by exact name or index. Hard links are followed inside of the archive;
+/// directories, symbolic links and devices are ``BlobError/Code/unsupported``, and nothing is ever opened on the disk.
+/// Before the end of a member, every check of it passed: its length, and the checksum that zip and 7z have. Zip's must
+/// be what the directory of the archive says too. Tar, cpio and ar have none for what is in a member; what vouches for
+/// it is a filter around the archive, so one that is read from one end to the other (``BlobCapabilities/randomAccess``
+/// is missing) is read to its own end before the member's.
 ///
 /// A name that several members have is ``BlobError/Code/ambiguousMember``: before the first byte where the archive has
 /// random access, else before the end.
@@ -15,8 +16,8 @@ import BlobStreams
 public struct ArchiveContainer: BlobContainer {
     /// How large an archive may be that must be copied to a temporary file, in bytes: 1 GiB.
     ///
-    /// Zip and 7z have their contents at the end. Over a source without random access they are copied, to a file without
-    /// a name in the folder for temporary files, once for all members; larger ones are
+    /// Zip and 7z have their contents at the end. Over a source without random access they are copied, to a file
+    /// without a name in the folder for temporary files, once for all members; larger ones are
     /// ``BlobError/Code/limitExceeded``.
     public static let maximumSpooledByteCount: Int64 = 1 << 30
 

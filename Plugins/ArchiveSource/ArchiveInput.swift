@@ -113,7 +113,7 @@ final class ArchiveInput {
             return self.takeSuffix()
         }
         if !self.buffered.contains(self.byteOffset) { try self.fill() }
-        let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]  // None at the end.
+        let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]
         self.byteOffset = self.buffered.upperBound
         return rest.isEmpty ? self.takeSuffix() : UnsafeRawBufferPointer(rebasing: rest)
     }

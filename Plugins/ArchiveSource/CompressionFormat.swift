@@ -34,8 +34,8 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// What is shown to the library behind the end, to see whether it gets there.
     ///
     /// Of LZ4 it takes the next four bytes, whatever they are, before it says that it has reached the end. So that is
-    /// followed by a frame to be skipped (lz4_Frame_format.md, "Skippable Frames"), which is taken whole if nothing is in
-    /// between. It has no four zeros, which would end a frame that was cut off.
+    /// followed by a frame to be skipped (lz4_Frame_format.md, "Skippable Frames"), which is taken whole if nothing is
+    /// in between. It has no four zeros, which would end a frame that was cut off.
     var probe: [UInt8] {
         self == .lz4 ? [0x50, 0x2A, 0x4D, 0x18, 4, 0, 0, 0, 0xFF, 0xFF, 0xFF, 0xFF] : []
     }

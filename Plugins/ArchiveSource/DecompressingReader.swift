@@ -101,7 +101,7 @@ final class DecompressingReader: BlobReader {
         let used = handle.ask { archive_filter_bytes($0, -1) }
         var restCount = handle.input.givenByteCount - used
         let probeCount = Int64(self.format.probe.count)
-        // A probe was taken whole, or the library has stopped at a signature that it does not know, and counts that one.
+        // A probe was taken whole, or the library has stopped at a signature that it does not know, and counts it.
         if probeCount > 0, !isEmpty { restCount += restCount == -probeCount ? probeCount : 4 }
         let given = handle.input.lastGiven(restCount)
         var rest = ArchiveInput.Rest()

@@ -3,11 +3,11 @@ import Foundation
 
 /// What the central directory of a zip says of each member, by the place of its bytes.
 ///
-/// libarchive goes by the local headers, and a directory that says something else would go unnoticed. Numbers of sections
-/// are those of APPNOTE.TXT.
+/// libarchive goes by the local headers, and a directory that says something else would go unnoticed. Numbers of
+/// sections are those of APPNOTE.TXT.
 struct ZipDirectory {
     /// What is said of one member.
-    struct Entry {
+    struct Entry: Equatable {
         let flags: UInt16
         let method: UInt16
         let checksum: UInt32
@@ -78,6 +78,8 @@ struct ZipDirectory {
             entries[index].localOffset = offset
         }
         entries.sort { $0.localOffset < $1.localOffset }
+        // The same entry twice means one member, and libarchive takes it so.
+        entries = entries.indices.filter { $0 == 0 || entries[$0] != entries[$0 - 1] }.map { entries[$0] }
         guard zip(entries, entries.dropFirst()).allSatisfy({ $0.localOffset < $1.localOffset }) else {
             throw BlobError(.inconsistent, "Two members of the zip archive have their bytes at one place.")
         }

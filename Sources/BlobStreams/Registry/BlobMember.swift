@@ -63,8 +63,8 @@ public struct BlobMember: Hashable, Sendable {
 extension BlobMember {
     /// The name on one line, for people, in a form that is accepted back where people write locators.
     ///
-    /// Readable as it is, but for control characters, `%`, bytes that are no UTF-8, `!`, `#` and a leading `@`, which are
-    /// `%XX`.
+    /// Readable as it is, but for control characters, `%`, bytes that are no UTF-8, `!`, `#` and a leading `@`, which
+    /// are `%XX`.
     public var printableName: String { Self.printable(self.name) }
 
     /// As ``printableName``, of any bytes.
