@@ -6,14 +6,14 @@ import BlobStreams
 /// deflate carries none. All members of a gzip are read, one after the other, and zero bytes may follow the last;
 /// anything else behind the end is ``BlobError/Code/trailingData``, thrown after the last good byte.
 ///
-/// Memory does not grow with the blob: about 100 KiB a reader, and the bytes go straight into the caller's memory. There is
-/// no random access: at an offset the bytes before it are decoded and dropped. Over an event-driven base the readers
-/// are event-driven too.
+/// Memory does not grow with the blob: a reader has a buffer for compressed bytes and the decoder's window, and decodes
+/// straight into the caller's memory. There is no random access: at an offset the bytes before it are decoded and
+/// dropped. Over an event-driven base the readers are event-driven too.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,
-/// ``BlobError/Code/unsupported`` and ``BlobError/Code/limitExceeded``. Their locator is the base's, and their byte offset
-/// that in the compressed bytes.
+/// ``BlobError/Code/unsupported`` and ``BlobError/Code/limitExceeded``. Their locator is the base's, and their byte
+/// offset that in the compressed bytes.
 public struct GzipSource: BlobInputStreamDataSource {
     /// What is around the deflate data.
     public enum Format: String, Sendable, CaseIterable {

@@ -99,7 +99,8 @@ import Testing
     @Test func anUnknownSchemeListsWhatIsRegistered() throws {
         for command in ["cat", "info", "sum", "check"] {
             expect(
-                try Launch(command, "bogus:x").run(), failsWith: "notRegistered", 64, saying: "'bogus'", "file, stdin")
+                try Launch(command, "bogus:x").run(), failsWith: "notRegistered", 64, saying: "'bogus'", "file, ",
+                "gzip, ", "stdin")
         }
         expect(try Launch("cat", "bogus+file:///x").run(), failsWith: "notRegistered", 64, saying: "'bogus'")
     }

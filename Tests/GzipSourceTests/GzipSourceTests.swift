@@ -64,8 +64,9 @@ import Testing
         #expect(error?.code == .truncated && error?.locator == "file:///x.gz")
         #expect(error?.byteOffset == Int64(file.count) && error?.operation == .read && error?.isTransient == false)
         #expect(error?.layers.first == "GzipSource")
-        #expect(error?.description == "truncated: The gzip ends in its data, before its end. [file:///x.gz] "
-            + "(at byte \(file.count))")
+        #expect(
+            error?.description == "truncated: The gzip ends in its data, before its end. [file:///x.gz] "
+                + "(at byte \(file.count))")
     }
 
     @Test func anErrorOfTheBaseComesThroughAfterTheBytesBeforeIt() {
@@ -96,7 +97,9 @@ import Testing
         let hundredThousand = (0..<100).reduce(into: Data()) { all, _ in all += thousand }
         let clock = ContinuousClock()
         let few = clock.measure { #expect(outcome(decoding: thousand + thousand).isWhole) }
-        let many = clock.measure { #expect(outcome(decoding: hundredThousand + gzipped(self.bytes)).bytes == self.bytes) }
+        let many = clock.measure {
+            #expect(outcome(decoding: hundredThousand + gzipped(self.bytes)).bytes == self.bytes)
+        }
         // 50 times as many; what is quadratic would take 2500 times as long.
         #expect(many < few * 1000)
     }

@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+private let gzip = "/usr/bin/gzip"
+
+/// The commands on what the system's own `gzip` compressed.
+@Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: gzip))) final class GzipCommandTests {
+    private let folder: TemporaryFolder
+    private let content = makeContent(300_000)
+    private let compressed: [UInt8]
+    private let file: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        let content = try self.folder.write(self.content, to: "content")
+        // With the name in the header.
+        self.compressed = try Launch("-c", content).with { $0.program = gzip }.run().output
+        self.file = try self.folder.write(self.compressed, to: "content.gz")
+    }
+
+    deinit { self.folder.remove() }
+
+    @Test func catPrintsTheDecodedBytes() throws {
+        expect(try Launch("cat", "gzip+\(self.file)").run(), prints: self.content)
+        expect(try Launch("cat", "gzip+file://\(self.file)").run(), prints: self.content)
+        expect(try Launch("cat", "gzip+-").run(input: self.compressed), prints: self.content)
+        let part = Array(self.content[70_000..<70_010])
+        expect(try Launch("cat", "gzip+\(self.file)", "--offset", "70000", "--length", "10").run(), prints: part)
+    }
+
+    @Test func allMembersArePrintedAndGzipInGzip() throws {
+        let twice = try self.folder.write(self.compressed + self.compressed, to: "twice.gz")
+        expect(try Launch("cat", "gzip+\(twice)").run(), prints: self.content + self.content)
+        let nested = try self.folder.write(
+            Launch("-c", self.file).with { $0.program = gzip }.run().output, to: "nested.gz.gz")
+        expect(try Launch("cat", "gzip+gzip+\(nested)").run(), prints: self.content)
+    }
+
+    @Test func infoSaysWhatIsKnownAndSumAgrees() throws {
+        let text = try Launch("info", "gzip+\(self.file)").run().text
+        #expect(text.contains("\nchain: gzip of file\nbytes: unknown\n"))
+        #expect(text.contains("\nname: content\n") && text.contains("\ncan: concurrent readers, repeatable\n"))
+        let plain = try Launch("sum", self.folder.path("content")).run().text.prefix(64)
+        #expect(try Launch("sum", "gzip+\(self.file)").run().text.prefix(64) == plain)
+    }
+
+    @Test func theContractsHold() throws {
+        let outcome = try Launch("check", "gzip+\(self.file)").run()
+        #expect(outcome.ending == .status(0) && outcome.text.hasPrefix("C1-C15 hold"), "\(outcome.text)")
+    }
+
+    @Test func damageIsAnErrorAfterTheGoodBytes() throws {
+        let short = try self.folder.write(Array(self.compressed.dropLast()), to: "short.gz")
+        expect(
+            try Launch("cat", "gzip+\(short)").run(), failsWith: "truncated", 65,
+            saying: "[file://\(short)] (at byte \(self.compressed.count - 1))", after: self.content)
+        var bytes = self.compressed
+        bytes[bytes.count - 5] ^= 1
+        let wrong = try self.folder.write(bytes, to: "wrong.gz")
+        expect(
+            try Launch("cat", "gzip+\(wrong)").run(), failsWith: "checksumMismatch", 65,
+            saying: "(at byte \(self.compressed.count - 8))", after: self.content)
+        let junk = try self.folder.write(self.compressed + Array("junk".utf8), to: "junk.gz")
+        expect(
+            try Launch("cat", "gzip+\(junk)").run(), failsWith: "trailingData", 65,
+            saying: "(at byte \(self.compressed.count))", after: self.content)
+    }
+}
