@@ -80,13 +80,12 @@ extension BlobError {
     /// What libarchive says is mostly text: its numbers do not tell a checksum from a structure.
     init(libraryMessage message: String?, label: String) {
         // What is missing has no words in the library.
-        guard let message else {
+        guard let reason = message else {
             self.init(.truncated, "The \(label) ends too early.")
             return
         }
         // With a single format allowed, it is the bytes and not the format that nobody knows.
-        let message =
-            message.replacing("Unrecognized archive format", with: "its structure was not found")
+        let message = reason.replacing("Unrecognized archive format", with: "its structure was not found")
         let text = message.lowercased()
         let code: Code =
             if text.contains("encrypt") || text.contains("passphrase") || text.contains("password") {
