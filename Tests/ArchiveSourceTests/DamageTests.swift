@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func aLibraryThatIsCalledBackStopsWhenTheJobIsCancelledOrLate() async throws {
+    @Test func aLibraryThatIsCalledBackStopsWhenTheJobIsLate() async throws {
         let bytes = try await Made.archive("a.tar")
         for format in [ArchiveFormat.tar, .zip] {
             let stalled = FaultSource(MemorySource(bytes), .stall(at: 700))

@@ -4,7 +4,7 @@ import Testing
 
 /// Archives that other people's tools made.
 enum Made {
-    /// Where they are; made by the first test that asks, gone with the process's temporary files.
+    /// Where they are; made by the first test that asks, left in the folder for temporary files.
     private static let folder = Result { try make() }
 
     /// The bytes of one of them; nil when its tool is not there.
