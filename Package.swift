@@ -23,6 +23,7 @@ let package = Package(
         .library(name: "BlobURLSession", targets: ["BlobURLSession"]),
         .library(name: "FileSource", targets: ["FileSource"]),
         .library(name: "GzipSource", targets: ["GzipSource"]),
+        .library(name: "ArchiveSource", targets: ["ArchiveSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
         .executable(name: "blob", targets: ["blob"]),
     ],
@@ -33,7 +34,8 @@ let package = Package(
     targets: [
         .target(name: "BlobStreams", swiftSettings: settings),
         .target(
-            name: "BlobStreamsStandard", dependencies: ["BlobStreams", "FileSource", "GzipSource", "CryptoDigest"],
+            name: "BlobStreamsStandard",
+            dependencies: ["BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
             swiftSettings: settings),
         .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
         // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
@@ -43,6 +45,12 @@ let package = Package(
         .target(name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"], swiftSettings: settings),
         .target(
             name: "GzipSource", dependencies: ["BlobStreams", "BlobInflate"], path: "Plugins/GzipSource",
+            swiftSettings: settings),
+        .systemLibrary(
+            name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+        .target(
+            name: "ArchiveSource", dependencies: ["BlobStreams", "BlobInflate", "CArchive"],
+            path: "Plugins/ArchiveSource",
             swiftSettings: settings),
         .target(
             name: "CryptoDigest",
@@ -83,6 +91,10 @@ let package = Package(
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+        .testTarget(
+            name: "ArchiveSourceTests",
+            dependencies: ["BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource"],
+            swiftSettings: settings),
         .testTarget(name: "BlobInflateTests", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
         .testTarget(
             name: "GzipSourceTests",

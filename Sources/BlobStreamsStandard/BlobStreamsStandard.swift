@@ -1,3 +1,4 @@
+@_exported import ArchiveSource
 @_exported import BlobStreams
 @_exported import CryptoDigest
 @_exported import FileSource
@@ -7,7 +8,7 @@ extension BlobRegistry {
     /// A registry with every plugin of this package.
     public static let standard: BlobRegistry = {
         var registry = BlobRegistry()
-        for provider in [FileSource.provider, .gzip, .zlib, .deflate] {
+        for provider in [FileSource.provider, .gzip, .zlib, .deflate] + BlobProvider.archives {
             do {
                 try registry.register(provider)
             } catch {

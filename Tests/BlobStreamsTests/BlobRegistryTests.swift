@@ -219,6 +219,44 @@ import Testing
         #expect(error.layers.first == "BlobRegistry")
     }
 
+    @Test func membersAreListedInTheirOrderUntilTheCallerHasEnough() throws {
+        let registry = try toyRegistry(["toy": toy([("a", [1]), ("b", [2, 3]), ("a", [])])])
+        let container = try registry.container(for: BlobLocator("mem:toy"))
+        var members: [BlobMember] = []
+        try container.forEachMember(BlobContext()) {
+            members.append($0)
+            return members.count < 2
+        }
+        #expect(members.map(\.printableName) == ["a", "b"])
+        #expect(members.map(\.byteCount) == [1, 2])
+        #expect(members.map(\.index) == [0, 1])
+    }
+
+    @Test func whatNoSignatureMatchesIsRecognisedByItsContentBeforeItsName() throws {
+        var registry = try toyRegistry(["sum": [2, 4, 6], "x.toy": [2, 4, 7], "long": toy([("a", [1])])])
+        try registry.register(
+            BlobProvider(
+                .filter { base, _ in base }, schemes: ["even"], fileExtensions: ["sum"],
+                recognizes: { $0.count == 3 && $0.allSatisfy { $0 & 1 == 0 } }, module: "Tests"))
+        #expect(try registry.identify(registry.source(for: "mem:sum")).provider?.schemes == ["even"])
+        #expect(try registry.identify(registry.source(for: "mem:x.toy")).provider?.schemes == ["toy"])
+        #expect(try registry.identify(registry.source(for: "mem:long")).provider?.schemes == ["toy"])
+    }
+
+    @Test(arguments: [
+        ("plain name é/x", "plain name é/x"), ("a%b!c#d@e", "a%25b%21c%23d@e"), ("@1", "%401"),
+        ("a\nb\u{7F}", "a%0Ab%7F"),
+        ("\u{85}\u{2028}\u{202E}", "%C2%85%E2%80%A8%E2%80%AE"), ("", ""),
+    ])
+    func namesOfMembersArePrintedOnOneLine(name: String, printed: String) {
+        #expect(BlobMember(index: 0, name: Array(name.utf8)).printableName == printed)
+    }
+
+    @Test func aNameThatIsNoUTF8IsPrintedInItsBytes() {
+        let name: [UInt8] = [0x61, 0xFF, 0xC3, 0xA9, 0xED, 0xA0, 0x80, 0xC3]
+        #expect(BlobMember(index: 0, name: name).printableName == "a%FFé%ED%A0%80%C3")
+    }
+
     @Test func errorsOfTheChainTellTheWholeLocator() throws {
         let registry = try toyRegistry(["toy": toy([("a", [1])])])
         let error = try #require(throws: BlobError.self) { try registry.source(for: "toy+mem:toy#b") }
@@ -490,18 +528,30 @@ private struct ToyContainer: BlobContainer {
     let base: any BlobInputStreamDataSource
 
     func member(_ selector: BlobLocator.Selector, context: BlobContext) throws -> any BlobInputStreamDataSource {
+        for (index, (name, content)) in try self.contents(context).enumerated()
+        where selector == .name(name) || selector == .index(index) {
+            return MemorySource(content)
+        }
+        throw BlobError(.notFound, "There is no member \(selector.text).")
+    }
+
+    func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
+        for (index, (name, content)) in try self.contents(context).enumerated() {
+            guard try body(BlobMember(index: index, name: name, byteCount: Int64(content.count))) else { return }
+        }
+    }
+
+    private func contents(_ context: BlobContext) throws -> [([UInt8], ArraySlice<UInt8>)] {
         var rest = Array(try self.base.data(upTo: 1 << 20, context: context)).dropFirst(4)
-        var index = 0
+        var contents: [([UInt8], ArraySlice<UInt8>)] = []
         while let nameLength = rest.popFirst() {
             let name = Array(rest.prefix(Int(nameLength)))
             rest = rest.dropFirst(Int(nameLength))
             let length = rest.prefix(4).reduce(0) { $0 << 8 | Int($1) }
-            let content = rest.dropFirst(4).prefix(length)
+            contents.append((name, rest.dropFirst(4).prefix(length)))
             rest = rest.dropFirst(4 + length)
-            if selector == .name(name) || selector == .index(index) { return MemorySource(content) }
-            index += 1
         }
-        throw BlobError(.notFound, "There is no member \(selector.text).")
+        return contents
     }
 }
 

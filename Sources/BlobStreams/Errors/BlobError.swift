@@ -144,7 +144,7 @@ extension BlobError: LocalizedError, CustomNSError {
 }
 
 extension Unicode.Scalar {
-    fileprivate var isPrintable: Bool {
+    var isPrintable: Bool {
         switch self.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .format: false
         default: true

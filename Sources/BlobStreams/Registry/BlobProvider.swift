@@ -25,13 +25,17 @@ public struct BlobProvider: Sendable {
     /// The signatures of what it decodes.
     public var signatures: [BlobSignature]
 
+    /// Recognises a format that has no signature of its own by its first 512 bytes at most (fewer when the blob has
+    /// fewer); asked when no signature of any provider matches. Nil when there is no such format.
+    public var recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)?
+
     /// The module that it comes from, for `blob schemes` and messages.
     public var module: String
 
     /// Creates a provider; at least one scheme is needed.
     public init(
         _ kind: Kind, schemes: [String], mediaTypes: [String] = [], fileExtensions: [String] = [],
-        signatures: [BlobSignature] = [], module: String
+        signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil, module: String
     ) {
         precondition(!schemes.isEmpty, "A provider has a scheme.")
         self.kind = kind
@@ -39,15 +43,7 @@ public struct BlobProvider: Sendable {
         self.mediaTypes = mediaTypes
         self.fileExtensions = fileExtensions
         self.signatures = signatures
+        self.recognizes = recognizes
         self.module = module
     }
-}
-
-/// A source with members in it, as a plugin of kind container makes it.
-public protocol BlobContainer: Sendable {
-    /// The member that `selector` names, as a source.
-    ///
-    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, and what reading the container
-    ///   throws.
-    func member(_ selector: BlobLocator.Selector, context: BlobContext) throws -> any BlobInputStreamDataSource
 }

@@ -10,7 +10,8 @@ public struct BlobIdentification: Sendable {
 }
 
 extension BlobRegistry {
-    /// Finds the provider that decodes `source`: by signature, then by media type, then by file name extension.
+    /// Finds the provider that decodes `source`: by signature, then by what providers recognise without one, then by
+    /// media type, then by file name extension.
     ///
     /// Always gives the same answer: the longest signature wins, then the longest extension, then the provider that was
     /// registered first. Looks at the first 36 KiB at most, and no further than the signatures that are registered.
@@ -19,10 +20,12 @@ extension BlobRegistry {
     public func identify(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) throws(BlobError) -> BlobIdentification {
-        let extent = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }.max() ?? 0
+        let recognizers = self.providers.contains { $0.recognizes != nil } ? Self.recognizedByteCount : 0
+        let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
+        let extent = extents.max().map { max($0, recognizers) } ?? recognizers
         let peeked = try Peeked(source, byteCount: extent, context)
         let provider =
-            self.providerBySignature(of: peeked.beginning)
+            self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
             ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
             ?? peeked.info.name.flatMap(self.provider(forFileName:))
         return BlobIdentification(provider: provider, source: peeked.source)
@@ -32,6 +35,14 @@ extension BlobRegistry {
         self.best { provider in
             provider.signatures.filter { $0.matches(beginning) }.map(\.bytes.count).max()
         }
+    }
+
+    /// What ``BlobProvider/recognizes`` gets to see: a header of tar.
+    private static let recognizedByteCount = 512
+
+    private func providerByContent(of beginning: Data) -> BlobProvider? {
+        let bytes = Array(beginning.prefix(Self.recognizedByteCount))
+        return self.providers.first { $0.recognizes?(bytes) ?? false }
     }
 
     private func provider(forMediaType mediaType: String) -> BlobProvider? {

@@ -1,0 +1,50 @@
+import BlobStreams
+
+/// An archive: the members of tar, zip, 7z, cpio and ar, each a source of its own.
+///
+/// Members are read in bounded memory, by exact name or index. Hard links are followed inside of the archive;
+/// directories, symbolic links and devices are ``BlobError/Code/unsupported``, and nothing is ever opened on the disk.
+/// Before the end of a member, every check of it passed: its length, and the checksum that zip and 7z have. Zip's must
+/// be what the directory of the archive says too. Tar, cpio and ar have none for what is in a member; what vouches for
+/// it is a filter around the archive, so one that is read from one end to the other (``BlobCapabilities/randomAccess``
+/// is missing) is read to its own end before the member's.
+///
+/// A name that several members have is ``BlobError/Code/ambiguousMember``: before the first byte where the archive has
+/// random access, else before the end.
+///
+/// - Complexity: Opening a member goes through the headers before it, by name through all of them.
+public struct ArchiveContainer: BlobContainer {
+    /// How large an archive may be that must be copied to a temporary file, in bytes: 1 GiB.
+    ///
+    /// Zip and 7z have their contents at the end. Over a source without random access they are copied, to a file
+    /// without a name in the folder for temporary files, once for all members; larger ones are
+    /// ``BlobError/Code/limitExceeded``.
+    public static let maximumSpooledByteCount: Int64 = 1 << 30
+
+    private let base: any BlobInputStreamDataSource
+    private let format: ArchiveFormat
+
+    /// Creates a container; nothing is read yet.
+    public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat) {
+        let canSeek = base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
+        let isSpooled = format.needsRandomAccess && !canSeek
+        self.base = isSpooled ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
+        self.format = format
+    }
+
+    /// The member with this name or index; whether there is one shows when it is opened.
+    public func member(
+        _ selector: BlobLocator.Selector, context: BlobContext
+    ) throws -> any BlobInputStreamDataSource {
+        MemberSource(self.base, self.format, selector)
+    }
+
+    /// Lists the members, in their order in the archive (zip: by the place of their bytes).
+    public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
+        let walker = try ArchiveWalker(self.format, over: self.base, context)
+        while let entry = try walker.next() {
+            guard try body(entry.member) else { return }
+        }
+        try walker.finish()
+    }
+}

@@ -1,0 +1,56 @@
+import BlobStreams
+import CArchive
+import Foundation
+
+/// What the header of a member says.
+struct ArchiveEntry {
+    let member: BlobMember
+    /// What the library found odd in the header, though it went on; nil when nothing.
+    let warning: String?
+    /// How many names the bytes have, if the format tells; cpio lets the last of them have the bytes.
+    let linkCount: UInt32
+
+    /// Whether bytes of its own follow.
+    var hasBytes: Bool {
+        switch self.member.kind {
+        case .file: true
+        // pax and cpio may repeat the bytes behind a further name.
+        case .hardLink: self.member.byteCount ?? 0 > 0
+        case .directory, .symbolicLink, .special: false
+        }
+    }
+}
+
+extension ArchiveEntry {
+    init(_ entry: OpaquePointer, index: Int, warning: String?) {
+        let hardLink = bytes(archive_entry_hardlink(entry))
+        let mode = UInt32(archive_entry_mode(entry))
+        let kind: BlobMember.Kind =
+            // The numbers of AE_IFMT, AE_IFREG and so on in archive_entry.h, whatever those of the system are.
+            switch mode & 0o170000 {
+            case _ where hardLink != nil: .hardLink
+            case 0o100000, 0: .file
+            case 0o040000: .directory
+            case 0o120000: .symbolicLink
+            default: .special
+            }
+        let isSized = archive_entry_size_is_set(entry) != 0 && (kind == .file || kind == .hardLink)
+        let time =
+            archive_entry_mtime_is_set(entry) != 0
+            ? Date(
+                timeIntervalSince1970: Double(archive_entry_mtime(entry))
+                    + Double(archive_entry_mtime_nsec(entry)) / 1_000_000_000)
+            : nil
+        self.member = BlobMember(
+            index: index, name: bytes(archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry)) ?? [],
+            kind: kind, byteCount: isSized ? archive_entry_size(entry) : nil, modificationTime: time,
+            permissions: UInt16(mode & 0o7777), linkTarget: hardLink ?? bytes(archive_entry_symlink(entry)),
+            isEncrypted: archive_entry_is_encrypted(entry) != 0)
+        self.warning = warning
+        self.linkCount = UInt32(clamping: archive_entry_nlink(entry))
+    }
+}
+
+private func bytes(_ text: UnsafePointer<CChar>?) -> [UInt8]? {
+    text.map { UnsafeRawBufferPointer(start: $0, count: strlen($0)).map { $0 } }
+}

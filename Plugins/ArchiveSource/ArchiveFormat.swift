@@ -1,0 +1,36 @@
+import CArchive
+
+/// The formats of archives that are read; no other one is ever tried.
+public enum ArchiveFormat: String, CaseIterable, Sendable {
+    /// v7, ustar, pax and GNU tar, sparse files included.
+    case tar
+    /// Zip, with zip64.
+    case zip
+    /// 7z.
+    case sevenzip
+    /// The binary, portable and new formats of cpio.
+    case cpio
+    /// The archives of `ar`, GNU and BSD.
+    case ar
+
+    /// The table of contents is at the end: nothing is found without going there.
+    var needsRandomAccess: Bool {
+        switch self {
+        case .zip, .sevenzip: true
+        case .tar, .cpio, .ar: false
+        }
+    }
+
+    /// Allows this format alone to the library.
+    ///
+    /// Zip is read by its central directory only: the local headers, which a stream would go by, may lie.
+    func enable(_ archive: OpaquePointer) -> CInt {
+        switch self {
+        case .tar: archive_read_support_format_tar(archive)
+        case .zip: archive_read_support_format_zip_seekable(archive)
+        case .sevenzip: archive_read_support_format_7zip(archive)
+        case .cpio: archive_read_support_format_cpio(archive)
+        case .ar: archive_read_support_format_ar(archive)
+        }
+    }
+}

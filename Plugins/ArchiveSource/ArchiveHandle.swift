@@ -1,0 +1,118 @@
+import BlobStreams
+import CArchive
+
+/// Owns one `struct archive` and what it reads from.
+///
+/// All calls of the library go through here: with UTF-8 as the characters of the thread, so that names are not mangled
+/// by the locale of the process, and with its errors made typed ones.
+final class ArchiveHandle {
+    private static let utf8Locale = UTF8Locale()
+
+    let input: ArchiveInput
+    private let archive: OpaquePointer
+    private let label: String
+
+    /// - Parameters:
+    ///   - input: The bytes.
+    ///   - label: What they should be, for messages: "tar archive".
+    ///   - configure: Allows formats and filters; runs before the first byte is read.
+    init(
+        _ input: ArchiveInput, label: String, configure: (OpaquePointer) -> CInt
+    ) throws(BlobError) {
+        guard let archive = archive_read_new() else {
+            throw BlobError(.io, "There is no memory for an archive.", isTransient: true)
+        }
+        self.archive = archive
+        self.input = input
+        self.label = label
+        let status = Self.utf8Locale.use { configure(archive) }
+        guard status == ARCHIVE_OK else {
+            // A warning means that the library would start a program instead.
+            throw BlobError(.unavailable, "libarchive was built without what a \(label) needs.", isTransient: false)
+        }
+        input.connect(to: archive)
+        try self.call { archive_read_open1($0) }
+    }
+
+    deinit {
+        let archive = self.archive
+        Self.utf8Locale.use { _ = archive_read_free(archive) }
+        self.input.close()
+    }
+
+    /// Calls the library.
+    ///
+    /// - Parameter toleratesWarnings: Whether a warning is returned; otherwise it is thrown as the error it may hide.
+    /// - Returns: `ARCHIVE_OK`, `ARCHIVE_EOF` or, when tolerated, `ARCHIVE_WARN`.
+    @discardableResult
+    func call(toleratingWarnings toleratesWarnings: Bool = false, _ body: (OpaquePointer) -> CInt) throws(BlobError)
+        -> CInt
+    {
+        let status = Self.utf8Locale.use { body(self.archive) }
+        if let failure = self.input.failure { throw failure }
+        if status == ARCHIVE_OK || status == ARCHIVE_EOF { return status }
+        if status == ARCHIVE_WARN, toleratesWarnings { return status }
+        throw self.error
+    }
+
+    /// Asks the library for something that cannot fail.
+    func ask<Value>(_ body: (OpaquePointer) -> Value) -> Value { Self.utf8Locale.use { body(self.archive) } }
+
+    /// The text of the last error or warning; nil when there is none.
+    var message: String? { archive_error_string(self.archive).map { String(cString: $0) } }
+
+    /// The last error of the library as a typed one.
+    var error: BlobError { BlobError(libraryMessage: self.message, label: self.label) }
+}
+
+/// UTF-8 as what the characters of a thread are, for the time of a call.
+private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is never changed nor freed.
+    private let locale = blob_make_utf8_locale()
+
+    func use<Value>(_ body: () -> Value) -> Value {
+        let previous = blob_use_locale(self.locale)
+        defer { _ = blob_use_locale(previous) }
+        return body()
+    }
+}
+
+extension BlobError {
+    /// What libarchive says is mostly text: its numbers do not tell a checksum from a structure.
+    init(libraryMessage message: String?, label: String) {
+        // What is missing has no words in the library.
+        guard let reason = message else {
+            self.init(.truncated, "The \(label) ends too early.")
+            return
+        }
+        // With a single format allowed, it is the bytes and not the format that nobody knows.
+        let message = reason.replacing("Unrecognized archive format", with: "its structure was not found")
+        let text = message.lowercased()
+        let code: Code =
+            if text.contains("encrypt") || text.contains("passphrase") || text.contains("password") {
+                .encrypted
+            } else if text.contains("truncated") || text.contains("unexpected end") || text.contains("premature")
+                || text.contains("no progress is possible") || text.contains("end of file")
+            {
+                .truncated
+            } else if text.contains("crc") || text.contains("checksum") || text.contains("digest") {
+                .checksumMismatch
+            } else if text.contains("wrong size") || text.contains("size mismatch") {
+                .sizeMismatch
+            } else if text.contains("unsupported") || text.contains("not supported")
+                || text.contains("unknown compression")
+            {
+                .unsupported
+            } else if text.contains("allocate memory") {
+                .limitExceeded
+            } else {
+                .corrupted
+            }
+        self.init(code, "The \(label) cannot be read: \(message.trimmingSuffix(".")).")
+    }
+}
+
+extension String {
+    fileprivate func trimmingSuffix(_ suffix: String) -> Substring {
+        self.hasSuffix(suffix) ? self.dropLast(suffix.count) : self[...]
+    }
+}

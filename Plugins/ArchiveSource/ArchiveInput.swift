@@ -1,0 +1,206 @@
+import BlobStreams
+import CArchive
+import Foundation
+
+/// Gives the bytes of a source to libarchive, which asks for them by callbacks.
+///
+/// Owned by the one ``ArchiveHandle`` that uses it. Errors of the source wait in ``failure`` until the call of
+/// the library that ran into them returns.
+final class ArchiveInput {
+    /// Large enough that a call costs little beside it, small enough for many readers.
+    private static let bufferByteCount = 128 * 1024
+
+    /// Up to here, reading and dropping bytes is cheaper than another opening.
+    private static let patience: Int64 = 256 * 1024
+
+    let info: BlobInfo
+    let hasRandomAccess: Bool
+    private(set) var failure: BlobError?
+
+    private let base: any BlobInputStreamDataSource
+    private let context: BlobContext
+    private let buffer: UnsafeMutableRawBufferPointer
+    private var reader: BlobGuardedReader
+    /// The place in the base of what is in the buffer.
+    private var buffered: Range<Int64> = 0..<0
+    /// The place of what is given next.
+    private var byteOffset: Int64 = 0
+
+    /// Given to the library behind the end of the base, once.
+    private let suffix: UnsafeMutableRawBufferPointer
+    private var suffixIsGiven = false
+
+    /// - Parameter suffix: What the library gets to see behind the end of the base.
+    init(
+        _ base: any BlobInputStreamDataSource, _ context: BlobContext, suffix: [UInt8] = []
+    ) throws(BlobError) {
+        self.base = base
+        self.context = context
+        self.reader = try base.reader(context: context)
+        self.info = self.reader.info
+        self.hasRandomAccess =
+            base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
+        self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
+        self.suffix = .allocate(byteCount: suffix.count, alignment: 1)
+        self.suffix.copyBytes(from: suffix)
+    }
+
+    deinit {
+        self.buffer.deallocate()
+        self.suffix.deallocate()
+    }
+
+    func close() { self.reader.close() }
+
+    /// How many bytes the library was given; without random access, all up to here.
+    var givenByteCount: Int64 { self.byteOffset }
+
+    /// What was between the last byte that the library was given and the end of the base.
+    struct Rest {
+        var byteCount: Int64 = 0
+        var areZeros = true
+        /// The first of the bytes, up to 64.
+        var beginning: [UInt8] = []
+
+        mutating func append(_ bytes: UnsafeRawBufferPointer) {
+            self.byteCount += Int64(bytes.count)
+            self.areZeros = self.areZeros && bytes.allSatisfy { $0 == 0 }
+            self.beginning += bytes.prefix(64 - self.beginning.count)
+        }
+    }
+
+    /// Reads the base to its end, for what it checks there.
+    @discardableResult func drain() throws(BlobError) -> Rest {
+        var rest = Rest()
+        do {
+            while case let count = try self.reader.read(into: self.buffer), count > 0 {
+                rest.append(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        return rest
+    }
+
+    /// The last bytes that the library was given; nil when they are no longer there.
+    func lastGiven(_ count: Int64) -> [UInt8]? {
+        let end = self.byteOffset - self.buffered.lowerBound
+        guard (0...end).contains(count), end <= self.buffered.count else { return nil }
+        return Array(self.buffer[Int(end - count)..<Int(end)])
+    }
+
+    /// Whether the base begins with one of `signatures`, which are at its beginning. Before anything else is read.
+    func beginsWith(_ signatures: [BlobSignature]) throws(BlobError) -> Bool {
+        do {
+            // A source may bring as little as one byte a read.
+            var count = 0
+            while count < signatures.map(\.bytes.count).max() ?? 0 {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: self.buffer[count...])
+                let more = try self.reader.read(into: rest)
+                if more == 0 { break }
+                count += more
+            }
+            self.buffered = 0..<Int64(count)
+            return signatures.contains { self.buffer[..<count].starts(with: $0.bytes) }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    /// The next bytes, which stay where they are until the next call; none at the end.
+    fileprivate func read() throws -> UnsafeRawBufferPointer {
+        if let byteCount = self.info.byteCount, self.hasRandomAccess, self.byteOffset >= byteCount {
+            return self.takeSuffix()
+        }
+        if !self.buffered.contains(self.byteOffset) { try self.fill() }
+        let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]
+        self.byteOffset = self.buffered.upperBound
+        return rest.isEmpty ? self.takeSuffix() : UnsafeRawBufferPointer(rebasing: rest)
+    }
+
+    private func takeSuffix() -> UnsafeRawBufferPointer {
+        defer { self.suffixIsGiven = true }
+        return UnsafeRawBufferPointer(rebasing: self.suffix.prefix(self.suffixIsGiven ? 0 : .max))
+    }
+
+    private func fill() throws {
+        let gap = self.byteOffset - self.reader.byteOffset
+        if gap < 0 || gap > Self.patience {
+            self.reader.close()
+            self.reader = try self.base.reader(
+                at: self.byteOffset, matching: self.info.validator, context: self.context)
+        }
+        while self.reader.byteOffset < self.byteOffset {
+            let wanted = min(self.byteOffset - self.reader.byteOffset, Int64(self.buffer.count))
+            let count = try self.reader.read(into: UnsafeMutableRawBufferPointer(rebasing: self.buffer[..<Int(wanted)]))
+            guard count > 0 else { break }
+        }
+        let start = self.reader.byteOffset
+        let count = start == self.byteOffset ? try self.reader.read(into: self.buffer) : 0
+        self.byteOffset = start
+        // At the end the last bytes stay: what follows a stream may be among them.
+        guard count > 0 || start != self.buffered.upperBound else { return }
+        self.buffered = start..<(start + Int64(count))
+    }
+
+    /// Goes over bytes without reading them, as far as that is possible.
+    fileprivate func skip(_ byteCount: Int64) -> Int64 {
+        guard self.hasRandomAccess, let end = self.info.byteCount else { return 0 }
+        let skipped = max(0, min(byteCount, end - self.byteOffset))
+        self.byteOffset += skipped
+        return skipped
+    }
+
+    fileprivate func seek(_ distance: Int64, _ whence: CInt) -> Int64? {
+        guard self.hasRandomAccess, let end = self.info.byteCount else { return nil }
+        let origin =
+            switch whence {
+            case SEEK_SET: Int64(0)
+            case SEEK_CUR: self.byteOffset
+            default: end
+            }
+        let (target, overflows) = origin.addingReportingOverflow(distance)
+        guard !overflows, target >= 0 else { return nil }
+        self.byteOffset = target
+        return target
+    }
+
+    fileprivate func note(_ error: any Error) {
+        self.failure = self.failure ?? BlobError(wrapping: error)
+    }
+}
+
+extension ArchiveInput {
+    /// Registers the callbacks, which are given this object without being its owners.
+    func connect(to archive: OpaquePointer) {
+        archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
+        archive_read_set_read_callback(archive) { _, client, bytes in
+            let input = ArchiveInput.from(client)
+            do {
+                guard input.failure == nil else { return CInt.fatal }
+                let buffer = try input.read()
+                bytes?.pointee = buffer.baseAddress
+                return buffer.count
+            } catch {
+                input.note(error)
+                return CInt.fatal
+            }
+        }
+        guard self.hasRandomAccess else { return }
+        archive_read_set_skip_callback(archive) { _, client, byteCount in
+            ArchiveInput.from(client).skip(byteCount)
+        }
+        archive_read_set_seek_callback(archive) { _, client, distance, whence in
+            ArchiveInput.from(client).seek(distance, whence) ?? Int64(ARCHIVE_FATAL)
+        }
+    }
+
+    private static func from(_ client: UnsafeMutableRawPointer?) -> ArchiveInput {
+        guard let client else { preconditionFailure("libarchive passes on what it was given.") }
+        return Unmanaged<ArchiveInput>.fromOpaque(client).takeUnretainedValue()
+    }
+}
+
+extension CInt {
+    fileprivate static var fatal: Int { Int(ARCHIVE_FATAL) }
+}

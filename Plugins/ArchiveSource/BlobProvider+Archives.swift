@@ -1,0 +1,46 @@
+import BlobStreams
+
+extension BlobProvider {
+    /// Tar archives, as `tar`.
+    public static let tar = container(.tar)
+    /// Zip archives, as `zip`.
+    public static let zip = container(.zip)
+    /// 7z archives, as `sevenzip`.
+    public static let sevenzip = container(.sevenzip)
+    /// Archives of cpio, as `cpio`.
+    public static let cpio = container(.cpio)
+    /// Archives of ar, as `ar`.
+    public static let ar = container(.ar)
+
+    /// bzip2, as `bzip2`.
+    public static let bzip2 = filter(.bzip2)
+    /// xz, as `xz`.
+    public static let xz = filter(.xz)
+    /// The older format of LZMA, as `lzma`.
+    public static let lzma = filter(.lzma)
+    /// Zstandard, as `zstd`.
+    public static let zstd = filter(.zstd)
+    /// LZ4 frames, as `lz4`.
+    public static let lz4 = filter(.lz4)
+    /// lzip, as `lzip`.
+    public static let lzip = filter(.lzip)
+    /// The format of compress, as `compress`.
+    public static let compress = filter(.compress)
+
+    /// All providers of this module.
+    public static let archives = [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress]
+
+    private static func container(_ format: ArchiveFormat) -> BlobProvider {
+        BlobProvider(
+            .container { base, _ in ArchiveContainer(base, format: format) }, schemes: [format.rawValue],
+            mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions, signatures: format.signatures,
+            recognizes: format == .tar ? TarChecksum.isRight : nil, module: "ArchiveSource")
+    }
+
+    private static func filter(_ format: CompressionFormat) -> BlobProvider {
+        BlobProvider(
+            .filter { base, _ in DecompressedSource(base, format: format) }, schemes: [format.rawValue],
+            mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions.map(\.suffix),
+            signatures: format.signatures, module: "ArchiveSource")
+    }
+}

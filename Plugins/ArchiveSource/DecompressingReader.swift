@@ -1,0 +1,126 @@
+import BlobStreams
+import CArchive
+
+/// Decodes one pass over a compressed source.
+final class DecompressingReader: BlobReader {
+    private enum Phase {
+        case unopened(ArchiveInput)
+        case reading(ArchiveHandle)
+        case ended
+        case failed(BlobError)
+    }
+
+    let info: BlobInfo
+    private let format: CompressionFormat
+    private var phase: Phase
+    /// What the library has lent and nobody has taken yet.
+    private var block = UnsafeRawBufferPointer(start: nil, count: 0)
+
+    init(_ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo) {
+        self.info = info
+        self.format = format
+        self.phase = .unopened(input)
+    }
+
+    func read(into output: inout OutputRawSpan) throws {
+        do {
+            try self.readOn(&output)
+        } catch {
+            let error = BlobError(wrapping: error)
+            self.leave(for: .failed(error))
+            throw error
+        }
+    }
+
+    func close() { self.leave(for: .failed(BlobError(.closed, "The reader is closed."))) }
+
+    private func leave(for phase: Phase) {
+        if case .unopened(let input) = self.phase { input.close() }
+        self.block = UnsafeRawBufferPointer(start: nil, count: 0)
+        self.phase = phase
+    }
+
+    private func readOn(_ output: inout OutputRawSpan) throws(BlobError) {
+        while self.block.isEmpty {
+            switch self.phase {
+            case .ended: return
+            case .failed(let error): throw error
+            case .unopened(let input):
+                guard let handle = try self.open(input) else { return self.leave(for: .ended) }
+                self.phase = .reading(handle)
+            case .reading(let handle):
+                guard let block = try self.nextBlock(handle) else { return self.leave(for: .ended) }
+                self.block = block
+            }
+        }
+        let count = output.append(contentsOf: self.block)
+        self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
+    }
+
+    /// Nil when the content is empty.
+    private func open(_ input: ArchiveInput) throws(BlobError) -> ArchiveHandle? {
+        let label = "\(self.format.rawValue) stream"
+        guard try input.beginsWith(self.format.signatures) else {
+            throw BlobError(.corrupted, "This is no \(label): it begins with other bytes.", byteOffset: 0)
+        }
+        let handle = try ArchiveHandle(input, label: label) { archive in
+            // The content is taken as it is; the other one stands for a content of no bytes.
+            [
+                archive_read_support_format_raw(archive), archive_read_support_format_empty(archive),
+                self.format.enable(archive),
+            ].min() ?? ARCHIVE_FATAL
+        }
+        // A decoder that failed at once also looks empty.
+        if handle.message != nil { throw handle.error }
+        guard handle.ask({ archive_filter_count($0) }) == 2 else {
+            throw BlobError(
+                .unsupported, "A \(label) in another one, or none at all, cannot be told apart here.", byteOffset: 0)
+        }
+        var entry: OpaquePointer?
+        guard try handle.call({ archive_read_next_header($0, &entry) }) == ARCHIVE_OK else {
+            try self.checkEnd(handle, isEmpty: true)
+            return nil
+        }
+        return handle
+    }
+
+    private func nextBlock(_ handle: ArchiveHandle) throws(BlobError) -> UnsafeRawBufferPointer? {
+        var start: UnsafeRawPointer?
+        var count = 0
+        var byteOffset: Int64 = 0
+        let status = try handle.call { archive_read_data_block($0, &start, &count, &byteOffset) }
+        if status == ARCHIVE_EOF {
+            try self.checkEnd(handle)
+            return nil
+        }
+        return UnsafeRawBufferPointer(start: start, count: count)
+    }
+
+    /// The library stops where it sees nothing more to decode, in silence.
+    private func checkEnd(_ handle: ArchiveHandle, isEmpty: Bool = false) throws(BlobError) {
+        let used = handle.ask { archive_filter_bytes($0, -1) }
+        var restCount = handle.input.givenByteCount - used
+        let probeCount = Int64(self.format.probe.count)
+        // A probe was taken whole, or the library has stopped at a signature that it does not know, and counts it.
+        if probeCount > 0, !isEmpty { restCount += restCount == -probeCount ? probeCount : 4 }
+        let given = handle.input.lastGiven(restCount)
+        var rest = ArchiveInput.Rest()
+        given?.withUnsafeBytes { rest.append($0) }
+        let more = try handle.input.drain()
+        let beginning = rest.beginning + more.beginning
+        let byteCount = rest.byteCount + more.byteCount
+        // Zeros are what tapes and disks leave. An lzip of nothing is left before its trailer.
+        let isTrailer =
+            self.format == .lzip && isEmpty && byteCount == Self.emptyLzipTrailer.count
+            && beginning == Self.emptyLzipTrailer
+        guard given != nil, rest.areZeros && more.areZeros || isTrailer else {
+            throw BlobError(
+                .trailingData, "Something follows the end of the \(self.format.rawValue) stream.",
+                byteOffset: min(used, handle.input.givenByteCount))
+        }
+    }
+
+    /// The trailer of a member without bytes: CRC, length, and 36, which is how long such a member is (lzip manual,
+    /// "File format").
+    private static let emptyLzipTrailer: [UInt8] = Array(repeating: 0, count: 12) + [36, 0, 0, 0, 0, 0, 0, 0]
+}

@@ -1,0 +1,199 @@
+import BlobStreams
+
+/// Finds the bytes of one member of an archive.
+struct MemberSearch {
+    /// An archive, in front of the bytes of a member.
+    struct Found {
+        let walker: ArchiveWalker
+        let entry: ArchiveEntry
+        /// The member that was asked for; another one than ``entry`` if that was a hard link.
+        let member: BlobMember
+        /// The name that no later member may have; nil when that is known.
+        let uniqueName: [UInt8]?
+        /// What the CRC-32 of the bytes must be, if something says so that the library does not look at.
+        let checksum: UInt32?
+    }
+
+    /// How many hard links may lead to one another; each takes two passes over the archive. Writers make one.
+    private static let maximumLinkCount = 8
+
+    let base: any BlobInputStreamDataSource
+    let format: ArchiveFormat
+    let selector: BlobLocator.Selector
+    let context: BlobContext
+
+    /// Opens the archive at the member.
+    ///
+    /// - Parameter readsEarlierMembers: Whether the bytes before are read and not skipped.
+    func open(readingEarlierMembers readsEarlierMembers: Bool = false) throws(BlobError) -> Found {
+        var walker = try self.makeWalker()
+        var index: Int?
+        if case .index(let number) = self.selector { index = number }
+        if !walker.isSequential, case .name(let name) = self.selector {
+            // Headers are cheap here: a name that is not unique is refused before the first byte.
+            index = try self.uniqueIndex(of: name, walker)
+            walker = try self.makeWalker()
+        }
+        guard var entry = try self.advance(walker, to: index, reading: readsEarlierMembers) else {
+            throw self.notFound
+        }
+        let member = entry.member
+        var uniqueName: [UInt8]?
+        if index == nil { uniqueName = member.name }
+        for _ in 0..<Self.maximumLinkCount where entry.member.kind == .hardLink && !entry.hasBytes {
+            (walker, entry) = try self.follow(entry, unique: uniqueName)
+            uniqueName = nil
+        }
+        if self.format == .cpio, entry.hasBytes, entry.member.byteCount == 0, entry.linkCount > 1 {
+            (walker, entry) = try self.bytesBehindLinks(of: entry, walker, reading: readsEarlierMembers)
+        }
+        try self.checkReadable(entry)
+        return Found(
+            walker: walker, entry: entry, member: member, uniqueName: uniqueName,
+            checksum: try self.checksum(of: entry, walker.baseInfo))
+    }
+
+    private func makeWalker() throws(BlobError) -> ArchiveWalker {
+        try ArchiveWalker(self.format, over: self.base, self.context)
+    }
+
+    private var notFound: BlobError {
+        switch self.selector {
+        case .name(let name): BlobError(.notFound, "There is no member '\(BlobMember.printable(name))'.")
+        case .index(let index): BlobError(.notFound, "There is no member with the index \(index).")
+        }
+    }
+
+    /// Goes on to the member with this index, or else to the first with the selected name.
+    private func advance(
+        _ walker: ArchiveWalker, to index: Int?, reading readsEarlierMembers: Bool
+    ) throws(BlobError) -> ArchiveEntry? {
+        while let entry = try walker.next() {
+            if let index {
+                if entry.member.index == index { return entry }
+            } else if self.selector == .name(entry.member.name) {
+                return entry
+            }
+            if readsEarlierMembers, entry.hasBytes { try walker.dropData() }
+        }
+        return nil
+    }
+
+    /// The index of the one member of that name.
+    ///
+    /// Damage behind it keeps it from being proven unique, not from being read.
+    private func uniqueIndex(of name: [UInt8], _ walker: ArchiveWalker) throws(BlobError) -> Int {
+        var (first, count): (Int?, Int) = (nil, 0)
+        do {
+            while let entry = try walker.next() {
+                guard entry.member.name == name else { continue }
+                first = first ?? entry.member.index
+                count += 1
+            }
+        } catch {
+            guard first != nil, error.isAboutFormat else { throw error }
+        }
+        guard let first else { throw self.notFound }
+        guard count == 1 else { throw .ambiguous(name, count: count, first: first) }
+        return first
+    }
+
+    /// The member that a hard link stands for: the last one of that name before the link, as when they are unpacked.
+    private func follow(
+        _ link: ArchiveEntry, unique uniqueName: [UInt8]?
+    ) throws(BlobError) -> (ArchiveWalker, ArchiveEntry) {
+        guard self.base.capabilities.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This member is a hard link to an earlier one, and the archive can be read only once.")
+        }
+        let target = link.member.linkTarget
+        var (targetIndex, count): (Int?, Int) = (nil, 0)
+        let scout = try self.makeWalker()
+        while let entry = try scout.next() {
+            if entry.member.index < link.member.index, entry.member.name == target { targetIndex = entry.member.index }
+            if entry.member.name == uniqueName { count += 1 }
+            if entry.member.index >= link.member.index, uniqueName == nil { break }
+        }
+        if let uniqueName, count > 1 { throw .ambiguous(uniqueName, count: count, first: link.member.index) }
+        let walker = try self.makeWalker()
+        guard let targetIndex, let entry = try self.advance(walker, to: targetIndex, reading: false) else {
+            throw BlobError(
+                .corrupted,
+                "This member is a hard link to '\(BlobMember.printable(target ?? []))', and there is no such member before it."
+            )
+        }
+        return (walker, entry)
+    }
+
+    /// cpio lets the last of several names for a file have the bytes: the first of its later names with some, or else
+    /// the member itself, which is empty.
+    private func bytesBehindLinks(
+        of entry: ArchiveEntry, _ walker: ArchiveWalker, reading readsEarlierMembers: Bool
+    ) throws(BlobError) -> (ArchiveWalker, ArchiveEntry) {
+        while let later = try walker.next() {
+            if later.member.linkTarget == entry.member.name, later.member.kind == .hardLink, later.hasBytes {
+                return (walker, later)
+            }
+        }
+        guard self.base.capabilities.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This member has several names and no bytes, and the archive can be read only once.")
+        }
+        let again = try self.makeWalker()
+        guard let same = try self.advance(again, to: entry.member.index, reading: readsEarlierMembers) else {
+            throw BlobError(.changed, "The archive is no longer what it was.")
+        }
+        return (again, same)
+    }
+
+    /// What the directory of a zip says of the bytes, once it agrees with the header before them.
+    private func checksum(of entry: ArchiveEntry, _ baseInfo: BlobInfo) throws(BlobError) -> UInt32? {
+        guard self.format == .zip, let byteCount = baseInfo.byteCount else { return nil }
+        let directory = try ZipDirectory(self.base, byteCount: byteCount, baseInfo.validator, self.context)
+        return try directory.check(entry.member.index, byteCount: entry.member.byteCount).checksum
+    }
+
+    private func checkReadable(_ entry: ArchiveEntry) throws(BlobError) {
+        let member = entry.member
+        guard !member.isEncrypted else { throw BlobError(.encrypted, "This member is encrypted.") }
+        guard entry.hasBytes else {
+            let what =
+                switch member.kind {
+                case .directory: "a directory"
+                case .symbolicLink: "a symbolic link to '\(BlobMember.printable(member.linkTarget ?? []))'"
+                case .hardLink: "a hard link that leads through too many others"
+                case .file, .special: "a device or another special file"
+                }
+            throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
+        }
+        if let warning = entry.warning, !warning.isAboutNames {
+            throw BlobError(
+                warning.contains("nconsistent") ? .inconsistent : .corrupted,
+                "The header of this member is not sound: \(warning)")
+        }
+    }
+}
+
+extension BlobError {
+    /// True when the archive is at fault, not the way to it.
+    fileprivate var isAboutFormat: Bool {
+        switch self.code {
+        case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .unsupported, .encrypted: true
+        default: false
+        }
+    }
+
+    static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
+        BlobError(
+            .ambiguousMember,
+            "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index, as in '@\(first)'."
+        )
+    }
+}
+
+extension String {
+    /// Warnings that leave the bytes alone: a name in no known encoding, rights and attributes that are not read.
+    fileprivate var isAboutNames: Bool {
+        self.contains("be converted") || self.contains("acl") || self.contains("ACL") || self.contains("xattr")
+    }
+}

@@ -1,0 +1,109 @@
+import BlobStreams
+
+extension ArchiveFormat {
+    /// What archives of the format begin with.
+    var signatures: [BlobSignature] {
+        switch self {
+        // POSIX.1-1988 and GNU tar; v7 has none: see `TarChecksum`.
+        case .tar: [BlobSignature(Array("ustar".utf8), at: 257)]
+        // APPNOTE.TXT 4.3.7 and, for an archive of no members, 4.3.16; 8.5.3 for one that could have been split.
+        case .zip:
+            [
+                BlobSignature([0x50, 0x4B, 0x03, 0x04]), BlobSignature([0x50, 0x4B, 0x05, 0x06]),
+                BlobSignature([0x50, 0x4B, 0x30, 0x30, 0x50, 0x4B]),
+                BlobSignature([0x50, 0x4B, 0x07, 0x08, 0x50, 0x4B]),
+            ]
+        // 7zFormat.txt, SignatureHeader.
+        case .sevenzip: [BlobSignature([0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C])]
+        // cpio(5): new, with checksums, portable; the binary one is the number 0o070707 in either byte order.
+        case .cpio:
+            ["070701", "070702", "070707"].map { BlobSignature(Array($0.utf8)) }
+                + [BlobSignature([0xC7, 0x71]), BlobSignature([0x71, 0xC7])]
+        // ar(5).
+        case .ar: [BlobSignature(Array("!<arch>\n".utf8))]
+        }
+    }
+
+    var mediaTypes: [String] {
+        switch self {
+        case .tar: ["application/x-tar"]
+        case .zip: ["application/zip"]
+        case .sevenzip: ["application/x-7z-compressed"]
+        case .cpio: ["application/x-cpio"]
+        case .ar: ["application/x-archive", "application/vnd.debian.binary-package"]
+        }
+    }
+
+    var fileExtensions: [String] {
+        switch self {
+        case .tar: ["tar"]
+        case .zip: ["zip", "jar", "apk", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "whl"]
+        case .sevenzip: ["7z"]
+        case .cpio: ["cpio"]
+        case .ar: ["ar", "a", "deb"]
+        }
+    }
+}
+
+extension CompressionFormat {
+    /// What streams of the format begin with.
+    var signatures: [BlobSignature] {
+        switch self {
+        case .bzip2: [BlobSignature(Array("BZh".utf8))]
+        // The .xz File Format, 2.1.1.1.
+        case .xz: [BlobSignature([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00])]
+        // lzma-file-format.txt has none; this is lc=3 lp=0 pb=2 and a window of whole 64 KiB, which all writers use.
+        case .lzma: [BlobSignature([0x5D, 0x00, 0x00])]
+        // RFC 8878, sections 3.1.1 and 3.1.2: a frame, or one of the 16 kinds of frames to be skipped.
+        case .zstd:
+            [BlobSignature([0x28, 0xB5, 0x2F, 0xFD])]
+                + (0..<16).map { BlobSignature([0x50 + $0, 0x2A, 0x4D, 0x18]) }
+        // lz4_Frame_format.md; the second is the legacy frame.
+        case .lz4: [BlobSignature([0x04, 0x22, 0x4D, 0x18]), BlobSignature([0x02, 0x21, 0x4C, 0x18])]
+        case .lzip: [BlobSignature(Array("LZIP".utf8))]
+        case .compress: [BlobSignature([0x1F, 0x9D])]
+        }
+    }
+
+    var mediaTypes: [String] {
+        switch self {
+        case .bzip2: ["application/x-bzip2"]
+        case .xz: ["application/x-xz"]
+        case .lzma: ["application/x-lzma"]
+        case .zstd: ["application/zstd"]
+        case .lz4: ["application/x-lz4"]
+        case .lzip: ["application/x-lzip", "application/lzip"]
+        case .compress: ["application/x-compress"]
+        }
+    }
+
+    /// The extensions of names, and what the name of the content has in their place.
+    var fileExtensions: [(suffix: String, replacement: String)] {
+        switch self {
+        case .bzip2: [("bz2", ""), ("tbz2", ".tar"), ("tbz", ".tar")]
+        case .xz: [("xz", ""), ("txz", ".tar")]
+        case .lzma: [("lzma", ""), ("tlz", ".tar")]
+        case .zstd: [("zst", ""), ("tzst", ".tar")]
+        case .lz4: [("lz4", "")]
+        case .lzip: [("lz", "")]
+        case .compress: [("z", ""), ("taz", ".tar")]
+        }
+    }
+}
+
+/// The checksum of a tar header, which gives away the archives of v7 that have no signature.
+enum TarChecksum {
+    /// True when `header` holds 512 bytes whose sum is the one they tell (POSIX.1, pax, "ustar Interchange Format").
+    static func isRight(_ header: [UInt8]) -> Bool {
+        guard header.count >= 512, header[0] != 0 else { return false }
+        let field = 148..<156
+        let digits = header[field].drop { $0 == UInt8(ascii: " ") }
+            .prefix { (UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }
+        guard !digits.isEmpty else { return false }
+        let expected = digits.reduce(0) { $0 << 3 | Int($1 & 7) }
+        // The field itself counts as spaces. Old writers took bytes for signed.
+        let others = header.indices.prefix(512).map { field.contains($0) ? UInt8(ascii: " ") : header[$0] }
+        return others.reduce(0) { $0 + Int($1) } == expected
+            || others.reduce(0) { $0 + Int(Int8(bitPattern: $1)) } == expected
+    }
+}

@@ -1,0 +1,116 @@
+import BlobStreams
+import Foundation
+
+/// The bytes of a source that cannot seek, in a temporary file without a name, which goes with its last reader.
+///
+/// Copied when it is first opened, and again when the content has changed or nothing tells whether it has.
+final class SpooledSource: BlobInputStreamDataSource {
+    private let base: any BlobInputStreamDataSource
+    private let maximumByteCount: Int64
+    private let copy = Locked<Spool?>(nil)
+
+    init(_ base: any BlobInputStreamDataSource, maximumByteCount: Int64) {
+        self.base = base
+        self.maximumByteCount = maximumByteCount
+    }
+
+    var capabilities: BlobCapabilities { .all }
+    var locator: BlobLocator? { self.base.locator }
+    var layerName: String { self.base.layerName }
+
+    func info(_ context: BlobContext) throws -> BlobInfo { try self.spool(context).info }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let spool = try self.spool(context)
+        return try PositionalReader(spool.info, at: byteOffset, matching: validator) { byteOffset, output in
+            try spool.read(into: &output, at: byteOffset)
+        }
+    }
+
+    private func spool(_ context: BlobContext) throws -> Spool {
+        if let spool = self.copy.withLock({ $0 }) {
+            guard self.base.capabilities.contains(.repeatable) else { return spool }
+            let validator = try self.base.checkedInfo(context).validator
+            if validator != nil, validator == spool.info.validator { return spool }
+        }
+        // Two who come at once copy twice: nothing is read under a lock.
+        let spool = try Spool(self.base, maximumByteCount: self.maximumByteCount, context)
+        self.copy.withLock { $0 = spool }
+        return spool
+    }
+}
+
+/// Owns the descriptor of the temporary file.
+private final class Spool: Sendable {
+    let info: BlobInfo
+    private let descriptor: CInt
+
+    private static let bufferByteCount = 256 * 1024
+
+    init(_ base: any BlobInputStreamDataSource, maximumByteCount: Int64, _ context: BlobContext) throws {
+        let reader = try base.reader(context: context)
+        defer { reader.close() }
+        let file = try TemporaryDescriptor()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        while case let count = try reader.read(into: buffer), count > 0 {
+            guard reader.byteOffset <= maximumByteCount else {
+                throw BlobError(
+                    .limitExceeded,
+                    "This archive must be copied to be searched, and is larger than the limit of \(maximumByteCount) "
+                        + "bytes for that.", byteOffset: maximumByteCount)
+            }
+            try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+        }
+        var info = reader.info
+        info.byteCount = reader.byteOffset
+        self.info = info
+        self.descriptor = file.take()
+    }
+
+    deinit { close(self.descriptor) }
+
+    func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
+        try output.withUnsafeMutableBytes { buffer, initializedCount throws(BlobError) in
+            let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+            var count: Int
+            repeat {
+                count = pread(self.descriptor, free.baseAddress, free.count, off_t(byteOffset))
+            } while count < 0 && errno == EINTR
+            guard count > 0 else {
+                guard count < 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
+                throw BlobError(systemError: errno, doing: "Could not read the temporary file")
+            }
+            initializedCount += count
+        }
+    }
+}
+
+/// A file that has no name, until somebody takes its descriptor.
+private final class TemporaryDescriptor {
+    private var descriptor: CInt
+
+    init() throws(BlobError) {
+        let folder = FileManager.default.temporaryDirectory.path
+        var template = Array("\(folder)/blob-spool-XXXXXX".utf8CString)
+        self.descriptor = mkstemp(&template)
+        guard self.descriptor >= 0 else {
+            throw BlobError(systemError: errno, doing: "Could not make a temporary file in \(folder)")
+        }
+        unlink(template)
+        _ = fcntl(self.descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    deinit { if self.descriptor >= 0 { close(self.descriptor) } }
+
+    func take() -> CInt {
+        defer { self.descriptor = -1 }
+        return self.descriptor
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        try writeAll(bytes, to: self.descriptor, named: "the temporary file")
+    }
+}

@@ -1,0 +1,138 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ls", abstract: "Lists the members of a container, one a line.",
+        discussion: """
+            Names are printed in the form that is accepted back behind a '#': control characters, '%', bytes that are no \
+            UTF-8, '!', '#' and a leading '@' as %XX. Every check of the listing has passed when the status is 0.
+            """)
+
+    @Argument(help: "What to list: an archive, whatever is around it.")
+    var locator: String
+
+    @Flag(name: .short, help: "Print kind and permissions, length, time (UTC), index and name.")
+    var long = false
+
+    @Flag(help: "Print one JSON object a member.")
+    var json = false
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard !self.long || !self.json else { throw ValidationError("-l goes without --json.") }
+    }
+
+    func run() throws {
+        let context = self.source.makeContext()
+        let locator = try BlobLocator(argument: self.locator, registry: .standard)
+        let container = try BlobRegistry.standard.container(for: locator, context: context)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .iso8601
+        var output = LineOutput()
+        do {
+            try container.forEachMember(context) { member in
+                if self.json {
+                    try output.print(String(decoding: encoder.encode(MemberReport(member)), as: UTF8.self))
+                } else {
+                    try output.print(self.long ? member.longLine : member.printableName)
+                }
+                return true
+            }
+        } catch {
+            // What was found before stays true.
+            try output.flush()
+            var error = BlobError(wrapping: error)
+            error.locator = error.locator ?? locator.description
+            throw error
+        }
+        try output.flush()
+    }
+}
+
+/// Lines on their way to standard output, written many at once.
+private struct LineOutput {
+    private static let bufferByteCount = 64 * 1024
+    private var buffer: [UInt8] = []
+
+    mutating func print(_ line: String) throws {
+        self.buffer.append(contentsOf: line.utf8)
+        self.buffer.append(UInt8(ascii: "\n"))
+        if self.buffer.count >= Self.bufferByteCount { try self.flush() }
+    }
+
+    mutating func flush() throws {
+        try self.buffer.withUnsafeBytes { try writeAll($0, to: STDOUT_FILENO, named: "standard output") }
+        self.buffer.removeAll(keepingCapacity: true)
+    }
+}
+
+/// What `--json` prints of a member.
+private struct MemberReport: Encodable {
+    let index: Int
+    let name: String
+    let kind: BlobMember.Kind.RawValue
+    let byteCount: Int64?
+    let modificationTime: Date?
+    let permissions: String?
+    let checksum: String?
+    let linkTarget: String?
+    let isEncrypted: Bool?
+
+    init(_ member: BlobMember) {
+        self.index = member.index
+        self.name = member.printableName
+        self.kind = member.kind.rawValue
+        self.byteCount = member.byteCount
+        self.modificationTime = member.modificationTime
+        self.permissions = member.permissions.map { String($0, radix: 8) }
+        self.checksum = member.checksum
+        self.linkTarget = member.linkTarget.map { BlobMember(index: 0, name: $0).printableName }
+        self.isEncrypted = member.isEncrypted ? true : nil
+    }
+}
+
+extension BlobMember {
+    /// As `ls -l` writes it, with the index in the place of the owner.
+    fileprivate var longLine: String {
+        let size = self.byteCount.map(String.init) ?? "-"
+        let time = self.modificationTime.map(Self.format) ?? "-"
+        let target = self.linkTarget.map { " -> \(BlobMember(index: 0, name: $0).printableName)" } ?? ""
+        return
+            "\(self.modeText) \(size.padded(to: 12)) \(time.padded(to: 16)) @\(self.index) \(self.printableName)\(target)"
+    }
+
+    private static func format(_ time: Date) -> String {
+        var seconds = time_t(max(-1e11, min(time.timeIntervalSince1970.rounded(.down), 1e11)))
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        let numbers = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)]
+        let date = zip(numbers, [4, 2, 2]).map { String($0).padded(to: $1, with: "0") }.joined(separator: "-")
+        let clock = [parts.tm_hour, parts.tm_min].map { String($0).padded(to: 2, with: "0") }.joined(separator: ":")
+        return "\(date) \(clock)"
+    }
+
+    private var modeText: String {
+        let type =
+            switch self.kind {
+            case .file: self.isEncrypted ? "*" : "-"
+            case .directory: "d"
+            case .symbolicLink: "l"
+            case .hardLink: "h"
+            case .special: "s"
+            }
+        guard let permissions else { return type + "?????????" }
+        let letters = zip("rwxrwxrwx", (0..<9).reversed()).map { permissions >> $1 & 1 == 1 ? $0 : "-" }
+        return type + String(letters)
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int, with character: Character = " ") -> String {
+        String(repeating: character, count: max(0, width - self.count)) + self
+    }
+}

@@ -1,0 +1,173 @@
+import BlobStreams
+import Foundation
+import Testing
+
+/// Archives that other people's tools made.
+enum Made {
+    /// Where they are; made by the first test that asks, left in the folder for temporary files.
+    private static let folder = Result { try make() }
+
+    /// The bytes of one of them; nil when its tool is not there.
+    static func optional(_ name: String) async throws -> Data? {
+        try await onThread {
+            let url = try Self.folder.get().appendingPathComponent(name)
+            return FileManager.default.fileExists(atPath: url.path) ? try Data(contentsOf: url) : nil
+        }
+    }
+
+    /// The bytes of one that needs python3 alone.
+    static func archive(_ name: String) async throws -> Data { try #require(await self.optional(name), "\(name)") }
+
+    /// As a file of this name.
+    static func url(_ name: String) async throws -> URL {
+        try await onThread { try Self.folder.get().appendingPathComponent(name) }
+    }
+
+    /// The bytes of the members called `long` and `big`, as the script makes them.
+    static let long = data(70_000)
+    static let big = data(200_000)
+
+    static func data(_ count: UInt64) -> Data { Data((0..<count).map { UInt8((($0 * 2_654_435_761) >> 13) & 255) }) }
+
+    private static func make() throws -> URL {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("blob-archives-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        try run("python3", ["-c", self.script], in: url)
+        try run("sh", ["-c", self.tools], in: url)
+        return url
+    }
+
+    private static func run(_ name: String, _ arguments: [String], in folder: URL) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = [name] + arguments
+        process.currentDirectoryURL = folder
+        process.standardOutput = FileHandle.nullDevice
+        try process.run()
+        process.waitUntilExit()
+        guard process.terminationStatus == 0 else { throw BlobError(.internalError, "\(name) made no archives.") }
+    }
+
+    private static let script = #"""
+        import bz2, gzip, io, lzma, tarfile, zipfile
+
+        def data(count): return bytes((i * 2654435761 >> 13) & 255 for i in range(count))
+
+        def add(tar, name, content=b'', **fields):
+            info = tarfile.TarInfo(name)
+            info.size, info.mtime, info.mode = len(content), 1700000000, 0o640
+            for key, value in fields.items(): setattr(info, key, value)
+            tar.addfile(info, io.BytesIO(content))
+
+        def tar(path, format=tarfile.PAX_FORMAT):
+            with tarfile.open(path, 'w', format=format) as archive:
+                add(archive, 'd/a.txt', b'hello')
+                add(archive, 'long/' + 'n' * 150, data(70000))
+                add(archive, 'twice', b'1')
+                add(archive, 'twice', b'22')
+                add(archive, 'dir/', type=tarfile.DIRTYPE)
+                add(archive, 'hard', type=tarfile.LNKTYPE, linkname='d/a.txt')
+                add(archive, 'harder', type=tarfile.LNKTYPE, linkname='hard')
+                add(archive, 'astray', type=tarfile.LNKTYPE, linkname='nowhere')
+                add(archive, 'soft', type=tarfile.SYMTYPE, linkname='d/a.txt')
+                add(archive, 'device', type=tarfile.CHRTYPE)
+                add(archive, 'empty')
+                add(archive, 'odd %!#@\n\u00e9', b'odd')
+                add(archive, '@5', b'at')
+                add(archive, 'in.zip', inner.getvalue())
+                add(archive, 'last', b'the last')
+
+        inner = io.BytesIO()
+        with zipfile.ZipFile(inner, 'w', zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr('in/a', b'inner')
+            archive.writestr('big', data(200000))
+            archive.writestr(zipfile.ZipInfo('stored'), b'as it is')
+        open('a.zip', 'wb').write(inner.getvalue())
+        for name, format in [('a', tarfile.PAX_FORMAT), ('gnu', tarfile.GNU_FORMAT)]: tar(name + '.tar', format)
+        with tarfile.open('v7.tar', 'w', format=tarfile.USTAR_FORMAT) as archive: add(archive, 'old', b'without magic')
+        old = bytearray(open('v7.tar', 'rb').read())
+        old[257:512] = bytes(255)
+        old[148:156] = b' ' * 8
+        old[148:156] = b'%06o\0 ' % sum(old[:512])
+        open('v7.tar', 'wb').write(old)
+        for name in ['small', 'bytes']:
+            with tarfile.open(name + '.tar', 'w', format=tarfile.GNU_FORMAT) as archive:
+                if name == 'small':
+                    add(archive, 'one', b'first member')
+                    add(archive, 'two', data(1500))
+                else:
+                    add(archive, b'\xff\xfe raw'.decode('utf-8', 'surrogateescape'), b'no UTF-8')
+        with zipfile.ZipFile('small.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr('one', b'first member')
+            archive.writestr('two', b'some text, some more text, some text ' * 20)
+        with zipfile.ZipFile('empty.zip', 'w'): pass
+        with zipfile.ZipFile('twice.zip', 'w') as archive:
+            archive.writestr('same', b'1')
+            archive.writestr('same', b'2')
+        encrypted = bytearray(open('small.zip', 'rb').read())
+        encrypted[6] |= 1
+        encrypted[encrypted.index(b'PK\1\2') + 8] |= 1
+        open('encrypted.zip', 'wb').write(encrypted)
+        lying = bytearray(open('small.zip', 'rb').read())
+        lying[lying.index(b'PK\1\2') + 16] ^= 1
+        open('lying.zip', 'wb').write(lying)
+        with open('sparse.tar', 'wb') as file:
+            # A file of GNU tar's old sparse format: 512 bytes of data at 4096, 1 MiB in all, which ends in a hole.
+            info = tarfile.TarInfo('holes')
+            info.size, info.type = 512, b'S'
+            block = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+            number = lambda value, width: b'%0*o\0' % (width - 1, value)
+            block[386:410] = number(4096, 12) + number(512, 12)
+            block[410:434] = number(1048576, 12) + number(0, 12)
+            block[483:495] = number(1048576, 12)
+            block[148:156] = b' ' * 8
+            block[148:156] = b'%06o\0 ' % sum(block)
+            file.write(block + b'S' * 512 + bytes(1024))
+        with open('links.cpio', 'wb') as file:
+            # The new format, where the last name of a file has its bytes.
+            def entry(name, content, inode, links):
+                fields = [inode, 0o100644, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(name) + 1, 0]
+                header = b'070701' + b''.join(b'%08x' % field for field in fields) + name + b'\0'
+                for part in [header, content]: file.write(part + bytes(-len(part) % 4))
+            entry(b'first', b'', 7, 2)
+            entry(b'second', b'both', 7, 2)
+            entry(b'none', b'', 8, 2)
+            entry(b'plain', b'plain bytes', 9, 1)
+            entry(b'TRAILER!!!', b'', 0, 1)
+        with open('a.ar', 'wb') as file:
+            file.write(b'!<arch>\n')
+            for name, content in [(b'one/', b'odd'), (b'two/', b'even')]:
+                file.write(b'%-16s%-12d%-6d%-6d%-8o%-10d`\n' % (name, 0, 0, 0, 0o100644, len(content)))
+                file.write(content + b'\n' * (len(content) % 2))
+        content = data(3000)
+        for name, stream in [
+            ('bz2', bz2.compress), ('xz', lzma.compress), ('gz', lambda b: gzip.compress(b, mtime=0)),
+            ('lzma', lambda b: lzma.compress(b, format=lzma.FORMAT_ALONE))]:
+            open('stream.' + name, 'wb').write(stream(content))
+            open('none.' + name, 'wb').write(stream(b''))
+            for archive in ['a.tar', 'small.tar']:
+                open(archive + '.' + name, 'wb').write(stream(open(archive, 'rb').read()))
+        open('stream', 'wb').write(content)
+        open('none', 'wb').write(b'')
+        """#
+
+    private static let tools = #"""
+        for name in stream none a.tar; do
+          command -v zstd >/dev/null && zstd -q -f $name -o $name.zst
+          command -v lz4 >/dev/null && lz4 -q -f $name $name.lz4
+          command -v lzip >/dev/null && lzip -k -f $name
+          command -v compress >/dev/null && compress -c -f $name > $name.Z
+        done
+        rm -f none.Z
+        cp a.zip big.bin
+        command -v 7z >/dev/null && 7z a -bso0 a.7z a.tar stream small.zip
+        command -v 7z >/dev/null && 7z a -bso0 small.7z small.zip
+        command -v 7z >/dev/null && 7z a -bso0 -psecret secret.7z stream
+        command -v 7z >/dev/null && 7z a -bso0 -tzip -psecret -mem=AES256 secret.zip stream
+        # Members whose lengths add up to a multiple of 64 KiB before the one that is read.
+        head -c 65536 big.bin > k1; head -c 131072 /dev/zero > k2
+        command -v 7z >/dev/null && 7z a -bso0 -ms=on solid.7z k1 k2 stream
+        command -v bsdtar >/dev/null && bsdtar --format odc -cf odc.cpio stream k1
+        exit 0
+        """#
+}

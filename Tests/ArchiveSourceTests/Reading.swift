@@ -1,0 +1,66 @@
+import BlobStreams
+import BlobStreamsTesting
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// A source whose bytes pass by once, as those of a pipe.
+func onceSource(_ bytes: Data) -> any BlobInputStreamDataSource {
+    let pipe = BlobPipe(capacity: 4096)
+    Thread.detachNewThread {
+        try? pipe.write(bytes)
+        pipe.finish()
+    }
+    return pipe.source
+}
+
+/// A source that can be opened again, but not at any place.
+struct SequentialSource: BlobInputStreamDataSource {
+    let bytes: MemorySource
+
+    init(_ bytes: Data) { self.bytes = MemorySource(bytes) }
+
+    var capabilities: BlobCapabilities { [.repeatable, .concurrentReaders] }
+    func info(_ context: BlobContext) -> BlobInfo { self.bytes.info(context) }
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.bytes.openReader(at: byteOffset, matching: validator, context: context)
+    }
+}
+
+extension ArchiveContainer {
+    /// The bytes of one of its members.
+    func data(_ selector: BlobLocator.Selector) async throws -> Data {
+        try await onThread { try self.member(selector, context: BlobContext()).data(upTo: 1 << 22) }
+    }
+
+    func data(_ name: String) async throws -> Data { try await self.data(.name(name)) }
+
+    /// All of its members.
+    func members() async throws -> [BlobMember] {
+        try await onThread {
+            var members: [BlobMember] = []
+            try self.forEachMember(BlobContext()) {
+                members.append($0)
+                return true
+            }
+            return members
+        }
+    }
+
+    func code(_ selector: BlobLocator.Selector) async throws -> BlobError.Code? {
+        try await onThread { codeThrown { try self.member(selector, context: BlobContext()).data(upTo: 1 << 22) } }
+    }
+
+    func code(_ name: String) async throws -> BlobError.Code? { try await self.code(.name(name)) }
+}
+
+func tar(_ bytes: Data) -> ArchiveContainer { ArchiveContainer(MemorySource(bytes), format: .tar) }
+func zip(_ bytes: Data) -> ArchiveContainer { ArchiveContainer(MemorySource(bytes), format: .zip) }
+
+func expectNone(_ violations: [BlobViolation], sourceLocation: SourceLocation = #_sourceLocation) {
+    let list = violations.map(\.description).joined(separator: "; ")
+    #expect(violations.isEmpty, "\(list)", sourceLocation: sourceLocation)
+}

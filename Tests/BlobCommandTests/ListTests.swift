@@ -1,0 +1,72 @@
+import Foundation
+import Testing
+
+/// What `ls` prints, and that it is accepted back.
+@Suite final class ListTests {
+    private let folder: TemporaryFolder
+
+    init() throws { self.folder = try TemporaryFolder() }
+
+    deinit { self.folder.remove() }
+
+    private static let names = ["plain", "a b/é", "100%", "new\nline", "a#b!c", "@1", "dir/"]
+
+    /// An archive of the new format of cpio, whose members hold their own names.
+    private func archive() throws -> String {
+        var bytes: [UInt8] = []
+        for (name, mode) in Self.names.map({ ($0, $0.hasSuffix("/") ? 0o040755 : 0o100640) }) + [("TRAILER!!!", 0)] {
+            let content = mode & 0o100000 == 0 ? [] : Array(name.utf8)
+            let fields = [
+                1, mode, 0, 0, 1, 1_700_000_000, content.count, 0, 0, 0, 0, name.utf8.count + 1, 0,
+            ]
+            let digits = fields.map {
+                String(repeating: "0", count: 8 - String($0, radix: 16).count) + String($0, radix: 16)
+            }
+            for part in [Array(("070701" + digits.joined() + name + "\0").utf8), content] {
+                bytes += part + Array(repeating: 0, count: (4 - part.count % 4) % 4)
+            }
+        }
+        return try self.folder.write(bytes, to: "a.cpio")
+    }
+
+    @Test func namesArePrintedInTheFormThatIsAcceptedBack() throws {
+        let path = try self.archive()
+        let listing = try Launch("ls", path).run()
+        expect(listing, prints: "plain\na b/é\n100%25\nnew%0Aline\na%23b%21c\n%401\ndir/\n")
+        for (line, name) in zip(listing.text.split(separator: "\n"), Self.names.dropLast()) {
+            expect(try Launch("cat", "\(path)#\(line)").run(), prints: name)
+        }
+        expect(try Launch("cat", "\(path)#@5").run(), prints: "@1")
+        expect(try Launch("cat", "cpio+\(path)#plain").run(), prints: "plain")
+    }
+
+    @Test func theLongFormTellsKindLengthTimeAndIndex() throws {
+        let lines = try Launch("ls", "-l", self.archive()).run().text.split(separator: "\n")
+        #expect(lines.first == "-rw-r-----            5 2023-11-14 22:13 @0 plain")
+        #expect(lines.last == "drwxr-xr-x            - 2023-11-14 22:13 @6 dir/")
+    }
+
+    @Test func jsonHasOneObjectALine() throws {
+        let lines = try Launch("ls", "--json", self.archive()).run().text.split(separator: "\n")
+        #expect(lines.count == Self.names.count)
+        let first = try #require(try JSONSerialization.jsonObject(with: Data(lines[3].utf8)) as? [String: Any])
+        #expect(first["name"] as? String == "new%0Aline")
+        #expect(first["byte_count"] as? Int == 8)
+        #expect(first["index"] as? Int == 3)
+        #expect(first["kind"] as? String == "file")
+        #expect(first["modification_time"] as? String == "2023-11-14T22:13:20Z")
+    }
+
+    @Test func whatIsNoContainerIsAnError() throws {
+        let path = try self.folder.write("hello", to: "text")
+        expect(try Launch("ls", path).run(), failsWith: "unsupported", 65, saying: path)
+        expect(try Launch("ls", self.folder.path("missing")).run(), failsWith: "notFound", 66)
+    }
+
+    @Test func aListingThatIsCutOffPrintsWhatItFoundAndFails() throws {
+        let path = try self.archive()
+        let bytes = try #require(FileManager.default.contents(atPath: path))
+        let cut = try self.folder.write(Array(bytes.prefix(300)), to: "cut.cpio")
+        expect(try Launch("ls", cut).run(), failsWith: "truncated", 65, after: Array("plain\na b/é\n".utf8))
+    }
+}
