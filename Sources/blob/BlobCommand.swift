@@ -14,6 +14,7 @@ struct BlobCommand: ParsableCommand {
             """,
         subcommands: [
             CatCommand.self, InfoCommand.self, SumCommand.self, SchemesCommand.self, CheckCommand.self,
+            LibraryCommand.self,
         ])
 }
 
