@@ -39,6 +39,7 @@ extension AssetLibrary {
         duplicates: DuplicatePolicy = .reuseAsset, context: BlobContext = BlobContext()
     ) throws(BlobError) -> ImportResult {
         do {
+            try self.checkCanWrite()
             let lock = try LibraryLock.shared(self.folder, context)
             return try withExtendedLifetime(lock) { try self.importLocked(source, name, duplicates, context) }
         } catch {
@@ -86,7 +87,8 @@ extension AssetLibrary {
         }
         let bytes = incoming.headerBytes(byteCount: reader.byteOffset)
         let format = MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount))
-        let name = name ?? reader.info.name
+        // The catalogue's texts end at a zero byte.
+        let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
         var file = ImportedFile(
             name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
             byteCount: reader.byteOffset, sha256: hasher.finalize(), media: MediaDescription(bytes))

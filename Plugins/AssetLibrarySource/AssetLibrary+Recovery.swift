@@ -20,6 +20,7 @@ extension AssetLibrary {
     /// - Complexity: O(assets).
     @discardableResult
     public func recover() throws(BlobError) -> RecoveryReport {
+        try self.checkCanWrite()
         guard let lock = try LibraryLock.exclusive(self.folder) else {
             throw BlobError(.unavailable, "Somebody is importing into the library, or removing from it.")
         }

@@ -10,6 +10,7 @@ extension AssetLibrary {
     /// - Throws: ``BlobError/Code/notFound``, and as ``importAsset(from:name:duplicates:context:)``.
     public func removeAsset(_ id: UUID, context: BlobContext = BlobContext()) throws(BlobError) {
         do {
+            try self.checkCanWrite()
             let lock = try LibraryLock.shared(self.folder, context)
             try withExtendedLifetime(lock) { try self.removeLocked(id) }
         } catch {

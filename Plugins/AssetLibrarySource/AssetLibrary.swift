@@ -17,6 +17,7 @@ public final class AssetLibrary: Sendable {
 
     let folder: LibraryFolder
     let catalogue: Catalogue
+    private let access: Access
 
     /// Told of each step of an import: where tests pull the plug.
     let onImportStep: (@Sendable (ImportStep) throws -> Void)?
@@ -35,6 +36,7 @@ public final class AssetLibrary: Sendable {
     ) throws(BlobError) {
         self.folder = LibraryFolder(folder)
         self.onImportStep = onImportStep
+        self.access = access
         guard self.folder.exists else {
             throw BlobError(
                 .notFound, "There is no asset library in '\(self.folder.path)': it has no \(Catalogue.fileName).",
@@ -81,6 +83,12 @@ public final class AssetLibrary: Sendable {
     }
 
     private static let pageCount = 500
+
+    func checkCanWrite() throws(BlobError) {
+        guard self.access == .writing else {
+            throw BlobError(.permissionDenied, "The library '\(self.folder.path)' was opened for reading only.")
+        }
+    }
 
     /// An asset as a source of bytes.
     ///

@@ -26,19 +26,24 @@ final class TestLibrary: Sendable {
 
     func path(_ name: String) -> String { "\(self.folder.path)/\(name)" }
 
-    /// The catalogue, as another process would open it.
-    func sql<Value: DatabaseValueConvertible>(_ sql: String, _ type: Value.Type) throws -> Value? {
+    /// Works on the catalogue as another process would.
+    @discardableResult func database<Value>(_ body: (Database) throws -> Value) throws -> Value {
         let queue = try DatabaseQueue(path: self.path("catalog.sqlite"))
         defer { try? queue.close() }
-        return try queue.write { try Value.fetchOne($0, sql: sql) }
+        return try queue.write(body)
+    }
+
+    /// The value that a statement gives, if it gives one.
+    func sql<Value: DatabaseValueConvertible>(_ sql: String, _ type: Value.Type) throws -> Value? {
+        try self.database { try Value.fetchOne($0, sql: sql) }
     }
 
     func storedPath(of asset: Asset) throws -> String {
-        try #require(
-            self.sql(
-                """
-                SELECT path FROM original JOIN asset ON original_id = original.id WHERE uuid = '\(asset.id.uuidString)'
-                """, String.self))
+        let path = try self.sql(
+            """
+            SELECT path FROM original JOIN asset ON original_id = original.id WHERE uuid = '\(asset.id.uuidString)'
+            """, String.self)
+        return try #require(path)
     }
 
     func originalPath(of asset: Asset) throws -> String { self.path(try self.storedPath(of: asset)) }
@@ -125,5 +130,6 @@ func overwrite(_ path: String, at byteOffset: Int64, with bytes: [UInt8]) throws
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)
     try #require(descriptor >= 0)
     defer { close(descriptor) }
-    try #require(bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(byteOffset)) } == bytes.count)
+    try #require(
+        bytes.withUnsafeBytes { pwrite(descriptor, $0.baseAddress, $0.count, off_t(byteOffset)) } == bytes.count)
 }

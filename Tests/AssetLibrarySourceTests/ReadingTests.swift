@@ -99,7 +99,10 @@ import Testing
             let start = try read(reader, upTo: self.window)
             try self.move(asset)
             #expect(try start + readAll(reader) == bytes)
-            #expect(events.all == [.invalidated(byteOffset: Int64(self.window)), .recovered(byteOffset: Int64(self.window))])
+            #expect(
+                events.all == [
+                    .invalidated(byteOffset: Int64(self.window)), .recovered(byteOffset: Int64(self.window)),
+                ])
         }
     }
 
@@ -166,7 +169,9 @@ import Testing
             UPDATE asset SET original_id = (SELECT original_id FROM asset WHERE uuid = '\(other.id.uuidString)'),
                 generation = 2 WHERE uuid = '\(asset.id.uuidString)'
             """, Int.self)
-        try #require(unlink(self.test.path("originals/\(self.test.files.first { $0.contains(asset.id.uuidString) } ?? "")")) == 0)
+        try #require(
+            unlink(self.test.path("originals/\(self.test.files.first { $0.contains(asset.id.uuidString) } ?? "")")) == 0
+        )
         #expect(codeThrown { try read(reader, upTo: self.window) } == .changed)
         #expect(codeThrown { try source.reader(matching: validator) } == .changed)
         #expect(try source.checkedInfo().validator == other.validator)
@@ -184,7 +189,9 @@ import Testing
             let path = try self.test.originalPath(of: asset)
             try write(bytes.reversed(), to: path + ".new")
             try #require(rename(path + ".new", path) == 0)
-            #expect(codeThrown { #expect(try start + readAll(reader) == bytes) } == code)
+            var rest: [UInt8] = []
+            #expect(codeThrown { rest = try readAll(reader) } == code)
+            #expect(code != nil || start + rest == bytes)
         }
     }
 
@@ -197,7 +204,9 @@ import Testing
             let reader = try source.reader(context: events.context)
             let start = try read(reader, upTo: self.window)
             try self.test.library.removeAsset(asset.id)
-            #expect(codeThrown { #expect(try start + readAll(reader) == bytes) } == code)
+            var rest: [UInt8] = []
+            #expect(codeThrown { rest = try readAll(reader) } == code)
+            #expect(code != nil || start + rest == bytes)
             #expect(events.all.first == .invalidated(byteOffset: Int64(self.window)))
             #expect(codeThrown { try source.reader() } == .notFound)
             #expect(codeThrown { try source.checkedInfo() } == .notFound)

@@ -43,6 +43,7 @@ final class AssetReader: BlobReader {
                 guard output.freeCapacity < self.window.capacity else { return try self.readStraight(into: &output) }
                 self.window.fill(with: try self.fetch(into: self.window.allocated()))
             }
+            if self.window.isEmpty { self.representation.end() }
             self.window.take(into: &output)
         } catch {
             let error = BlobError(wrapping: error)
