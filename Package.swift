@@ -8,7 +8,8 @@ let settings: [SwiftSetting] =
     Context.environment["BLOBSTREAMS_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
 /// Parts that need a library of the system are on where its header is found. The variable turns them off: their names,
-/// separated by commas.
+/// separated by commas. SwiftPM remembers what a manifest said: a library that was installed since is seen after
+/// `swift package purge-cache`.
 let partsTurnedOff = Set((Context.environment["BLOBSTREAMS_WITHOUT"] ?? "").split(separator: ",").map(String.init))
 
 /// Apple's SDKs have the headers of their systems; elsewhere they lie where compilers look.

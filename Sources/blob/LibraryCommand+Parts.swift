@@ -12,7 +12,8 @@ import BlobStreamsStandard
         func run() throws {
             throw BlobError(
                 .notRegistered,
-                "This build is without the module AssetLibrarySource: build again where sqlite3.h is installed.")
+                "This build is without the module AssetLibrarySource: install what brings sqlite3.h (libsqlite3-dev), "
+                    + "run 'swift package purge-cache', and build again.")
         }
     }
 #endif

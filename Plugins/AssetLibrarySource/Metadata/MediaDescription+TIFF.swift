@@ -21,7 +21,7 @@ extension MediaDescription {
         self.captureSubsecond = tiff.text(details[0x9291])
     }
 
-    /// `YYYY:MM:DD HH:MM:SS`, and not the blanks or zeros that cameras without a clock write (Exif 2.32, section 4.6.5).
+    /// `YYYY:MM:DD HH:MM:SS`, and not what cameras without a clock write: blanks or zeros (Exif 2.32, section 4.6.5).
     private static func isDate(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count == 19 else { return false }
