@@ -1,16 +1,50 @@
 // swift-tools-version: 6.2
 
+import Foundation
 import PackageDescription
 
 /// The build of the continuous integration has no warnings; everybody else's is not stopped by one.
 let settings: [SwiftSetting] =
     Context.environment["BLOBSTREAMS_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+/// Parts that need a library of the system are on where its header is found. The variable turns them off: their names,
+/// separated by commas. SwiftPM remembers what a manifest said: a library that was installed since is seen after
+/// `swift package purge-cache`.
+let partsTurnedOff = Set((Context.environment["BLOBSTREAMS_WITHOUT"] ?? "").split(separator: ",").map(String.init))
+
+/// Apple's SDKs have the headers of their systems; elsewhere they lie where compilers look.
+func isOn(_ part: String, header: String) -> Bool {
+    #if canImport(Darwin)
+        return !partsTurnedOff.contains(part)
+    #else
+        let paths = (Context.environment["CPATH"] ?? "").split(separator: ":").map(String.init)
+        let folders = paths + ["/usr/include", "/usr/local/include"]
+        let isFound = folders.contains { FileManager.default.fileExists(atPath: "\($0)/\(header)") }
+        return isFound && !partsTurnedOff.contains(part)
+    #endif
+}
+
+let hasAssetLibrary = isOn("AssetLibrarySource", header: "sqlite3.h")
+
+/// What the umbrella, the command and their tests are told, and which of their files are left out.
+let partSettings: [SwiftSetting] = settings + (hasAssetLibrary ? [.define("BLOBSTREAMS_ASSET_LIBRARY")] : [])
+let filesLeftOut = hasAssetLibrary ? [] : ["AssetLibrary"]
+
+/// A plugin: one module and one product.
+func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .target(
+        name: name, dependencies: ["BlobStreams"] + dependencies, path: "Plugins/\(name)", swiftSettings: settings)
+}
+
 /// A program that shows one use, run by a test.
 func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .executableTarget(
         name: name, dependencies: ["BlobStreamsStandard"] + dependencies, path: "Examples/\(name)",
         swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
 let package = Package(
@@ -25,82 +59,118 @@ let package = Package(
         .library(name: "GzipSource", targets: ["GzipSource"]),
         .library(name: "ArchiveSource", targets: ["ArchiveSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
+        .library(name: "MultipartFormData", targets: ["MultipartFormData"]),
+        .library(name: "MultipartURLRequest", targets: ["MultipartURLRequest"]),
         .executable(name: "blob", targets: ["blob"]),
+        .executable(name: "blob-receive", targets: ["blob-receive"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
     targets: [
         .target(name: "BlobStreams", swiftSettings: settings),
         .target(
             name: "BlobStreamsStandard",
             dependencies: ["BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
-            swiftSettings: settings),
+            swiftSettings: partSettings),
         .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
         // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
         .target(name: "BlobURLSession", dependencies: ["BlobStreams"], swiftSettings: settings),
-        .target(name: "FileSource", dependencies: ["BlobStreams"], path: "Plugins/FileSource", swiftSettings: settings),
+
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"], swiftSettings: settings),
-        .target(
-            name: "GzipSource", dependencies: ["BlobStreams", "BlobInflate"], path: "Plugins/GzipSource",
-            swiftSettings: settings),
         .systemLibrary(
             name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
-        .target(
-            name: "ArchiveSource", dependencies: ["BlobStreams", "BlobInflate", "CArchive"],
-            path: "Plugins/ArchiveSource",
-            swiftSettings: settings),
-        .target(
-            name: "CryptoDigest",
-            dependencies: ["BlobStreams", .product(name: "Crypto", package: "swift-crypto")],
-            path: "Plugins/CryptoDigest", swiftSettings: settings),
+        .target(name: "CCurl"),
+        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
+        .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+
+        plugin("FileSource"),
+        plugin("GzipSource", "BlobInflate"),
+        plugin("ArchiveSource", "BlobInflate", "CArchive"),
+        plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
+
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobStreamsStandard", "BlobStreamsTesting",
+                "BlobHTTP", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], exclude: filesLeftOut, swiftSettings: partSettings),
+        .executableTarget(
+            name: "blob-receive",
+            dependencies: [
+                "BlobReceiving", .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
+
+        .target(
+            name: "MultipartFormData", dependencies: ["BlobStreams", "CryptoDigest", "FileSource"],
+            path: "Examples/MultipartFormData", swiftSettings: settings),
+        // Apart from the form: on Linux it links FoundationNetworking, which `blob` must not.
+        .target(
+            name: "MultipartURLRequest", dependencies: ["BlobStreams", "MultipartFormData"],
+            path: "Examples/MultipartURLRequest", swiftSettings: settings),
         example("BoundPairPump"),
         example("Checksum"),
+        example("ComposeForm", "MultipartFormData"),
         example("CustomSource", "BlobStreamsTesting"),
         example("EventDrivenSource", "BlobStreamsTesting"),
         example("ObservedProgress"),
         example("RunLoopChecksum"),
         example("SynchronousChecksum"),
         example("UploadFile", "BlobURLSession"),
+
+        tests(
+            "ArchiveSourceTests", "BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource"),
+        // Its tests run the command as a process; the dependency has it built.
         .testTarget(
-            name: "BlobStreamsTestingTests", dependencies: ["BlobStreams", "BlobStreamsTesting"],
-            swiftSettings: settings),
-        .testTarget(
-            name: "ExamplesTests",
-            dependencies: [
-                "blob", "BoundPairPump", "Checksum", "CustomSource", "EventDrivenSource", "ObservedProgress",
-                "RunLoopChecksum", "SynchronousChecksum",
-            ], swiftSettings: settings),
+            name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], exclude: filesLeftOut,
+            swiftSettings: partSettings),
+        tests("BlobHTTPTests", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
+        tests("BlobInflateTests", "BlobStreams", "BlobInflate"),
+        tests("BlobReceivingTests", "BlobReceiving"),
+        tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
+        tests("BlobStreamsTests", "BlobStreams"),
+        tests("BlobURLSessionTests", "BlobStreams", "BlobStreamsTesting", "BlobURLSession", "UploadFile"),
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
-            swiftSettings: settings),
-        // Its tests run the command as a process; the dependency has it built.
-        .testTarget(name: "BlobCommandTests", dependencies: ["blob"], swiftSettings: settings),
-        .testTarget(
-            name: "BlobURLSessionTests",
-            dependencies: ["BlobStreams", "BlobStreamsTesting", "BlobURLSession", "UploadFile"],
-            swiftSettings: settings),
-        .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
-        .testTarget(
-            name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
-        .testTarget(
-            name: "ArchiveSourceTests",
-            dependencies: ["BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource"],
-            swiftSettings: settings),
-        .testTarget(name: "BlobInflateTests", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
-        .testTarget(
-            name: "GzipSourceTests",
-            dependencies: ["BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"],
-            swiftSettings: settings),
-        .testTarget(name: "FileSourceTests", dependencies: ["BlobStreams", "FileSource"], swiftSettings: settings),
+            swiftSettings: partSettings),
+        tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
+        tests(
+            "ExamplesTests", "blob", "BoundPairPump", "Checksum", "ComposeForm", "CustomSource", "EventDrivenSource",
+            "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum"),
+        tests("FileSourceTests", "BlobStreams", "FileSource"),
+        tests("GzipSourceTests", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"),
+        tests("MultipartFormDataTests", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"),
+        tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
     ],
     swiftLanguageModes: [.v6]
 )
+
+if hasAssetLibrary {
+    package.products.append(.library(name: "AssetLibrarySource", targets: ["AssetLibrarySource"]))
+    package.dependencies.append(.package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"))
+    package.targets += [
+        .target(
+            name: "AssetLibrarySource",
+            dependencies: [
+                "BlobStreams", "CryptoDigest", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            path: "Plugins/AssetLibrarySource", swiftSettings: settings),
+        // Kills itself in the middle of an import.
+        .executableTarget(
+            name: "KilledImport", dependencies: ["AssetLibrarySource", "FileSource"], path: "Tests/KilledImport",
+            swiftSettings: settings),
+        .testTarget(
+            name: "AssetLibrarySourceTests",
+            dependencies: [
+                "AssetLibrarySource", "BlobStreamsTesting", "FileSource", "KilledImport",
+                .product(name: "GRDB", package: "GRDB.swift"),
+            ], swiftSettings: settings),
+    ]
+    package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("AssetLibrarySource")
+}

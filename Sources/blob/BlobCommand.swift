@@ -14,7 +14,7 @@ struct BlobCommand: ParsableCommand {
             """,
         subcommands: [
             CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, SchemesCommand.self,
-            CheckCommand.self,
+            CheckCommand.self, LibraryCommand.self,
         ])
 }
 

@@ -16,8 +16,9 @@ struct InfoCommand: ParsableCommand {
 
     func run() throws {
         let context = self.source.makeContext()
-        let locator = try BlobLocator(argument: self.locator, registry: .standard)
-        let source = try BlobRegistry.standard.source(for: locator, context: context)
+        let registry = self.source.registry
+        let locator = try BlobLocator(argument: self.locator, registry: registry)
+        let source = try registry.source(for: locator, context: context)
         let report = Report(locator, source, try source.checkedInfo(context))
         guard self.json else {
             for (name, value) in report.rows { try printLine("\(name): \(value)") }

@@ -6,7 +6,7 @@ struct SchemesCommand: ParsableCommand {
         commandName: "schemes", abstract: "Lists what locators can begin with: scheme, kind, module.")
 
     func run() throws {
-        let rows = BlobRegistry.standard.providers.flatMap { provider in
+        let rows = BlobRegistry.forCommand(library: nil).providers.flatMap { provider in
             provider.schemes.map { (scheme: $0, kind: provider.kind.name, module: provider.module) }
         }
         let width = rows.map(\.scheme.count).max() ?? 0

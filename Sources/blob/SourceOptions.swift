@@ -10,6 +10,12 @@ struct SourceOptions: ParsableArguments {
     @Option(help: "Fail when nothing arrives for this many seconds (default: never).")
     var idleTimeout: Double?
 
+    @Option(help: "The folder of the asset library (default: \(LibraryLocation.variable) in the environment).")
+    var library: String?
+
+    /// What locators can name.
+    var registry: BlobRegistry { .forCommand(library: self.library) }
+
     func validate() throws {
         guard let idleTimeout else { return }
         guard idleTimeout > 0, idleTimeout <= Self.maximumIdleTimeout else {
@@ -22,8 +28,8 @@ struct SourceOptions: ParsableArguments {
     }
 
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
-        try BlobRegistry.standard.source(
-            for: BlobLocator(argument: argument, registry: .standard), context: context)
+        let registry = self.registry
+        return try registry.source(for: BlobLocator(argument: argument, registry: registry), context: context)
     }
 
     /// Throws when `source` does not exist or its bytes pass by once; `purpose` ends the sentence.

@@ -1,0 +1,44 @@
+import BlobStreams
+import Foundation
+
+extension BlobLocator {
+    /// The scheme of asset URLs.
+    static let assetScheme = "assets-library"
+
+    /// The URL of an asset.
+    init(asset id: UUID, fileExtension: String?) {
+        let name = fileExtension.map { ".\($0.uppercased())" } ?? ""
+        let suffix = fileExtension.map { "&ext=\($0.uppercased())" } ?? ""
+        do {
+            self = try BlobLocator("\(Self.assetScheme)://asset/asset\(name)?id=\(id.uuidString)\(suffix)")
+        } catch {
+            preconditionFailure("An extension of letters and digits gives a locator: \(error)")
+        }
+    }
+
+    /// The asset that this URL names; its extension is for people, and is not looked at.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator``.
+    public func assetID() throws(BlobError) -> UUID {
+        let prefix = "//asset/asset"
+        let rest = self.schemeSpecificPart
+        if self.scheme == Self.assetScheme, rest.hasPrefix(prefix), let mark = rest.firstIndex(of: "?"),
+            let id = rest[mark...].dropFirst().split(separator: "&").first(where: { $0.hasPrefix("id=") }),
+            let uuid = UUID(uuidString: String(id.dropFirst(3)))
+        {
+            return uuid
+        }
+        throw BlobError(
+            .invalidLocator, "An asset is named as in \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG.",
+            operation: .resolve, locator: self.description)
+    }
+}
+
+extension BlobLocator {
+    /// The extension that an asset's URL shows.
+    var assetExtension: String? {
+        guard let mark = self.schemeSpecificPart.firstIndex(of: "?") else { return nil }
+        let name = self.schemeSpecificPart[..<mark]
+        return Asset.fileExtension(ofName: String(name))
+    }
+}

@@ -1,0 +1,107 @@
+import BlobStreams
+import Foundation
+import GRDB
+
+extension Catalogue {
+    private static let selection = """
+        SELECT asset.id, asset.uuid, asset.original_filename, asset.file_extension, asset.generation, asset.modified_at,
+            asset.ingested_at, original.sha256, original.byte_size, original.path, original.state, original.uti,
+            original.media_type, original.pixel_width, original.pixel_height, original.orientation,
+            original.capture_date, original.capture_offset, original.capture_subsecond, original.camera_make,
+            original.camera_model
+        FROM asset JOIN original ON original.id = asset.original_id
+        """
+
+    func asset(_ id: UUID) throws(BlobError) -> Asset? {
+        try self.read { db in try Self.asset(id, db) }
+    }
+
+    static func asset(_ id: UUID, _ db: Database) throws -> Asset? {
+        try Row.fetchOne(db, sql: "\(self.selection) WHERE asset.uuid = ?", arguments: [id.uuidString]).map(Asset.init)
+    }
+
+    /// The first asset of the original with this digest.
+    static func asset(sha256: [UInt8], _ db: Database) throws -> Asset? {
+        let sql = "\(self.selection) WHERE original.sha256 = ? ORDER BY asset.id LIMIT 1"
+        return try Row.fetchOne(db, sql: sql, arguments: [Data(sha256)]).map(Asset.init)
+    }
+
+    /// Some assets in the order of their import: those behind the row `row`, and the last row of them.
+    func assets(behind row: Int64, atMost count: Int) throws(BlobError) -> (assets: [Asset], row: Int64) {
+        try self.read { db in
+            let sql = "\(Self.selection) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
+            let rows = try Row.fetchAll(db, sql: sql, arguments: [row, count])
+            return (try rows.map(Asset.init), rows.last?["id"] ?? row)
+        }
+    }
+
+    static func insertOriginal(_ file: ImportedFile, path: String, _ db: Database) throws {
+        let media = file.media
+        try db.execute(
+            sql: """
+                INSERT INTO original (sha256, byte_size, path, uti, media_type, pixel_width, pixel_height, orientation,
+                    capture_date, capture_offset, capture_subsecond, camera_make, camera_model)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [
+                Data(file.sha256), file.byteCount, path, media.typeIdentifier, media.mediaType, media.pixelWidth,
+                media.pixelHeight, media.orientation, media.captureDate, media.captureOffset, media.captureSubsecond,
+                media.cameraMake, media.cameraModel,
+            ])
+    }
+
+    /// Adds an asset of the original with the digest of `file`.
+    static func insertAsset(_ id: UUID, _ file: ImportedFile, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO asset (uuid, original_id, original_filename, file_extension, modified_at, ingested_at)
+                SELECT ?, id, ?, ?, ?, ? FROM original WHERE sha256 = ?
+                """,
+            arguments: [
+                id.uuidString, file.name, file.fileExtension, file.modificationTime, Date().nanoseconds,
+                Data(file.sha256),
+            ])
+    }
+}
+
+/// A file that is about to become an original.
+struct ImportedFile {
+    var name: String?
+    var fileExtension: String?
+    var byteCount: Int64
+    var sha256: [UInt8]
+    var media: MediaDescription
+    /// In nanoseconds since 1970.
+    var modificationTime: Int64?
+}
+
+extension Asset {
+    /// - Throws: ``BlobError/Code/corrupted`` for what only a damaged or forged catalogue can hold.
+    fileprivate init(_ row: Row) throws {
+        let uuid: String = row["uuid"]
+        let sha256: Data = row["sha256"]
+        let byteCount: Int64 = row["byte_size"]
+        let modificationTime: Int64? = row["modified_at"]
+        guard let id = UUID(uuidString: uuid), sha256.count == 32, byteCount >= 0 else {
+            throw BlobError(.corrupted, "The catalogue holds an asset with an identifier, digest or size that is none.")
+        }
+        var media = MediaDescription()
+        media.mediaType = row["media_type"]
+        media.typeIdentifier = row["uti"]
+        media.pixelWidth = row["pixel_width"]
+        media.pixelHeight = row["pixel_height"]
+        media.orientation = row["orientation"]
+        media.captureDate = row["capture_date"]
+        media.captureOffset = row["capture_offset"]
+        media.captureSubsecond = row["capture_subsecond"]
+        media.cameraMake = row["camera_make"]
+        media.cameraModel = row["camera_model"]
+        let fileExtension: String? = row["file_extension"]
+        self.init(
+            id: id, name: row["original_filename"],
+            fileExtension: fileExtension.flatMap { Self.isFileExtension($0) ? $0 : nil }, byteCount: byteCount,
+            sha256: Array(sha256), media: media, generation: row["generation"], isMissing: row["state"] == "missing",
+            importDate: Date(nanoseconds: row["ingested_at"]),
+            modificationDate: modificationTime.map { Date(nanoseconds: $0) }, storedPath: row["path"])
+    }
+}

@@ -1,0 +1,86 @@
+import GRDB
+
+extension Catalogue {
+    /// Marks the database as ours, for `file(1)` and for ``AssetLibrary``: "BlbL".
+    static let applicationIdentifier: Int32 = 0x426C_624C
+
+    /// How catalogues come to be what this version reads: each step is run once, in order, and never changed again.
+    static let migrator: DatabaseMigrator = {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { db in
+            try db.execute(sql: Self.firstSchema)
+            try db.execute(sql: "PRAGMA application_id = \(Self.applicationIdentifier)")
+            try db.execute(sql: "PRAGMA user_version = 1")
+        }
+        return migrator
+    }()
+
+    /// An original is a file; assets are what people see, and may share one.
+    ///
+    /// `change_seq` is the ordered journal of what happened to assets, written by triggers in the transaction of the
+    /// change: an observer keeps the last number that it has seen. Times are nanoseconds since 1970.
+    private static let firstSchema = """
+        CREATE TABLE library (
+            id INTEGER PRIMARY KEY CHECK (id = 1),
+            uuid TEXT NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE TABLE original (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            sha256 BLOB NOT NULL UNIQUE CHECK (length(sha256) = 32),
+            byte_size INTEGER NOT NULL CHECK (byte_size >= 0),
+            path TEXT NOT NULL UNIQUE,
+            state TEXT NOT NULL DEFAULT 'present' CHECK (state IN ('present', 'missing')),
+            uti TEXT,
+            media_type TEXT,
+            pixel_width INTEGER CHECK (pixel_width > 0),
+            pixel_height INTEGER CHECK (pixel_height > 0),
+            orientation INTEGER CHECK (orientation BETWEEN 1 AND 8),
+            capture_date TEXT,
+            capture_offset TEXT,
+            capture_subsecond TEXT,
+            camera_make TEXT,
+            camera_model TEXT,
+            gps_latitude REAL,
+            gps_longitude REAL,
+            duration INTEGER,
+            codec TEXT,
+            live_photo_id TEXT
+        ) STRICT;
+
+        CREATE TABLE asset (
+            id INTEGER PRIMARY KEY AUTOINCREMENT,
+            uuid TEXT NOT NULL UNIQUE,
+            original_id INTEGER NOT NULL REFERENCES original(id),
+            generation INTEGER NOT NULL DEFAULT 1 CHECK (generation > 0),
+            original_filename TEXT,
+            file_extension TEXT,
+            modified_at INTEGER,
+            ingested_at INTEGER NOT NULL,
+            adjustment TEXT
+        ) STRICT;
+        CREATE INDEX asset_original ON asset(original_id);
+
+        CREATE TABLE change_seq (
+            seq INTEGER PRIMARY KEY AUTOINCREMENT,
+            asset_uuid TEXT NOT NULL,
+            kind TEXT NOT NULL CHECK (kind IN ('inserted', 'changed', 'moved', 'removed')),
+            generation INTEGER NOT NULL
+        ) STRICT;
+
+        CREATE TRIGGER asset_inserted AFTER INSERT ON asset BEGIN
+            INSERT INTO change_seq (asset_uuid, kind, generation) VALUES (NEW.uuid, 'inserted', NEW.generation);
+        END;
+        CREATE TRIGGER asset_changed AFTER UPDATE ON asset BEGIN
+            INSERT INTO change_seq (asset_uuid, kind, generation) VALUES (NEW.uuid, 'changed', NEW.generation);
+        END;
+        CREATE TRIGGER asset_removed AFTER DELETE ON asset BEGIN
+            INSERT INTO change_seq (asset_uuid, kind, generation) VALUES (OLD.uuid, 'removed', OLD.generation);
+        END;
+        CREATE TRIGGER original_moved AFTER UPDATE OF path, state ON original BEGIN
+            INSERT INTO change_seq (asset_uuid, kind, generation)
+                SELECT uuid, 'moved', generation FROM asset WHERE original_id = NEW.id ORDER BY id;
+        END;
+        """
+}

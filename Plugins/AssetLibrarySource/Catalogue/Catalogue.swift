@@ -1,0 +1,127 @@
+import BlobStreams
+import Foundation
+import GRDB
+import GRDBSQLite
+
+/// Owns the connections to the database of a library.
+///
+/// WAL: readers go on beside a writer, also one in another process. Writers take turns.
+struct Catalogue: Sendable {
+    static let fileName = "catalog.sqlite"
+
+    /// How long a connection waits for a lock of another; writers hold it for milliseconds.
+    private static let busyTimeout: TimeInterval = 5
+
+    private let pool: DatabasePool
+
+    /// Opens the database of `folder`.
+    ///
+    /// - Parameter isReadOnly: Whether nothing is to be written; then the database must be there.
+    init(in folder: String, isReadOnly: Bool) throws(BlobError) {
+        var configuration = Configuration()
+        configuration.readonly = isReadOnly
+        configuration.busyMode = .timeout(Self.busyTimeout)
+        configuration.label = "BlobStreams.AssetLibrary"
+        configuration.prepareDatabase { db in
+            // The schema may be anybody's: its expressions may call nothing that reaches out of the database.
+            try db.execute(sql: "PRAGMA trusted_schema = OFF")
+            guard !isReadOnly else { return }
+            // A row must not be lost of which the file was synchronised.
+            try db.execute(sql: "PRAGMA synchronous = FULL")
+            // The log stays when the last writer goes: without it, those who may not write could not read.
+            var persists: CInt = 1
+            sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
+        }
+        do {
+            self.pool = try DatabasePool(path: "\(folder)/\(Self.fileName)", configuration: configuration)
+        } catch {
+            throw BlobError(catalogue: error)
+        }
+    }
+
+    /// Makes or updates the tables.
+    func migrate() throws(BlobError) {
+        do {
+            try Self.migrator.migrate(self.pool)
+        } catch {
+            throw BlobError(catalogue: error)
+        }
+        try self.write { db in
+            try db.execute(
+                sql: "INSERT OR IGNORE INTO library (id, uuid, created_at) VALUES (1, ?, ?)",
+                arguments: [UUID().uuidString, Date().nanoseconds])
+        }
+    }
+
+    /// Throws unless this is a catalogue that this version reads.
+    ///
+    /// - Parameter isComplete: Whether it must be of this version already.
+    func check(isComplete: Bool) throws(BlobError) {
+        try self.read { db in
+            guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationIdentifier else {
+                throw BlobError(.unsupported, "This database is not the catalogue of an asset library.")
+            }
+            guard try !Self.migrator.hasBeenSuperseded(db) else { throw Self.isTooNew }
+            guard try !isComplete || Self.migrator.hasCompletedMigrations(db) else {
+                throw BlobError(.unsupported, "The catalogue is of an older version: open the library for writing.")
+            }
+        }
+    }
+
+    /// Whether nothing was made in it yet: what is left of a creation that was cut off.
+    func isEmpty() throws(BlobError) -> Bool {
+        try self.read { db in
+            guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == 0 else { return false }
+            let tables = try String.fetchAll(db, sql: "SELECT name FROM sqlite_master WHERE type = 'table'")
+            return tables.allSatisfy { $0 == "grdb_migrations" || $0.hasPrefix("sqlite_") }
+        }
+    }
+
+    private static let isTooNew = BlobError(
+        .unsupported, "The catalogue was made by a newer version, and this one cannot read it.")
+
+    func read<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
+        do {
+            return try self.pool.read(body)
+        } catch {
+            throw BlobError(catalogue: error)
+        }
+    }
+
+    /// One transaction: all of it, or nothing.
+    func write<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
+        do {
+            return try self.pool.write(body)
+        } catch {
+            throw BlobError(catalogue: error)
+        }
+    }
+}
+
+extension BlobError {
+    /// The error that one of SQLite stands for.
+    init(catalogue error: any Error) {
+        guard let error = error as? DatabaseError else {
+            self = BlobError(wrapping: error)
+            return
+        }
+        let act = "The catalogue of the library could not be used"
+        let text = "\(act): \(error.message ?? "unknown error") (SQLite \(error.extendedResultCode.rawValue))."
+        let code: Code =
+            switch error.resultCode {
+            case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_PROTOCOL: .unavailable
+            case .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FORMAT: .corrupted
+            case .SQLITE_PERM, .SQLITE_READONLY, .SQLITE_AUTH: .permissionDenied
+            case .SQLITE_ERROR, .SQLITE_SCHEMA: .inconsistent  // The tables are not those of the version.
+            default: .io
+            }
+        self = BlobError(code, text, cause: error)
+    }
+}
+
+extension Date {
+    /// Since 1970.
+    var nanoseconds: Int64 { Int64((self.timeIntervalSince1970 * 1_000_000_000).rounded()) }
+
+    init(nanoseconds: Int64) { self.init(timeIntervalSince1970: Double(nanoseconds) / 1_000_000_000) }
+}

@@ -1,0 +1,20 @@
+import Foundation
+
+/// The fields have two names each.
+extension stat {
+    var modification: FileTime {
+        #if canImport(Darwin)
+            FileTime(seconds: Int64(self.st_mtimespec.tv_sec), nanoseconds: Int64(self.st_mtimespec.tv_nsec))
+        #else
+            FileTime(seconds: Int64(self.st_mtim.tv_sec), nanoseconds: Int64(self.st_mtim.tv_nsec))
+        #endif
+    }
+
+    var change: FileTime {
+        #if canImport(Darwin)
+            FileTime(seconds: Int64(self.st_ctimespec.tv_sec), nanoseconds: Int64(self.st_ctimespec.tv_nsec))
+        #else
+            FileTime(seconds: Int64(self.st_ctim.tv_sec), nanoseconds: Int64(self.st_ctim.tv_nsec))
+        #endif
+    }
+}

@@ -1,0 +1,178 @@
+extension MediaDescription {
+    /// Reads the `meta` box (ISO/IEC 23008-12): the size of the primary item, its rotation, and the Exif item.
+    mutating func readHEIF(_ bytes: HeaderBytes) {
+        guard let meta = Self.metaBox(bytes) else { return }
+        var primary: UInt64?
+        var properties: ItemProperties?
+        var items = ItemTable()
+        for box in ISOBoxes(meta.dropFirst(4)) {
+            switch box.type {
+            case "pitm":
+                var cursor = ByteCursor(box.content)
+                primary = cursor.number(4).flatMap { cursor.number($0 >> 24 == 0 ? 2 : 4) }
+            case "iprp": properties = ItemProperties(box.content)
+            case "iinf": items.readInformation(box.content)
+            case "iloc": items.readLocations(box.content)
+            default: break
+            }
+        }
+        if let primary, let properties {
+            for property in properties.of(primary) {
+                var cursor = ByteCursor(property.content)
+                switch property.type {
+                case "ispe":
+                    guard cursor.take(4) != nil, let width = cursor.number(4), let height = cursor.number(4) else {
+                        break
+                    }
+                    self.setSize(width, height)
+                case "irot": self.orientation = cursor.number(1).map { [1, 8, 3, 6][Int($0 & 3)] }
+                default: break
+                }
+            }
+        }
+        let orientation = self.orientation
+        if let exif = items.exifRange, let start = bytes.bytes(at: exif.lowerBound, count: 4) {
+            var cursor = ByteCursor(start)
+            let skipped = cursor.number(4).map { Int64($0) + 4 } ?? 0
+            guard skipped < exif.count else { return }
+            self.readTIFF(bytes, in: (exif.lowerBound + skipped)..<exif.upperBound)
+        }
+        // Readers turn the picture by its properties, and Exif only repeats them (section A.2.1).
+        self.orientation = orientation
+    }
+
+    private static let boxLimit = 1024
+    private static let metaByteLimit: Int64 = 1 << 20
+
+    private static func metaBox(_ bytes: HeaderBytes) -> ArraySlice<UInt8>? {
+        var offset: Int64 = 0
+        for _ in 0..<self.boxLimit {
+            guard let head = bytes.bytes(at: offset, count: 8) else { return nil }
+            var cursor = ByteCursor(head)
+            guard let short = cursor.number(4) else { return nil }
+            let type = String(decoding: cursor.rest, as: UTF8.self)
+            var headCount: Int64 = 8
+            var size = Int64(short)
+            if short == 1 {
+                guard var long = bytes.bytes(at: offset + 8, count: 8).map(ByteCursor.init),
+                    let value = long.number(8).flatMap(Int64.init(exactly:))
+                else { return nil }
+                (headCount, size) = (16, value)
+            } else if short == 0 {
+                size = bytes.byteCount - offset
+            }
+            guard size >= headCount, size <= bytes.byteCount - offset else { return nil }
+            if type == "meta" {
+                guard size - headCount <= self.metaByteLimit else { return nil }
+                return bytes.bytes(at: offset + headCount, count: Int(size - headCount)).map { $0[...] }
+            }
+            offset += size
+        }
+        return nil
+    }
+}
+
+/// The boxes in a piece of memory (ISO/IEC 14496-12, section 4.2); ends where one is broken.
+private struct ISOBoxes: Sequence, IteratorProtocol {
+    private var cursor: ByteCursor
+
+    init(_ content: some Sequence<UInt8>) { self.cursor = ByteCursor(content) }
+
+    mutating func next() -> (type: String, content: ArraySlice<UInt8>)? {
+        guard let size = self.cursor.number(4), let type = self.cursor.take(4) else { return nil }
+        let count: Int
+        switch size {
+        case 0: count = self.cursor.rest.count
+        case 1:
+            guard let long = self.cursor.number(8).flatMap(Int.init(exactly:)), long >= 16 else { return nil }
+            count = long - 16
+        default:
+            guard size >= 8 else { return nil }
+            count = Int(size) - 8
+        }
+        guard let content = self.cursor.take(count) else { return nil }
+        return (String(decoding: type, as: UTF8.self), content)
+    }
+}
+
+/// Which properties belong to which item: `ipco` and `ipma`.
+private struct ItemProperties {
+    typealias Property = (type: String, content: ArraySlice<UInt8>)
+
+    private var properties: [Property] = []
+    private var indices: [UInt64: [Int]] = [:]
+
+    init(_ content: ArraySlice<UInt8>) {
+        for box in ISOBoxes(content) {
+            if box.type == "ipco" { self.properties = Array(ISOBoxes(box.content)) }
+            if box.type == "ipma" { self.readAssociations(box.content) }
+        }
+    }
+
+    func of(_ item: UInt64) -> [Property] {
+        // Written from 1; 0 is no property.
+        (self.indices[item] ?? []).compactMap {
+            self.properties.indices.contains($0 - 1) ? self.properties[$0 - 1] : nil
+        }
+    }
+
+    private mutating func readAssociations(_ content: ArraySlice<UInt8>) {
+        var cursor = ByteCursor(content)
+        guard let head = cursor.number(4), let count = cursor.number(4) else { return }
+        for _ in 0..<count {
+            guard let item = cursor.number(head >> 24 == 0 ? 2 : 4), let number = cursor.number(1) else { return }
+            for _ in 0..<number {
+                let isWide = head & 1 == 1
+                guard let index = cursor.number(isWide ? 2 : 1) else { return }
+                self.indices[item, default: []].append(Int(index & (isWide ? 0x7FFF : 0x7F)))
+            }
+        }
+    }
+}
+
+/// Which item is Exif (`iinf`), and where the items lie (`iloc`).
+private struct ItemTable {
+    private var exif: UInt64?
+    private var ranges: [UInt64: Range<Int64>] = [:]
+
+    var exifRange: Range<Int64>? { self.exif.flatMap { self.ranges[$0] } }
+
+    mutating func readInformation(_ content: ArraySlice<UInt8>) {
+        var cursor = ByteCursor(content)
+        guard let head = cursor.number(4), cursor.number(head >> 24 == 0 ? 2 : 4) != nil else { return }
+        for entry in ISOBoxes(cursor.rest) where entry.type == "infe" && self.exif == nil {
+            var cursor = ByteCursor(entry.content)
+            guard let version = cursor.number(4).map({ $0 >> 24 }), version == 2 || version == 3,
+                let item = cursor.number(version == 2 ? 2 : 4), cursor.take(2) != nil, let type = cursor.take(4)
+            else { continue }
+            if type.elementsEqual("Exif".utf8) { self.exif = item }
+        }
+    }
+
+    mutating func readLocations(_ content: ArraySlice<UInt8>) {
+        var cursor = ByteCursor(content)
+        guard let version = cursor.number(4).map({ $0 >> 24 }), version <= 2, let sizes = cursor.number(2),
+            let count = cursor.number(version < 2 ? 2 : 4)
+        else { return }
+        let byteCounts = [12, 8, 4, 0].map { Int(sizes >> $0 & 0xF) }
+        for _ in 0..<count {
+            guard let item = cursor.number(version < 2 ? 2 : 4),
+                let method = version == 0 ? 0 : cursor.number(2).map({ $0 & 0xF }), cursor.take(2) != nil,
+                let base = cursor.number(byteCounts[2]), let extentCount = cursor.number(2)
+            else { return }
+            // Extents without a byte in the table cost nothing to claim, and much to count.
+            guard extentCount <= 1 || byteCounts[0] + byteCounts[1] > 0 else { continue }
+            for _ in 0..<extentCount {
+                if version > 0, cursor.number(byteCounts[3]) == nil { return }
+                guard let offset = cursor.number(byteCounts[0]), let length = cursor.number(byteCounts[1]) else {
+                    return
+                }
+                // Only what lies in the file in one piece is of use.
+                guard method == 0, extentCount == 1, let start = Int64(exactly: base &+ offset), base &+ offset >= base,
+                    let length = Int64(exactly: length), case let (end, false) = start.addingReportingOverflow(length)
+                else { continue }
+                self.ranges[item] = start..<end
+            }
+        }
+    }
+}

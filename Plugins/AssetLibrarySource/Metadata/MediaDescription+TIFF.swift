@@ -1,0 +1,124 @@
+extension MediaDescription {
+    /// Reads the first directory of a TIFF (TIFF 6.0, section 2) and the Exif one that it points to.
+    ///
+    /// - Parameters:
+    ///   - range: Where the TIFF lies; it is cut to the file. Offsets count from its start.
+    ///   - hasSize: Whether the picture is in the TIFF itself, and not only described by it.
+    mutating func readTIFF(_ bytes: HeaderBytes, in range: Range<Int64>, hasSize: Bool = false) {
+        let tiff = TIFFBytes(bytes, in: range.clamped(to: 0..<bytes.byteCount))
+        guard let tiff, let first = tiff.firstDirectory else { return }
+        let fields = tiff.fields(at: first)
+        if hasSize, let width = tiff.number(fields[0x0100]), let height = tiff.number(fields[0x0101]) {
+            self.setSize(width, height)
+        }
+        self.cameraMake = tiff.text(fields[0x010F])
+        self.cameraModel = tiff.text(fields[0x0110])
+        self.orientation = tiff.number(fields[0x0112]).flatMap { (1...8).contains($0) ? Int($0) : nil }
+        guard let exif = tiff.number(fields[0x8769]) else { return }
+        let details = tiff.fields(at: exif)
+        self.captureDate = tiff.text(details[0x9003]).flatMap { Self.isDate($0) ? $0 : nil }
+        self.captureOffset = tiff.text(details[0x9011])
+        self.captureSubsecond = tiff.text(details[0x9291])
+    }
+
+    /// `YYYY:MM:DD HH:MM:SS`, and not what cameras without a clock write: blanks or zeros (Exif 2.32, section 4.6.5).
+    private static func isDate(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 19 else { return false }
+        for (index, byte) in bytes.enumerated() {
+            switch index {
+            case 4, 7, 13, 16: guard byte == UInt8(ascii: ":") else { return false }
+            case 10: guard byte == UInt8(ascii: " ") else { return false }
+            default: guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return false }
+            }
+        }
+        return !text.hasPrefix("0000")
+    }
+}
+
+/// The fields of a TIFF, of which none is trusted.
+private struct TIFFBytes {
+    struct Field {
+        let type: UInt64
+        let count: UInt64
+        let value: ArraySlice<UInt8>
+    }
+
+    /// A directory may say that it has 65,535; cameras write some dozens.
+    private static let fieldLimit = 1024
+    private static let textByteLimit = 256
+
+    private let bytes: HeaderBytes
+    private let range: Range<Int64>
+    private let isBigEndian: Bool
+
+    init?(_ bytes: HeaderBytes, in range: Range<Int64>) {
+        guard range.count >= 8, let order = bytes.bytes(at: range.lowerBound, count: 4) else { return nil }
+        switch order {
+        case [0x49, 0x49, 0x2A, 0x00]: self.isBigEndian = false
+        case [0x4D, 0x4D, 0x00, 0x2A]: self.isBigEndian = true
+        default: return nil
+        }
+        self.bytes = bytes
+        self.range = range
+    }
+
+    var firstDirectory: UInt64? { self.data(at: 4, count: 4).flatMap(self.number) }
+
+    func fields(at offset: UInt64) -> [UInt64: Field] {
+        guard let count = self.data(at: offset, count: 2).flatMap(self.number) else { return [:] }
+        // A directory that is cut off gives the fields that are there.
+        let room = Int64(self.range.count) - 2 - Int64(clamping: offset)
+        let fieldCount = min(Int64(clamping: count), Int64(Self.fieldLimit), room / 12)
+        guard fieldCount > 0, let table = self.data(at: offset + 2, count: Int(fieldCount) * 12) else { return [:] }
+        var cursor = ByteCursor(table)
+        var fields: [UInt64: Field] = [:]
+        for _ in 0..<fieldCount {
+            guard let tag = cursor.number(2, isBigEndian: self.isBigEndian),
+                let type = cursor.number(2, isBigEndian: self.isBigEndian),
+                let count = cursor.number(4, isBigEndian: self.isBigEndian), let value = cursor.take(4)
+            else { break }
+            if fields[tag] == nil { fields[tag] = Field(type: type, count: count, value: value) }
+        }
+        return fields
+    }
+
+    /// The number of a field of one SHORT or LONG.
+    func number(_ field: Field?) -> UInt64? {
+        guard let field, field.count == 1 else { return nil }
+        switch field.type {
+        case 3: return self.number(Array(field.value.prefix(2)))
+        case 4: return self.number(Array(field.value))
+        default: return nil
+        }
+    }
+
+    /// The text of an ASCII field, up to its zero byte and without the blanks around it; nil when nothing is left.
+    func text(_ field: Field?) -> String? {
+        guard let field, field.type == 2 else { return nil }
+        let count = Int(min(field.count, UInt64(Self.textByteLimit)))
+        let bytes: [UInt8]?
+        if field.count <= 4 {
+            bytes = Array(field.value.prefix(count))
+        } else {
+            bytes = self.number(Array(field.value)).flatMap { self.data(at: $0, count: count) }
+        }
+        guard let bytes else { return nil }
+        let blank = UInt8(ascii: " ")
+        let text = bytes.prefix { $0 != 0 }.drop { $0 == blank }
+        guard let end = text.lastIndex(where: { $0 != blank }) else { return nil }
+        return String(validating: text[...end], as: UTF8.self)
+    }
+
+    private func number(_ bytes: [UInt8]) -> UInt64? {
+        var cursor = ByteCursor(bytes)
+        return cursor.number(bytes.count, isBigEndian: self.isBigEndian)
+    }
+
+    private func data(at offset: UInt64, count: Int) -> [UInt8]? {
+        guard let offset = Int64(exactly: offset), Int64(count) <= self.range.count,
+            offset <= Int64(self.range.count) - Int64(count)
+        else { return nil }
+        return self.bytes.bytes(at: self.range.lowerBound + offset, count: count)
+    }
+}

@@ -1,0 +1,3 @@
+#if BLOBSTREAMS_ASSET_LIBRARY
+    @_exported import AssetLibrarySource
+#endif

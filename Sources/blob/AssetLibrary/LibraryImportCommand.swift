@@ -1,0 +1,41 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct LibraryImportCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "import", abstract: "Adds files to the library, and prints the URL of each asset.",
+        discussion: """
+            Bytes that the library has already are not added again: the URL of their asset is printed. Any locator can \
+            be imported, not only files.
+            """)
+
+    @Argument(help: "What to import.")
+    var files: [String]
+
+    @Flag(help: "Add bytes that are there already as assets of their own, which share the original.")
+    var duplicates = false
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let context = self.source.makeContext()
+        let library = try self.source.openLibrary(for: .writing)
+        var firstError: BlobError?
+        for argument in self.files {
+            do {
+                let result = try library.importAsset(
+                    from: self.source.source(argument, context), duplicates: self.duplicates ? .addAsset : .reuseAsset,
+                    context: context)
+                try printLine(result.asset.locator.text)
+            } catch {
+                let error = BlobError(wrapping: error)
+                // The others can still be imported, unless the job is over, or the disk full, or the output gone.
+                guard error.code != .cancelled, error.operation != .write else { throw error }
+                report(error)
+                firstError = firstError ?? error
+            }
+        }
+        if let firstError { throw ExitCode(firstError.code.exitStatus) }
+    }
+}

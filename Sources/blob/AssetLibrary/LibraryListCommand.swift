@@ -1,0 +1,92 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct LibraryListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ls", abstract: "Lists the URLs of all assets, one a line, in the order of their import.")
+
+    @Flag(name: .short, help: "Print byte count, pixel size, capture date, media type and name too.")
+    var long = false
+
+    @Flag(help: "Print one JSON object a line.")
+    var json = false
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard !self.long || !self.json else { throw ValidationError("-l goes without --json.") }
+    }
+
+    func run() throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        encoder.dateEncodingStrategy = .iso8601
+        let context = self.source.makeContext()
+        try self.source.openLibrary(for: .reading).forEachAsset { asset in
+            try context.check()
+            if self.json {
+                try printLine(String(decoding: encoder.encode(Row(asset)), as: UTF8.self))
+            } else {
+                try printLine(self.long ? asset.longLine : asset.locator.text)
+            }
+        }
+    }
+}
+
+extension Asset {
+    /// The columns that people look for; `-` is unknown. The name is last, because it may hold anything.
+    fileprivate var longLine: String {
+        let size = self.media.pixelWidth.flatMap { width in self.media.pixelHeight.map { "\(width)x\($0)" } }
+        let date = self.media.captureDate?.split(separator: " ").joined(separator: "T")
+        let columns = [
+            self.locator.text, "\(self.byteCount)", size ?? "-", date ?? "-", self.media.mediaType ?? "-",
+            self.isMissing ? "missing" : "present", self.name.map(printable) ?? "-",
+        ]
+        return columns.joined(separator: "  ")
+    }
+}
+
+/// What `--json` prints of an asset.
+private struct Row: Encodable {
+    let locator: String
+    let id: String
+    let name: String?
+    let byteCount: Int64
+    let sha256: String
+    let mediaType: String?
+    let pixelWidth: Int?
+    let pixelHeight: Int?
+    let orientation: Int?
+    let captureDate: String?
+    let captureOffset: String?
+    let captureSubsecond: String?
+    let cameraMake: String?
+    let cameraModel: String?
+    let generation: Int64
+    let isMissing: Bool
+    let importDate: Date
+    let modificationDate: Date?
+
+    init(_ asset: Asset) {
+        self.locator = asset.locator.text
+        self.id = asset.id.uuidString
+        self.name = asset.name
+        self.byteCount = asset.byteCount
+        self.sha256 = asset.sha256.hexadecimal
+        self.mediaType = asset.media.mediaType
+        self.pixelWidth = asset.media.pixelWidth
+        self.pixelHeight = asset.media.pixelHeight
+        self.orientation = asset.media.orientation
+        self.captureDate = asset.media.captureDate
+        self.captureOffset = asset.media.captureOffset
+        self.captureSubsecond = asset.media.captureSubsecond
+        self.cameraMake = asset.media.cameraMake
+        self.cameraModel = asset.media.cameraModel
+        self.generation = asset.generation
+        self.isMissing = asset.isMissing
+        self.importDate = asset.importDate
+        self.modificationDate = asset.modificationDate
+    }
+}

@@ -1,0 +1,21 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct LibraryRemoveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "remove", abstract: "Removes assets, and the originals that no other asset shares.")
+
+    @Argument(help: "The URLs of the assets, or their identifiers.")
+    var assets: [String]
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let context = self.source.makeContext()
+        // All are looked at before any is removed: a mistake in the last one costs nothing.
+        let identifiers = try self.assets.map { try UUID(uuidString: $0) ?? BlobLocator($0).assetID() }
+        let library = try self.source.openLibrary(for: .writing)
+        for id in identifiers { try library.removeAsset(id, context: context) }
+    }
+}

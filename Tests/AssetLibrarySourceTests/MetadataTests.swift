@@ -1,0 +1,138 @@
+import AssetLibrarySource
+import Foundation
+import Testing
+
+@testable import AssetLibrarySource
+
+/// What originals say of themselves, and what they cannot make a reader do.
+@Suite struct MetadataTests {
+    @Test(arguments: ["jpeg", "png", "heic", "tiff"])
+    func everyFormatTellsItsSizeAndItsExif(_ name: String) throws {
+        let bytes = try #require(Pictures.all.first { $0.name == name }).bytes
+        let media = describe(bytes)
+        #expect(media.mediaType == "image/\(name)")
+        #expect(media.typeIdentifier == "public.\(name)")
+        let sizes: [String: [Int?]] = [
+            "jpeg": [4032, 3024], "png": [640, 480], "heic": [4032, 3024], "tiff": [64, 32],
+        ]
+        #expect([media.pixelWidth, media.pixelHeight] == sizes[name])
+        #expect(media.orientation == 6)
+        #expect(media.captureDate == Pictures.date)
+        #expect(media.captureOffset == "+02:00" && media.captureSubsecond == "042")
+        #expect(media.cameraMake == "Maker" && media.cameraModel == "M1")
+    }
+
+    @Test func theCatalogueKeepsWhatTheyTell() throws {
+        let test = try TestLibrary()
+        for (name, bytes) in Pictures.all {
+            let asset = try test.add(bytes, named: "a.\(name)")
+            #expect(asset.media == describe(bytes))
+            #expect(try test.library.asset(asset.id)?.media == asset.media)
+        }
+    }
+
+    @Test func bothByteOrdersAreRead() {
+        for isBigEndian in [true, false] {
+            let exif = Pictures.tiff(isBigEndian: isBigEndian)
+            #expect(describe(Pictures.jpeg(width: 1, height: 2, exif: exif)).captureDate == Pictures.date)
+            #expect(describe(Pictures.png(width: 1, height: 2, exif: exif)).orientation == 6)
+        }
+    }
+
+    @Test func aPictureWithoutExifTellsItsSizeOnly() {
+        let media = describe(Pictures.jpeg(width: 65_535, height: 1, exif: nil))
+        #expect(media.pixelWidth == 65_535 && media.pixelHeight == 1)
+        #expect(media.captureDate == nil && media.orientation == nil)
+        #expect(describe(Pictures.gif(width: 2, height: 3)).pixelWidth == 258)
+    }
+
+    @Test func sizesOfZeroAndBeyondReasonAreUnknown() {
+        #expect(describe(Pictures.jpeg(width: 0, height: 5)).pixelWidth == nil)
+        #expect(describe(Pictures.jpeg(width: 0, height: 5)).pixelHeight == nil)
+        #expect(describe(Pictures.png(width: 0xFFFF_FFFF, height: 5)).pixelWidth == nil)
+    }
+
+    @Test(arguments: ["0000:00:00 00:00:00", "    :  :     :  :  ", "yesterday", "2024-05-01 12:30:59", ""])
+    func aDateThatIsNoneIsUnknown(_ date: String) {
+        var exif = Pictures.tiff(isBigEndian: true)
+        let text = Array(Pictures.date.utf8)
+        let start = exif.indices.first { exif[$0...].starts(with: text) } ?? 0
+        exif.replaceSubrange(start..<(start + 19), with: date.utf8 + [UInt8](repeating: 0, count: 19 - date.utf8.count))
+        #expect(describe(Pictures.jpeg(width: 1, height: 1, exif: exif)).captureDate == nil)
+    }
+
+    @Test(arguments: [
+        ("ftypheic", "image/heic"), ("ftypheix", "image/heic"), ("ftypavif", "image/avif"),
+        ("ftypqt  ", "video/quicktime"), ("ftypisom", "video/mp4"), ("ftypM4V ", "video/mp4"), ("ftypzzzz", nil),
+    ])
+    func filmsAreKnownByTheirBrands(_ text: String, _ mediaType: String?) {
+        #expect(describe(big(12, 4) + text.utf8 + big(0, 12)).mediaType == mediaType)
+    }
+
+    @Test(arguments: ["RIFF1234WEBP", "%PDF-1.7", "GIF87a", "BM1234\0\0\0\0", "", "hello", "\u{FF}\u{D8}"])
+    func otherSignaturesAreKnownOrNot(_ text: String) {
+        let known = ["RIFF1234WEBP": "image/webp", "%PDF-1.7": "application/pdf", "GIF87a": "image/gif"]
+        #expect(describe(Array(text.utf8)).mediaType == (text.hasPrefix("BM") ? "image/bmp" : known[text]))
+    }
+
+    @Test(arguments: Pictures.all.map(\.name))
+    func noPrefixAndNoFlippedByteEndsTheProcess(_ name: String) throws {
+        let bytes = try #require(Pictures.all.first { $0.name == name }).bytes
+        for count in bytes.indices { _ = describe(Array(bytes[..<count])) }
+        for index in bytes.indices {
+            for value: UInt8 in [0, 1, 0x7F, 0x80, 0xFF, bytes[index] ^ 0x01, bytes[index] &+ 1] {
+                var other = bytes
+                other[index] = value
+                _ = describe(other)
+            }
+        }
+    }
+
+    @Test func randomDamageEndsNoProcessAndTakesNoTime() {
+        let seed = UInt64.random(in: 1 ... .max)
+        print("MetadataTests seed: \(seed)")
+        var random = XorShift(state: seed)
+        let pictures = Pictures.all.map(\.bytes)
+        for _ in 0..<20_000 {
+            var bytes = pictures[Int(random.next() % UInt64(pictures.count))]
+            for _ in 0...(random.next() % 8) {
+                bytes[Int(random.next() % UInt64(bytes.count))] = UInt8(truncatingIfNeeded: random.next())
+            }
+            _ = describe(bytes)
+        }
+    }
+
+    @Test func aFileOfNothingButMarkersIsGivenUp() {
+        // Every read finds another marker; the limit of reads ends it.
+        var reads = 0
+        let bytes = HeaderBytes(byteCount: 1 << 40) { offset, buffer in
+            reads += 1
+            for index in buffer.indices { buffer[index] = 0xFF }
+            if offset == 0 { buffer.copyBytes(from: [0xFF, 0xD8]) }
+            return buffer.count
+        }
+        #expect(MediaDescription(bytes).pixelWidth == nil)
+        #expect(reads == HeaderBytes.readLimit)
+    }
+
+    @Test func aTableOfEmptyExtentsTakesNoTime() {
+        // 65,535 items of 65,535 extents, each of no bytes.
+        let item = big(1, 2) + big(0, 2) + big(0xFFFF, 2)
+        let location = box("iloc", big(0, 4) + [0, 0] + big(0xFFFF, 2) + (0..<0xFFFF).flatMap { _ in item })
+        let bytes = box("ftyp", Array("heic".utf8) + big(0, 4)) + box("meta", big(0, 4) + location)
+        #expect(describe(bytes).mediaType == "image/heic")
+    }
+}
+
+private func describe(_ bytes: [UInt8]) -> MediaDescription { MediaDescription(HeaderBytes(bytes)) }
+
+private struct XorShift {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        self.state ^= self.state << 13
+        self.state ^= self.state >> 7
+        self.state ^= self.state << 17
+        return self.state
+    }
+}

@@ -1,0 +1,145 @@
+import Foundation
+import Testing
+
+/// `blob library`, and assets as arguments of the other commands.
+@Suite final class LibraryCommandTests {
+    private let folder: TemporaryFolder
+    private let library: String
+    private let file: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.library = self.folder.path("library")
+        self.file = try self.folder.write("hello", to: "note.TXT")
+        expect(try Launch("library", "create", "--library", self.library).run(), prints: "")
+    }
+
+    deinit {
+        try? FileManager.default.removeItem(atPath: self.library)
+        self.folder.remove()
+    }
+
+    private func run(_ arguments: String...) throws -> Outcome {
+        try Launch(arguments + ["--library", self.library]).run()
+    }
+
+    /// Imports files; the URLs that were printed.
+    private func add(_ files: String...) throws -> [String] {
+        let outcome = try Launch(["library", "import", "--library", self.library] + files).run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        return outcome.text.split(separator: "\n").map(String.init)
+    }
+
+    @Test func whatIsImportedIsReadAndRemovedByItsURL() throws {
+        let urls = try self.add(self.file)
+        let url = try #require(urls.first)
+        #expect(url.hasPrefix("assets-library://asset/asset.TXT?id=") && url.hasSuffix("&ext=TXT"))
+        expect(try self.run("cat", url), prints: "hello")
+        expect(try self.run("cat", url, "--offset", "3"), prints: "lo")
+        expect(
+            try self.run("sum", url),
+            prints: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824  \(url)\n")
+        #expect(try self.run("info", url).text.contains("name: note.TXT\n"))
+        expect(try self.run("check", url), prints: "C1-C15 hold for \(url)\n")
+        expect(try self.run("library", "ls"), prints: "\(url)\n")
+        expect(try self.run("library", "remove", url), prints: "")
+        expect(try self.run("library", "ls"), prints: "")
+        expect(try self.run("cat", url), failsWith: "notFound", 66, saying: url)
+        expect(try self.run("library", "remove", url), failsWith: "notFound", 66, saying: "no such asset")
+    }
+
+    @Test func theEnvironmentNamesTheLibraryUnlessAnOptionDoes() throws {
+        let url = try #require(try self.add(self.file).first)
+        let launch = { (variable: String, arguments: [String]) in
+            try Launch(arguments).with { $0.prelude = "export BLOB_LIBRARY='\(variable)'" }.run()
+        }
+        expect(try launch(self.library, ["cat", url]), prints: "hello")
+        expect(try launch(self.library, ["library", "ls"]), prints: "\(url)\n")
+        expect(try launch("/nowhere", ["cat", url, "--library", self.library]), prints: "hello")
+        expect(try launch("/nowhere", ["cat", url]), failsWith: "notFound", 66, saying: "/nowhere")
+        expect(try launch("", ["cat", url]), failsWith: "invalidArgument", 64, saying: "BLOB_LIBRARY")
+        expect(try launch("", ["library", "ls"]), failsWith: "invalidArgument", 64, saying: "--library")
+        // What names no asset needs no library.
+        expect(try launch("", ["cat", self.file]), prints: "hello")
+    }
+
+    @Test func severalFilesAndOddNamesAreImported() throws {
+        let odd = try self.folder.write("odd", to: "a\nb #1 %41.x!")
+        let urls = try self.add(self.file, odd, try self.folder.write("", to: "empty"))
+        #expect(urls.count == 3)
+        expect(try Launch(["cat", "--library", self.library] + urls).run(), prints: "helloodd")
+        #expect(try self.run("library", "ls", "-l").text.contains("a%0Ab #1 %2541.x!\n"))
+        let json = try self.run("library", "ls", "--json").text.split(separator: "\n")
+        #expect(json.count == 3)
+        let object = try JSONSerialization.jsonObject(with: Data(json[1].utf8)) as? [String: Any]
+        #expect(object?["name"] as? String == "a\nb #1 %41.x!")
+        #expect(object?["byte_count"] as? Int == 3)
+        #expect(object?["locator"] as? String == urls[1])
+    }
+
+    @Test func aNameOfBytesIsImported() throws {
+        try self.folder.write(Array("x".utf8), to: [0x61, 0xFF, 0x62])
+        let outcome = try Launch(
+            raw: Array("library".utf8), Array("import".utf8), Array("--library".utf8), Array(self.library.utf8),
+            Array("\(self.folder.path)/".utf8) + [0x61, 0xFF, 0x62]
+        ).run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        #expect(try self.run("library", "ls", "-l").text.contains("a\u{FFFD}b"))
+    }
+
+    @Test func theOthersAreImportedWhenOneIsMissing() throws {
+        let outcome = try self.run("library", "import", self.folder.path("none"), self.file)
+        #expect(outcome.ending == .status(66))
+        #expect(outcome.errorText.hasPrefix("blob: notFound: "))
+        #expect(outcome.text.hasPrefix("assets-library://"))
+    }
+
+    @Test func standardInputIsImported() throws {
+        let outcome = try Launch("library", "import", "--library", self.library, "-").run(input: Array("piped".utf8))
+        let url = String(outcome.text.dropLast())
+        #expect(!url.contains("ext="))
+        expect(try self.run("cat", url), prints: "piped")
+    }
+
+    @Test func theSameBytesAreOneAssetUnlessAskedOtherwise() throws {
+        let copy = try self.folder.write("hello", to: "copy.txt")
+        let urls = try self.add(self.file, copy)
+        #expect(urls.count == 2 && urls[0] == urls[1])
+        let outcome = try self.run("library", "import", "--duplicates", copy)
+        #expect(!outcome.text.contains(urls[0]))
+        #expect(try self.run("library", "ls").text.split(separator: "\n").count == 2)
+    }
+
+    @Test func processesImportAtOnce() throws {
+        let files = try (0..<8).map { try self.folder.write("file \($0 % 4)", to: "file\($0)") }
+        let processes = try files.map { try Launch("library", "import", "--library", self.library, $0).start() }
+        for process in processes { #expect(process.finish().ending == .status(0)) }
+        #expect(try self.run("library", "ls").text.split(separator: "\n").count == 4)
+    }
+
+    @Test func aDamagedOriginalIsAChecksumMismatch() throws {
+        let url = try #require(try self.add(self.file).first)
+        let id = try #require(url.split(separator: "=").dropFirst().first?.prefix(36))
+        try Data("jello".utf8).write(
+            to: URL(fileURLWithPath: "\(self.library)/originals/\(id.prefix(2))/\(id).txt"))
+        expect(try self.run("cat", url), failsWith: "checksumMismatch", 65, saying: url, "at byte 5")
+    }
+
+    @Test func mistakesAreOneLine() throws {
+        expect(try self.run("library", "create"), failsWith: "invalidArgument", 64, saying: "already")
+        expect(try self.run("library", "remove", "x"), failsWith: "invalidLocator", 64)
+        expect(try self.run("library", "remove", "file:///x"), failsWith: "invalidLocator", 64)
+        expect(try self.run("library", "import"), failsWith: "invalidArgument", 64)
+        expect(try self.run("library", "ls", "-l", "--json"), failsWith: "invalidArgument", 64)
+        expect(try self.run("library", "bogus"), failsWith: "invalidArgument", 64)
+        expect(
+            try Launch("library", "create", "a", "--library", "b").run(), failsWith: "invalidArgument", 64)
+        expect(
+            try Launch("library", "ls", "--library", self.folder.path("none")).run(), failsWith: "notFound", 66,
+            saying: "no asset library")
+    }
+
+    @Test func theSchemeIsRegistered() throws {
+        #expect(try Launch("schemes").run().text.contains("assets-library  origin  AssetLibrarySource\n"))
+    }
+}
