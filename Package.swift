@@ -15,6 +15,8 @@ let package = Package(
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "FileSource", targets: ["FileSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
+        .library(name: "MultipartFormData", targets: ["MultipartFormData"]),
+        .library(name: "MultipartURLRequest", targets: ["MultipartURLRequest"]),
         .executable(name: "blob", targets: ["blob"]),
     ],
     dependencies: [
@@ -35,11 +37,21 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobStreamsStandard", "BlobStreamsTesting",
+                "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(
             name: "Checksum", dependencies: ["BlobStreamsStandard"], path: "Examples/Checksum", swiftSettings: settings),
+        .target(
+            name: "MultipartFormData", dependencies: ["BlobStreams", "CryptoDigest", "FileSource"],
+            path: "Examples/MultipartFormData", swiftSettings: settings),
+        // Apart from the form: on Linux it links FoundationNetworking, which `blob` must not.
+        .target(
+            name: "MultipartURLRequest", dependencies: ["BlobStreams", "MultipartFormData"],
+            path: "Examples/MultipartURLRequest", swiftSettings: settings),
+        .executableTarget(
+            name: "ComposeForm", dependencies: ["BlobStreamsStandard", "MultipartFormData"],
+            path: "Examples/ComposeForm", swiftSettings: settings),
         .executableTarget(
             name: "CustomSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             path: "Examples/CustomSource", swiftSettings: settings),
@@ -62,13 +74,19 @@ let package = Package(
             name: "ExamplesTests",
             dependencies: [
                 "blob", "Checksum", "CustomSource", "EventDrivenSource", "SynchronousChecksum", "RunLoopChecksum",
-                "ObservedProgress",
+                "ObservedProgress", "ComposeForm",
             ], swiftSettings: settings),
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             swiftSettings: settings),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(name: "BlobCommandTests", dependencies: ["blob"], swiftSettings: settings),
+        .testTarget(
+            name: "MultipartFormDataTests",
+            dependencies: ["BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"], swiftSettings: settings),
+        .testTarget(
+            name: "MultipartURLRequestTests", dependencies: ["BlobStreams", "MultipartURLRequest"],
+            swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
