@@ -13,8 +13,8 @@ struct BlobCommand: ParsableCommand {
             75 try again, 77 permission, 130 interrupted).
             """,
         subcommands: [
-            CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, SchemesCommand.self,
-            CheckCommand.self, LibraryCommand.self,
+            CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, FormCommand.self,
+            SchemesCommand.self, CheckCommand.self, LibraryCommand.self,
         ])
 }
 

@@ -5,18 +5,27 @@
 public final class DerivedReadiness: Sendable {
     /// What the outer reader publishes.
     public let state = BlobObservable(BlobReaderState())
+    private let transformError: (@Sendable (BlobError) -> BlobError)?
     private let base = Locked<(readiness: BlobObservable<BlobReaderState>, observation: BlobObservation)?>(nil)
     private let holdsBytes = Locked(false)
 
     /// Follows `base`; nil when that blocks, so that the outer reader blocks too.
-    public convenience init?(following base: any BlobReader) {
+    ///
+    /// - Parameters:
+    ///   - base: What the outer reader reads.
+    ///   - transformError: Makes of an error of the base what the outer reader throws for it; nil leaves it as it is.
+    public convenience init?(
+        following base: any BlobReader, transformError: (@Sendable (BlobError) -> BlobError)? = nil
+    ) {
         guard let readiness = base.readiness else { return nil }
-        self.init()
+        self.init(transformError: transformError)
         self.follow(readiness)
     }
 
     /// Follows nothing yet: still opening.
-    public init() {}
+    public convenience init() { self.init(transformError: nil) }
+
+    private init(transformError: (@Sendable (BlobError) -> BlobError)?) { self.transformError = transformError }
 
     /// Follows this state from now on, and no longer the one before.
     public func follow(_ readiness: BlobObservable<BlobReaderState>) {
@@ -44,6 +53,7 @@ public final class DerivedReadiness: Sendable {
             // The present value and not the one of the notification, which may have been overtaken.
             guard let now = self.base.withLock({ $0?.readiness.value }) else { return }
             state = now
+            if let transformError { state.error = now.error.map(transformError) }
             state.hasBytesAvailable = now.hasBytesAvailable || now.isAtEnd
             state.isAtEnd = false
             guard self.holdsBytes.withLock({ $0 }) else { return }
