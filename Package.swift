@@ -16,10 +16,12 @@ let package = Package(
         .library(name: "FileSource", targets: ["FileSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
         .executable(name: "blob", targets: ["blob"]),
+        .executable(name: "blob-receive", targets: ["blob-receive"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
     targets: [
         .target(name: "BlobStreams", swiftSettings: settings),
@@ -32,6 +34,16 @@ let package = Package(
             name: "CryptoDigest",
             dependencies: ["BlobStreams", .product(name: "Crypto", package: "swift-crypto")],
             path: "Plugins/CryptoDigest", swiftSettings: settings),
+        .target(name: "CCurl"),
+        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
+        .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+        .executableTarget(
+            name: "blob-receive",
+            dependencies: [
+                "BlobReceiving", .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ], swiftSettings: settings),
         .executableTarget(
             name: "blob",
             dependencies: [
@@ -70,6 +82,11 @@ let package = Package(
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(name: "BlobCommandTests", dependencies: ["blob"], swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
+        .testTarget(
+            name: "BlobHTTPTests", dependencies: ["BlobHTTP", "BlobStreamsTesting", "CryptoDigest"],
+            swiftSettings: settings),
+        .testTarget(
+            name: "BlobReceivingTests", dependencies: ["BlobReceiving"], swiftSettings: settings),
         .testTarget(
             name: "CryptoDigestTests", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
         .testTarget(name: "FileSourceTests", dependencies: ["BlobStreams", "FileSource"], swiftSettings: settings),
