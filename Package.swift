@@ -47,7 +47,7 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobStreamsStandard", "BlobStreamsTesting",
+                "BlobHTTP", "BlobStreamsStandard", "BlobStreamsTesting",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
         .executableTarget(
@@ -80,7 +80,7 @@ let package = Package(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             swiftSettings: settings),
         // Its tests run the command as a process; the dependency has it built.
-        .testTarget(name: "BlobCommandTests", dependencies: ["blob"], swiftSettings: settings),
+        .testTarget(name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], swiftSettings: settings),
         .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "BlobHTTPTests", dependencies: ["BlobHTTP", "BlobStreamsTesting", "CryptoDigest"],

@@ -33,7 +33,10 @@ package struct HTTPUpload: Sendable {
     /// Bytes a second, above 0; nil is no limit.
     package var rateLimit: Int64?
 
-    /// How long connecting may take, TLS included; the context's limits come first when they are shorter.
+    /// How long nothing may move on the connection; nil takes the idle limit of the context, which is the source's.
+    package var idleLimit: Duration?
+
+    /// How long connecting may take, TLS included; the idle limit comes first when it is shorter.
     package var connectLimit = Duration.seconds(30)
 
     /// Told how many bytes of the body went to the connection, of how many, on the thread of the upload.

@@ -5,7 +5,8 @@ import Foundation
 extension UploadTransfer {
     func setCallbacks() {
         let this = Unmanaged.passUnretained(self).toOpaque()
-        for option in [CURLOPT_READDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_XFERINFODATA,
+        for option in [
+            CURLOPT_READDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_XFERINFODATA,
             CURLOPT_CLOSESOCKETDATA,
         ] {
             self.handle.set(option, this)

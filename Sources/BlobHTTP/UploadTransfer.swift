@@ -87,13 +87,14 @@ final class UploadTransfer {
         let now = ContinuousClock.now
         var wait = Self.longestWait
         if let deadline = self.context.deadline { wait = min(wait, deadline - now) }
-        guard let idleLimit = self.context.idleLimit else { return wait }
-        // The source has the same limit, and its own error says more.
+        // The source has its limit itself, and its own error says more.
         let isSourceSlow = self.isPaused && self.delayOfRateLimit() == nil && !self.pump.hasNews()
-        let rest = idleLimit + (isSourceSlow ? .seconds(1) : .zero) - (now - self.lastActivity)
+        let sourceLimit = self.context.idleLimit
+        guard let limit = isSourceSlow ? sourceLimit : self.upload.idleLimit ?? sourceLimit else { return wait }
+        let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - (now - self.lastActivity)
         guard rest > .zero else {
             let what = isSourceSlow ? "The source gave nothing" : "Nothing moved on the connection"
-            throw self.error(.timedOut, "\(what) for \(idleLimit), which is the idle limit; \(self.stage).")
+            throw self.error(.timedOut, "\(what) for \(limit), which is the idle limit; \(self.stage).")
         }
         return min(wait, rest)
     }
@@ -130,7 +131,7 @@ final class UploadTransfer {
     }
 
     private var connectLimit: Duration {
-        min(self.upload.connectLimit, self.context.idleLimit ?? self.upload.connectLimit)
+        min(self.upload.connectLimit, self.upload.idleLimit ?? self.context.idleLimit ?? self.upload.connectLimit)
     }
 
     private var headerLines: [String] {

@@ -81,7 +81,8 @@ package struct MultipartParser {
     /// - Throws: ``BlobError/Code/truncated`` unless the last delimiter came.
     package func finish() throws(BlobError) {
         guard case .epilogue = self.state else {
-            throw BlobError(.truncated, "The multipart body ended before its last delimiter.", byteOffset: self.byteOffset)
+            throw BlobError(
+                .truncated, "The multipart body ended before its last delimiter.", byteOffset: self.byteOffset)
         }
     }
 
@@ -98,7 +99,9 @@ package struct MultipartParser {
             let isLineEndOfStart = self.state == .preamble && self.byteOffset == 0
             if self.state == .body {
                 let looked = self.matched
-                try self.delimiter.withUnsafeBytes { try handle(.bytes(UnsafeRawBufferPointer(rebasing: $0[..<looked]))) }
+                try self.delimiter.withUnsafeBytes {
+                    try handle(.bytes(UnsafeRawBufferPointer(rebasing: $0[..<looked])))
+                }
             } else {
                 try self.countPreamble(isLineEndOfStart ? 0 : self.matched)
             }
@@ -126,7 +129,8 @@ package struct MultipartParser {
     /// Compares with the delimiter, from where the last comparison stopped.
     private mutating func match(_ bytes: Slice<UnsafeRawBufferPointer>, from start: Int) -> Int {
         var index = start
-        while index < bytes.endIndex, self.matched < self.delimiter.count, bytes[index] == self.delimiter[self.matched] {
+        while index < bytes.endIndex, self.matched < self.delimiter.count, bytes[index] == self.delimiter[self.matched]
+        {
             index += 1
             self.matched += 1
         }

@@ -20,7 +20,9 @@ package final class PartFile {
         let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
         self.temporaryPath = "\(folder)/.\(name).\(mark).part"
         self.descriptor = open(self.temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard self.descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not create a file in \(folder)") }
+        guard self.descriptor >= 0 else {
+            throw BlobError(systemError: errno, doing: "Could not create a file in \(folder)")
+        }
         _ = Self.live.withLock { $0.insert(self.temporaryPath) }
     }
 
@@ -32,7 +34,9 @@ package final class PartFile {
 
     /// All bytes were written: they go to the disk.
     func finish() throws(BlobError) {
-        guard fsync(self.descriptor) == 0 else { throw BlobError(systemError: errno, doing: "Could not store \(self.name)") }
+        guard fsync(self.descriptor) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not store \(self.name)")
+        }
         let descriptor = self.descriptor
         self.descriptor = -1
         guard close(descriptor) == 0 else { throw BlobError(systemError: errno, doing: "Could not store \(self.name)") }

@@ -61,7 +61,9 @@ struct ReceiveProgram: ParsableCommand {
     }
 
     private static func existingFolder(_ path: String) throws(BlobError) -> String {
-        guard let real = realpath(path, nil) else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
+        guard let real = realpath(path, nil) else {
+            throw BlobError(systemError: errno, doing: "Could not open \(path)")
+        }
         defer { free(real) }
         var status = stat()
         guard stat(real, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {

@@ -65,7 +65,7 @@ final class ReceivingHandler: ChannelInboundHandler {
             return self.refuse(.badRequest, "A request names its Host once.", context)
         }
         guard head.method == .PUT || head.method == .POST else {
-            guard head.method == .GET || head.method == .HEAD else {
+            guard head.method == .GET else {
                 return self.refuse(.methodNotAllowed, "PUT and POST are taken here.", context)
             }
             self.phase = .answering(.methodNotAllowed, staysOpen: head.isKeepAlive)

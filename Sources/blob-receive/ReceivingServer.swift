@@ -32,7 +32,8 @@ struct ReceivingServer {
             .serverChannelOption(.backlog, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(
-                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.receiveByteCount))
+                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.receiveByteCount)
+            )
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let count = connectionCount.withLock { count in
