@@ -65,6 +65,9 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
         }
     }
 
+    /// Why there will be no more bytes, if it is not the end.
+    var failure: BlobError? { self.state.withLock { $0.failure } }
+
     /// Moves the next bytes to `buffer`, which has room.
     func take(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
         let (start, count, answer) = self.state.withLock { state -> (Int, Int, Supply?) in

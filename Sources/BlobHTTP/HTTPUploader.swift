@@ -57,7 +57,12 @@ package struct HTTPUploader: Sendable {
         }
         let mediaType = reader.info.mediaType
         pump.start()
-        try context.wait(on: signal) { pump.hasNews() ? () : nil }
+        // The source has the same limits, and its own error says more.
+        var waiting = context
+        waiting.idleLimit = context.idleLimit.map { $0 + .seconds(1) }
+        try waiting.wait(on: signal) { pump.hasNews() ? () : nil }
+        // A body of no bytes is whole once it is announced, so this is the last moment to say no.
+        if let failure = pump.failure { throw failure }
         let transfer = UploadTransfer(
             upload, pump, handle, byteCount: byteCount, announcing: reader.info.byteCount, mediaType: mediaType,
             context)

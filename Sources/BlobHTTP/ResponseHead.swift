@@ -14,7 +14,9 @@ struct ResponseHead {
 
     /// The blank line behind the last head was seen. Without it, an answer that was cut off looks like a whole one.
     private(set) var isComplete = false
-    private var contentLength: Int64?
+
+    /// Of the body; nil when it was not said.
+    private(set) var contentLength: Int64?
     private var byteCount = 0
     private var lineCount = 0
     private var informationalCount = 0

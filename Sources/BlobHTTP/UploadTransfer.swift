@@ -7,6 +7,8 @@ final class UploadTransfer {
     /// Events wake the loop; this is for what may happen without one.
     private static let longestWait = Duration.milliseconds(250)
 
+    private static let patienceWithRefusal = Duration.milliseconds(250)
+
     let upload: HTTPUpload
     let byteCount: Int64?
     let handle: CurlHandle
@@ -56,7 +58,12 @@ final class UploadTransfer {
         while true {
             if let code = try self.handle.perform() { return try self.outcome(of: code) }
             let wait = try self.checkLimits()
-            if self.isPaused {
+            if self.isPaused, self.isRefused {
+                let rest = self.restOfRefusal
+                // Paused, libcurl would not end before the source does.
+                guard rest > .zero else { return try self.outcome(of: CURLE_OK) }
+                try self.wait(for: min(wait, rest))
+            } else if self.isPaused {
                 let delay = self.delayOfRateLimit()
                 if delay == nil, self.pump.hasNews() {
                     self.isPaused = false
@@ -68,6 +75,15 @@ final class UploadTransfer {
                 try self.wait(for: wait)
             }
         }
+    }
+
+    /// The server has said no; what it says beyond that is only an explanation.
+    private var isRefused: Bool { self.head.isFinal && !self.head.isSuccess }
+
+    /// How long more of the explanation may be waited for.
+    private var restOfRefusal: Duration {
+        if let length = self.head.contentLength, self.body.count >= length { return .zero }
+        return Self.patienceWithRefusal - (.now - self.lastActivity)
     }
 
     private func wait(for duration: Duration) throws(BlobError) {
@@ -152,6 +168,8 @@ final class UploadTransfer {
 
     /// The next bytes of the body.
     func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        // libcurl goes on sending when the server also says that it closes the connection.
+        if self.isRefused { return self.pause() }
         var room = buffer
         if self.rateLimit != nil {
             let allowance = self.rateLimit?.allowance() ?? 0

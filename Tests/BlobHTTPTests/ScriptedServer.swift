@@ -66,7 +66,7 @@ final class ScriptedServer: Sendable {
         func send(_ text: String) {
             let bytes = Array(text.utf8)
             _ = bytes.withUnsafeBytes {
-                Foundation.send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL.rawValue))
+                Foundation.send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
             }
         }
 
@@ -81,21 +81,22 @@ final class ScriptedServer: Sendable {
 
         func receiveAll() { while self.receive() {} }
 
+        private var bodyStart: Int?
+        private var hasContinued = false
+
         /// The bytes behind the head; nil before its end.
         var body: ArraySlice<UInt8>? {
-            let end = Array("\r\n\r\n".utf8)
-            guard self.received.count >= 4 else { return nil }
-            // A head is short.
-            let limit = min(self.received.count - 4, 4096)
-            let start = (0...limit).first { Array(self.received[$0..<($0 + 4)]) == end }
-            return start.map { self.received[($0 + 4)...] }
+            // A head is short, and looked for until it is found.
+            self.bodyStart = self.bodyStart ?? headCount(self.received.prefix(4096))
+            return self.bodyStart.map { self.received[$0...] }
         }
 
         /// Waits for a body of at least so many bytes, in whatever framing.
         func receiveBody(_ byteCount: Int) {
-            if String(decoding: self.received, as: UTF8.self).isEmpty { _ = self.receive() }
             while self.body == nil, self.receive() {}
-            if String(decoding: self.received.prefix(4096), as: UTF8.self).contains("Expect: 100-continue") {
+            let head = String(decoding: self.received.prefix(self.bodyStart ?? 0), as: UTF8.self)
+            if head.contains("Expect: 100-continue"), !self.hasContinued {
+                self.hasContinued = true
                 self.send("HTTP/1.1 100 Continue\r\n\r\n")
             }
             while self.body?.count ?? 0 < byteCount, self.receive() {}

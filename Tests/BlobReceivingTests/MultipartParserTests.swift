@@ -18,7 +18,8 @@ import Testing
     @Test func aFormIsTakenApartWhereverItIsSplit() throws {
         let bytes = Array(Self.form.utf8)
         for first in 0...bytes.count {
-            for second in first...bytes.count {
+            // A second split further away meets the parser in no other state.
+            for second in first...min(first + 12, bytes.count) {
                 let pieces = [bytes[..<first], bytes[first..<second], bytes[second...]]
                 #expect(try parse(pieces) == Self.parts, "\(first) \(second)")
             }
