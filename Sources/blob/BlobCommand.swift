@@ -9,12 +9,12 @@ struct BlobCommand: ParsableCommand {
         abstract: "Reads any bytes, from anywhere, as one stream.",
         discussion: """
             A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin. Errors are one line on standard \
-            error; the exit status tells their kind (64 usage, 65 data, 66 not found, 70 software, 74 input or output, \
-            75 try again, 77 permission, 130 interrupted).
+            error; the exit status tells their kind (64 usage, 65 data, 66 not found, 69 unavailable, 70 software, \
+            74 input or output, 75 try again, 76 refused by a server, 77 permission, 130 interrupted).
             """,
         subcommands: [
             CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, FormCommand.self,
-            SchemesCommand.self, CheckCommand.self, LibraryCommand.self,
+            UploadCommand.self, ReceiveCommand.self, LibraryCommand.self, SchemesCommand.self, CheckCommand.self,
         ])
 }
 

@@ -1,0 +1,171 @@
+import BlobStreams
+import Foundation
+
+/// Reads a source ahead of the connection, in a thread of the pool that is given back while the ring is full.
+///
+/// So a source that blocks holds up nothing but itself: an early answer is seen, and a cancellation works at once. With
+/// a known length the bytes of the latest read are held back until the next read has returned: the body becomes whole
+/// only when the source has verified its end.
+final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker; they share `state`, never a byte.
+    enum Supply {
+        case bytes(Int), end, pending
+        case failed(BlobError)
+    }
+
+    private struct State {
+        var start = 0
+        var count = 0
+        var held = 0  // So many of the last bytes may not go out yet.
+        var isFilling = false
+        var isEnded = false
+        var isStopped = false
+        var failure: BlobError?
+        var takerWaits = false
+
+        var available: Int { self.count - self.held }
+        var hasNews: Bool { self.available > 0 || self.isEnded || self.failure != nil }
+    }
+
+    private static let maximumCapacity = 512 * 1024
+    private static let minimumCapacity = 4 * 1024
+
+    private let reader: BlobGuardedReader
+    private let byteCount: Int64?
+    private let memory: UnsafeMutableRawBufferPointer
+    private let state = Locked(State())
+    private let wake: @Sendable () -> Void
+    private let stopped = WaitSignal()
+    private var total: Int64 = 0  // Of the job.
+
+    /// - Parameters:
+    ///   - reader: At the first byte of the body; closed by the pump.
+    ///   - byteCount: What is announced; nil when the body ends where the source does.
+    ///   - wake: Called on the job's thread when something came that the taker waits for.
+    init(_ reader: BlobGuardedReader, byteCount: Int64?, wake: @escaping @Sendable () -> Void) {
+        self.reader = reader
+        self.byteCount = byteCount
+        self.wake = wake
+        let wanted = min(byteCount ?? .max, Int64(Self.maximumCapacity))
+        self.memory = .allocate(byteCount: max(Int(wanted), Self.minimumCapacity), alignment: 4096)
+    }
+
+    deinit { self.memory.deallocate() }
+
+    /// Starts to read.
+    func start() {
+        self.state.withLock { $0.isFilling = true }
+        BlockingPool.shared.run { self.fill() }
+    }
+
+    /// True when ``take(into:)`` would not say `pending`; otherwise `wake` will be called.
+    func hasNews() -> Bool {
+        self.state.withLock { state in
+            state.takerWaits = !state.hasNews
+            return state.hasNews
+        }
+    }
+
+    /// Why there will be no more bytes, if it is not the end.
+    var failure: BlobError? { self.state.withLock { $0.failure } }
+
+    /// Moves the next bytes to `buffer`, which has room.
+    func take(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
+        let (start, count, answer) = self.state.withLock { state -> (Int, Int, Supply?) in
+            if let failure = state.failure { return (0, 0, .failed(failure)) }
+            state.takerWaits = !state.hasNews
+            if state.available > 0 { return (state.start, min(state.available, buffer.count), nil) }
+            return (0, 0, state.isEnded ? .end : .pending)
+        }
+        if let answer { return answer }
+        let first = min(count, self.memory.count - start)
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.memory[start..<(start + first)]))
+        UnsafeMutableRawBufferPointer(rebasing: buffer[first...])
+            .copyMemory(from: UnsafeRawBufferPointer(rebasing: self.memory[..<(count - first)]))
+        let mustStart = self.state.withLock { state in
+            state.start = (state.start + count) % self.memory.count
+            state.count -= count
+            guard !state.isFilling, !state.isEnded, !state.isStopped, state.failure == nil else { return false }
+            state.isFilling = state.count <= self.memory.count / 2
+            return state.isFilling
+        }
+        if mustStart { BlockingPool.shared.run { self.fill() } }
+        return .bytes(count)
+    }
+
+    /// Ends the reading, of which the context should be cancelled before, and waits a while for the reader to close.
+    ///
+    /// A reader that does not return then closes whenever it does.
+    func stop(patience: Duration) {
+        let isFilling = self.state.withLock { state in
+            state.isStopped = true
+            return state.isFilling
+        }
+        if isFilling { _ = self.stopped.wait(for: patience) } else { self.reader.close() }
+    }
+
+    // MARK: The job
+
+    private func fill() {
+        while let room = self.nextRoom() {
+            do {
+                let count = try self.reader.read(into: room)
+                self.publish(count > 0 ? .bytes(count) : .end)
+            } catch {
+                self.publish(.failed(BlobError(wrapping: error)))
+            }
+        }
+    }
+
+    /// Where the next read goes; nil ends the job.
+    private func nextRoom() -> UnsafeMutableRawBufferPointer? {
+        let (start, count, isStopped) = self.state.withLock { state -> (Int, Int, Bool) in
+            let free = self.memory.count - state.count
+            let isOver = state.isEnded || state.failure != nil || state.isStopped
+            guard !isOver, free >= self.memory.count / 4 else {
+                state.isFilling = false
+                return (0, 0, state.isStopped)
+            }
+            let end = (state.start + state.count) % self.memory.count
+            // Half the ring at most, so that what is held back leaves room for the next read.
+            return (end, min(free, self.memory.count - end, self.memory.count / 2), false)
+        }
+        if isStopped {
+            self.reader.close()
+            self.stopped.signal()
+        }
+        return count > 0 ? UnsafeMutableRawBufferPointer(rebasing: self.memory[start..<(start + count)]) : nil
+    }
+
+    private func publish(_ news: Supply) {
+        let failure = self.failure(in: news)
+        let mustWake = self.state.withLock { state in
+            if let failure {
+                state.failure = failure
+            } else if case .bytes(let count) = news {
+                state.count += count
+                state.held = self.byteCount == nil ? 0 : count
+            } else {
+                state.isEnded = true
+                state.held = 0
+            }
+            defer { if state.hasNews { state.takerWaits = false } }
+            return state.takerWaits && state.hasNews
+        }
+        if mustWake { self.wake() }
+    }
+
+    /// The guard checks lengths too; a body that is not as long as its header says must be impossible here as well.
+    private func failure(in news: Supply) -> BlobError? {
+        switch news {
+        case .failed(let error): return error
+        case .bytes(let count): self.total += Int64(count)
+        case .end, .pending: break
+        }
+        guard let byteCount else { return nil }
+        let isEnd = if case .end = news { true } else { false }
+        guard isEnd ? self.total != byteCount : self.total > byteCount else { return nil }
+        return BlobError(
+            .sizeMismatch, "The source has \(isEnd ? "only" : "at least") \(self.total) bytes, not \(byteCount).",
+            operation: .read, byteOffset: self.total)
+    }
+}

@@ -1,0 +1,150 @@
+import BlobStreams
+import CCurl
+
+/// One request of libcurl, on a connection of its own, and the loop that drives it.
+///
+/// Used by the thread that drives it; only ``wake()`` may be called from others.
+final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `close` meet at the lock of `wakeable`.
+    private let easy: UnsafeMutableRawPointer
+    private let multi: UnsafeMutableRawPointer
+    private let wakeable: Locked<HandedOver<UnsafeMutableRawPointer>?>
+    private let errorBuffer: UnsafeMutablePointer<CChar>
+    private var headers: UnsafeMutablePointer<curl_slist>?
+    private var setupCode = CURLE_OK
+    private var isAdded = false
+
+    /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
+    init() throws(BlobError) {
+        try CurlLibrary.load()
+        guard let easy = blob_curl_easy_init() else { throw Self.couldNotStart }
+        guard let multi = blob_curl_multi_init() else {
+            blob_curl_easy_cleanup(easy)
+            throw Self.couldNotStart
+        }
+        (self.easy, self.multi, self.wakeable) = (easy, multi, Locked(HandedOver(multi)))
+        self.errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        self.errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        self.set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(self.errorBuffer))
+    }
+
+    deinit {
+        self.close()
+        self.errorBuffer.deallocate()
+    }
+
+    private static var couldNotStart: BlobError { BlobError(.unavailable, "libcurl could not start.") }
+
+    // MARK: Setting up
+
+    func set(_ option: CURLoption, _ value: Int) { self.note(blob_curl_set_long(self.easy, option, value)) }
+
+    func set(_ option: CURLoption, bytes: Int64) { self.note(blob_curl_set_offset(self.easy, option, bytes)) }
+
+    func set(_ option: CURLoption, _ text: String) { self.note(blob_curl_set_text(self.easy, option, text)) }
+
+    func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer) {
+        self.note(blob_curl_set_pointer(self.easy, option, pointer))
+    }
+
+    func setReader(_ reader: @escaping curl_read_callback) { self.note(blob_curl_set_reader(self.easy, reader)) }
+
+    func setSeeker(_ seeker: @escaping curl_seek_callback) { self.note(blob_curl_set_seeker(self.easy, seeker)) }
+
+    func setWriter(_ option: CURLoption, _ writer: @escaping curl_write_callback) {
+        self.note(blob_curl_set_writer(self.easy, option, writer))
+    }
+
+    func setProgress(_ progress: @escaping curl_xferinfo_callback) {
+        self.note(blob_curl_set_progress(self.easy, progress))
+    }
+
+    func setCloser(_ closer: @escaping curl_closesocket_callback) {
+        self.note(blob_curl_set_closer(self.easy, closer))
+    }
+
+    func setHeaders(_ lines: [String]) {
+        for line in lines {
+            guard let longer = blob_curl_list_append(self.headers, line) else { return self.note(CURLE_OUT_OF_MEMORY) }
+            self.headers = longer
+        }
+        self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
+    }
+
+    private func note(_ code: CURLcode) {
+        // What an older library does not know yet is a refinement; everything else must be as it was set.
+        if self.setupCode == CURLE_OK, code != CURLE_UNKNOWN_OPTION { self.setupCode = code }
+    }
+
+    // MARK: Running
+
+    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refuses what was set.
+    func start() throws(BlobError) {
+        self.note(blob_curl_set_http_only(self.easy))
+        guard self.setupCode == CURLE_OK else {
+            throw BlobError(.invalidArgument, "libcurl refused the request: \(Self.text(of: self.setupCode)).")
+        }
+        try self.check(blob_curl_multi_add(self.multi, self.easy))
+        self.isAdded = true
+    }
+
+    /// Does what can be done without waiting.
+    ///
+    /// - Returns: How the request ended; nil when it goes on.
+    func perform() throws(BlobError) -> CURLcode? {
+        var runningCount: CInt = 0
+        try self.check(blob_curl_multi_perform(self.multi, &runningCount))
+        var code = CURLE_OK
+        return blob_curl_multi_take_result(self.multi, &code) != 0 ? code : nil
+    }
+
+    /// Waits until there is something to do, ``wake()`` is called, or so many milliseconds have passed.
+    func wait(milliseconds: Int) throws(BlobError) {
+        try self.check(blob_curl_multi_poll(self.multi, CInt(clamping: milliseconds)))
+    }
+
+    /// Goes on after a callback paused the request.
+    func resume() { blob_curl_easy_pause(self.easy, CURLPAUSE_CONT) }
+
+    /// Ends ``wait(milliseconds:)``. On any thread, at any time.
+    func wake() {
+        self.wakeable.withLock { multi in
+            if let multi { blob_curl_multi_wakeup(multi.value) }
+        }
+    }
+
+    /// Ends the request, its connection and the callbacks. Twice is fine.
+    func close() {
+        let isOpen = self.wakeable.withLock { multi in
+            defer { multi = nil }
+            return multi != nil
+        }
+        guard isOpen else { return }
+        if self.isAdded { blob_curl_multi_remove(self.multi, self.easy) }
+        blob_curl_easy_cleanup(self.easy)
+        blob_curl_multi_cleanup(self.multi)
+        blob_curl_list_free(self.headers)
+        self.headers = nil
+    }
+
+    private func check(_ code: CURLMcode) throws(BlobError) {
+        guard code != CURLM_OK else { return }
+        throw BlobError(.internalError, "libcurl: \(String(cString: blob_curl_multi_strerror(code))).")
+    }
+
+    // MARK: What happened
+
+    /// The `errno` of the connection that failed; nil when there is none.
+    var systemErrorNumber: CInt? {
+        var number = 0
+        guard blob_curl_get_long(self.easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number != 0 else { return nil }
+        return CInt(clamping: number)
+    }
+
+    /// What libcurl says of the error, for a person.
+    func explanation(of code: CURLcode) -> String {
+        let text = String(cString: self.errorBuffer)
+        return text.isEmpty ? Self.text(of: code) : text
+    }
+
+    private static func text(of code: CURLcode) -> String { String(cString: blob_curl_easy_strerror(code)) }
+}

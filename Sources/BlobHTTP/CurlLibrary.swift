@@ -1,0 +1,28 @@
+import BlobStreams
+import CCurl
+
+/// libcurl, loaded when it is first needed: linking it would make every start of a program ten times as slow.
+enum CurlLibrary {
+    /// 7.68, the first with `curl_multi_wakeup`.
+    private static let oldestVersion: UInt32 = 0x07_4400
+
+    private static let loading: Result<Void, BlobError> = {
+        if let reason = blob_curl_load() {
+            return .failure(
+                BlobError(
+                    .unavailable, "Uploads need libcurl, which could not be loaded: \(String(cString: reason)).",
+                    isTransient: false))
+        }
+        guard blob_curl_version_number() >= Self.oldestVersion else {
+            let version = String(cString: blob_curl_version_text())
+            return .failure(
+                BlobError(.unavailable, "Uploads need libcurl 7.68; this is \(version).", isTransient: false))
+        }
+        return .success(())
+    }()
+
+    /// Loads the library, the first time.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable``.
+    static func load() throws(BlobError) { try Self.loading.get() }
+}

@@ -1,0 +1,42 @@
+import CCurl
+import Foundation
+
+// What libcurl calls. It does so only within `perform` and `close`, while the transfer is there.
+extension UploadTransfer {
+    func setCallbacks() {
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        for option in [
+            CURLOPT_READDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_XFERINFODATA,
+            CURLOPT_CLOSESOCKETDATA,
+        ] {
+            self.handle.set(option, this)
+        }
+        self.handle.setReader { buffer, size, count, data in
+            guard let buffer, let transfer = transfer(data) else { return Int(CURL_READFUNC_ABORT) }
+            return transfer.supply(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
+        }
+        // A rewind is a body that is sent again, to a server that may have taken the first: never.
+        self.handle.setSeeker { _, _, _ in CURL_SEEKFUNC_FAIL }
+        // With the data alone, the lines of the head would go to the other function.
+        self.handle.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
+            let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
+            return transfer(data)?.takeLine(line) == true ? line.count : 0
+        }
+        self.handle.setWriter(CURLOPT_WRITEFUNCTION) { buffer, size, count, data in
+            let bytes = UnsafeRawBufferPointer(start: buffer, count: size * count)
+            return transfer(data)?.takeBody(bytes) == true ? bytes.count : 0
+        }
+        self.handle.setProgress { data, _, down, _, up in
+            transfer(data)?.noteCounts(up: Int64(up), down: Int64(down))
+            return 0
+        }
+        self.handle.setCloser { data, descriptor in
+            transfer(data)?.salvage(from: descriptor)
+            return close(descriptor)
+        }
+    }
+}
+
+private func transfer(_ data: UnsafeMutableRawPointer?) -> UploadTransfer? {
+    data.map { Unmanaged<UploadTransfer>.fromOpaque($0).takeUnretainedValue() }
+}

@@ -1,0 +1,112 @@
+import BlobStreams
+import CCurl
+import Foundation
+
+extension UploadTransfer {
+    /// Statuses that go away by themselves: RFC 9110, sections 15.5.9, 15.6; RFC 6585, section 4; RFC 8470, section 5.2.
+    private static let transientStatuses: Set = [408, 425, 429, 503]
+
+    /// Those of gateways, behind which the request may have been taken.
+    private static let gatewayStatuses: Set = [502, 504]
+
+    private static let excerptLength = 200
+
+    /// How far the upload was, as the end of a sentence.
+    var stage: String {
+        if self.head.isFinal { return "status \(self.head.status) had come" }
+        if self.isBodySent {
+            return "all \(self.sent) bytes were sent, and whether the server took them is not known"
+        }
+        return self.byteCount.map { "\(self.sent) of \($0) bytes were sent" } ?? "\(self.sent) bytes were sent"
+    }
+
+    /// What the end of the request means.
+    func outcome(of code: CURLcode) throws(BlobError) -> HTTPResponse {
+        // Whatever it made of the request, our own reason came first.
+        if let failure { throw self.located(failure) }
+        if self.head.isFinal, !self.head.isSuccess { throw self.refusal }
+        guard code == CURLE_OK else { throw self.error(for: code) }
+        guard self.head.isComplete else {
+            throw self.error(.truncated, "The answer ended within its header; \(self.stage).")
+        }
+        guard self.head.isSuccess else {
+            throw self.error(.io, "The connection ended without an answer; \(self.stage).")
+        }
+        guard self.isBodySent else {
+            throw self.error(.io, "The server ended the request before it was whole; \(self.stage).")
+        }
+        return self.response
+    }
+
+    private var response: HTTPResponse {
+        HTTPResponse(
+            status: self.head.status, reason: self.head.reason,
+            fields: self.head.fields.map { HTTPUpload.Field($0.name, $0.value) }, body: self.body)
+    }
+
+    private var refusal: BlobError {
+        let status = self.head.status
+        var message = "The server answered \(status)"
+        if !self.head.reason.isEmpty { message += " \(self.head.reason)" }
+        if (300..<400).contains(status), let location = self.head.value(of: "location") {
+            message += ", pointing to \(HTTPUpload(.put, location).printableURL), which is not followed"
+        }
+        let text = String(decoding: self.body, as: UTF8.self).split(whereSeparator: \.isWhitespace)
+            .joined(separator: " ")
+        if !text.isEmpty {
+            message += ": " + text.prefix(Self.excerptLength) + (text.count > Self.excerptLength ? "..." : "")
+        }
+        let isTransient =
+            Self.transientStatuses.contains(status)
+            || self.upload.method == .put && Self.gatewayStatuses.contains(status)
+        var error = BlobError(
+            .refused, message, isTransient: isTransient, cause: HTTPRefusal(response: self.response))
+        error.operation = .write
+        return self.located(error)
+    }
+
+    private func error(for code: CURLcode) -> BlobError {
+        let text = self.handle.explanation(of: code)
+        switch code {
+        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT:
+            return self.error(.unavailable, "No connection: \(text).", isTransient: true)
+        case CURLE_OPERATION_TIMEDOUT:
+            return self.error(.timedOut, "No connection: \(text).", isTransient: true)
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+            CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
+            CURLE_SSL_INVALIDCERTSTATUS:
+            return self.error(.unavailable, "No secure connection: \(text).", isTransient: false)
+        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
+            return self.error(.corrupted, "The answer is not what HTTP knows: \(text); \(self.stage).")
+        case CURLE_PARTIAL_FILE:
+            return self.error(.truncated, "The answer was cut off: \(text); \(self.stage).")
+        case CURLE_OUT_OF_MEMORY:
+            // What a line of the header without an end comes to.
+            return self.error(.limitExceeded, "The answer's header is too large: \(text); \(self.stage).")
+        case CURLE_SEND_FAIL_REWIND:
+            return self.error(.io, "The body would have to be sent again, which is not done; \(self.stage).")
+        case CURLE_GOT_NOTHING:
+            return self.error(.io, "The server closed the connection without an answer; \(self.stage).")
+        default:
+            var error = self.error(.io, "The connection broke: \(text); \(self.stage).")
+            error.systemErrorNumber = self.handle.systemErrorNumber
+            return error
+        }
+    }
+
+    /// - Parameter isTransient: Nil where it depends: whether the request may have been taken, and doing it twice is
+    ///   doing it once.
+    func error(_ code: BlobError.Code, _ message: String, isTransient: Bool? = nil) -> BlobError {
+        let isRepeatable = self.upload.method == .put || self.sent == 0 && self.byteCount != 0
+        let error = BlobError(code, message, operation: .write, isTransient: isTransient ?? isRepeatable)
+        return self.located(error)
+    }
+
+    /// An error of the source says itself what it is about.
+    private func located(_ error: BlobError) -> BlobError {
+        guard error.operation == .write, error.locator == nil else { return error }
+        var error = error
+        error.locator = self.upload.printableURL
+        return error
+    }
+}

@@ -1,0 +1,120 @@
+import BlobStreams
+
+/// What the header of a part says, as bytes where it need not be text.
+package struct MultipartHeader: Equatable, Sendable {
+    /// The name of the field, as on the wire: what browsers escape (`%22 %0D %0A`) stays so, because nothing tells it
+    /// from a name that really has it.
+    package let name: [UInt8]
+
+    /// Nil for a field that is no file.
+    package let filename: [UInt8]?
+
+    /// As it was sent; nil when it was not.
+    package let mediaType: String?
+
+    /// - Parameter lines: All lines with their ends, without the blank one.
+    /// - Throws: ``BlobError/Code/corrupted``.
+    init(_ lines: some Collection<UInt8>) throws(BlobError) {
+        var fields: [String: ArraySlice<UInt8>] = [:]
+        for line in lines.split(separator: UInt8(ascii: "\n")) {
+            // The end is known to be there; a CR elsewhere is refused with the other control characters.
+            let line = Array(line.dropLast())[...]
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
+                line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+            else { throw BlobError(.corrupted, "A line of a header is no field.") }
+            let value = Array(line[(colon + 1)...].trimmed)[...]
+            guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+                throw BlobError(.corrupted, "A header has a control character in it.")
+            }
+            let name = String(decoding: line[..<colon], as: UTF8.self).lowercased()
+            guard fields.updateValue(value, forKey: name) == nil else {
+                throw BlobError(.corrupted, "A header has \(name) twice.")
+            }
+        }
+        guard let disposition = fields["content-disposition"] else {
+            throw BlobError(.corrupted, "A part has no Content-Disposition.")
+        }
+        let parameters = try Self.parameters(of: disposition, expecting: "form-data")
+        guard let name = parameters["name"] else { throw BlobError(.corrupted, "A part has no name.") }
+        self.name = name
+        self.filename = parameters["filename"]
+        self.mediaType = fields["content-type"].map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// The parameters of a field such as `form-data; name="a"`.
+    ///
+    /// In a quoted value only `\"` and `\\` are pairs: browsers write paths of Windows with single backslashes.
+    static func parameters(
+        of field: ArraySlice<UInt8>, expecting type: String
+    ) throws(BlobError) -> [String: [UInt8]] {
+        var rest = field
+        func next(upTo ends: String) -> [UInt8] {
+            let part = rest.prefix { !ends.utf8.contains($0) }
+            rest = rest.dropFirst(part.count)
+            return Array(part.trimmed)
+        }
+        guard String(decoding: next(upTo: ";"), as: UTF8.self).lowercased() == type else {
+            throw BlobError(.corrupted, "A field is not \(type).")
+        }
+        var parameters: [String: [UInt8]] = [:]
+        while rest.popFirst() != nil {
+            let name = String(decoding: next(upTo: ";="), as: UTF8.self).lowercased()
+            if name.isEmpty, rest.isEmpty { break }  // A semicolon at the end.
+            guard !name.isEmpty, rest.popFirst() == UInt8(ascii: "=") else {
+                throw BlobError(.corrupted, "A parameter has no value.")
+            }
+            rest = rest.drop { $0 == 0x20 || $0 == 0x09 }
+            let value: [UInt8]
+            if rest.first == UInt8(ascii: "\"") {
+                value = try Self.takeQuoted(&rest)
+                guard next(upTo: ";").isEmpty else { throw BlobError(.corrupted, "Something follows a quoted value.") }
+            } else {
+                value = next(upTo: ";")
+                guard !value.isEmpty, !value.contains(where: { " \t\"".utf8.contains($0) }) else {
+                    throw BlobError(.corrupted, "A value should be quoted.")
+                }
+            }
+            guard parameters.updateValue(value, forKey: name) == nil else {
+                throw BlobError(.corrupted, "The parameter \(name) is there twice.")
+            }
+        }
+        return parameters
+    }
+
+    private static func takeQuoted(_ rest: inout ArraySlice<UInt8>) throws(BlobError) -> [UInt8] {
+        var value: [UInt8] = []
+        rest = rest.dropFirst()
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "\"") { return value }
+            if byte == UInt8(ascii: "\\"), let escaped = rest.first, "\"\\".utf8.contains(escaped) {
+                rest = rest.dropFirst()
+                value.append(escaped)
+            } else {
+                value.append(byte)
+            }
+        }
+        throw BlobError(.corrupted, "A quoted value has no end.")
+    }
+
+    /// The boundary of a `Content-Type`; nil when it is not that of a form.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` when it should have one.
+    static func boundary(of contentType: String) throws(BlobError) -> String? {
+        let type = contentType.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+        guard type == "multipart/form-data" else { return nil }
+        let parameters = try Self.parameters(of: Array(contentType.utf8)[...], expecting: type)
+        guard let boundary = parameters["boundary"] else {
+            throw BlobError(.corrupted, "The Content-Type of the form has no boundary.")
+        }
+        return String(decoding: boundary, as: UTF8.self)
+    }
+}
+
+extension Collection<UInt8> where Self: BidirectionalCollection, SubSequence == Self {
+    /// Without spaces and tabs at both ends.
+    fileprivate var trimmed: Self {
+        var rest = self.drop { $0 == 0x20 || $0 == 0x09 }
+        while let last = rest.last, last == 0x20 || last == 0x09 { rest = rest.dropLast() }
+        return rest
+    }
+}

@@ -1,0 +1,50 @@
+#ifndef BLOB_CCURL_H
+#define BLOB_CCURL_H
+
+// Types and constants come from libcurl's headers; its functions are reached through the table that
+// `blob_curl_load` fills, so that nothing is linked and a program that uploads nothing loads nothing.
+// Only what takes a variable number of arguments, or what a loaded library must be asked for, is here.
+#include <curl/curl.h>
+
+/// Loads libcurl and initialises it. To be called once, before anything else, by one thread.
+///
+/// Returns NULL, or why it could not be loaded: a text that lives on.
+const char *blob_curl_load(void);
+
+/// The version of the library that was loaded, such as 0x075801 for 7.88.1, and as text.
+unsigned int blob_curl_version_number(void);
+const char *blob_curl_version_text(void);
+
+CURL *blob_curl_easy_init(void);
+void blob_curl_easy_cleanup(CURL *easy);
+const char *blob_curl_easy_strerror(CURLcode code);
+CURLcode blob_curl_easy_pause(CURL *easy, int bits);
+CURLcode blob_curl_set_long(CURL *easy, CURLoption option, long value);
+CURLcode blob_curl_set_offset(CURL *easy, CURLoption option, int64_t value);
+CURLcode blob_curl_set_text(CURL *easy, CURLoption option, const char *text);
+CURLcode blob_curl_set_pointer(CURL *easy, CURLoption option, void *pointer);
+CURLcode blob_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *list);
+CURLcode blob_curl_set_reader(CURL *easy, curl_read_callback reader);
+CURLcode blob_curl_set_seeker(CURL *easy, curl_seek_callback seeker);
+CURLcode blob_curl_set_writer(CURL *easy, CURLoption option, curl_write_callback writer);
+CURLcode blob_curl_set_progress(CURL *easy, curl_xferinfo_callback progress);
+CURLcode blob_curl_set_closer(CURL *easy, curl_closesocket_callback closer);
+/// Nothing but HTTP and HTTPS, here and after any redirection.
+CURLcode blob_curl_set_http_only(CURL *easy);
+CURLcode blob_curl_get_long(CURL *easy, CURLINFO info, long *value);
+
+struct curl_slist *blob_curl_list_append(struct curl_slist *list, const char *text);
+void blob_curl_list_free(struct curl_slist *list);
+
+CURLM *blob_curl_multi_init(void);
+CURLMcode blob_curl_multi_cleanup(CURLM *multi);
+CURLMcode blob_curl_multi_add(CURLM *multi, CURL *easy);
+CURLMcode blob_curl_multi_remove(CURLM *multi, CURL *easy);
+CURLMcode blob_curl_multi_perform(CURLM *multi, int *running);
+CURLMcode blob_curl_multi_poll(CURLM *multi, int milliseconds);
+CURLMcode blob_curl_multi_wakeup(CURLM *multi);
+const char *blob_curl_multi_strerror(CURLMcode code);
+/// True when the one transfer of `multi` is done; `code` is then how it ended.
+int blob_curl_multi_take_result(CURLM *multi, CURLcode *code);
+
+#endif

@@ -1,0 +1,31 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct ReceiveCommand: ParsableCommand {
+    static let program = "blob-receive"
+
+    static let configuration = CommandConfiguration(
+        commandName: "receive", abstract: "Receives uploads, for tries and tests; becomes the program blob-receive.",
+        discussion: "All arguments are passed on: try 'blob receive --help'.")
+
+    @Argument(parsing: .captureForPassthrough)
+    var arguments: [String] = []
+
+    func run() throws {
+        // The process is replaced: its standard descriptors, its signals and its end are those of the receiver.
+        let beside = Bundle.main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
+            .appendingPathComponent(Self.program).path
+        for program in [beside, Self.program].compactMap({ $0 }) {
+            var words = ([Self.program] + self.arguments).map { strdup($0) } + [nil]
+            execvp(program, &words)
+            let number = errno
+            for word in words { free(word) }
+            guard number == ENOENT else { throw BlobError(systemError: number, doing: "Could not start \(program)") }
+        }
+        throw BlobError(
+            .unavailable,
+            "The program \(Self.program) is neither beside blob nor in a folder of PATH: 'swift build --product "
+                + "\(Self.program)' makes it.", isTransient: false)
+    }
+}

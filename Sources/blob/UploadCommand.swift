@@ -1,0 +1,79 @@
+import ArgumentParser
+import BlobHTTP
+import BlobStreamsStandard
+import Foundation
+
+struct UploadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "upload", abstract: "Sends sources to a web server, each as the body of a request.",
+        discussion: """
+            The answers go to standard output. A URL that ends with '/' gets the name of the source added, as curl -T \
+            does it; several sources need one that does. Redirections are not followed. A source without a known \
+            length is sent in chunks.
+            """)
+
+    @Argument(help: ArgumentHelp("What to send, then the URL.", valueName: "source ... url"))
+    var arguments: [String] = []
+
+    @OptionGroup var request: UploadOptions
+
+    @Option(help: "Start at this byte of the source, from 0.")
+    var offset: Int64 = 0
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard self.offset >= 0 else { throw ValidationError("--offset cannot be negative.") }
+        guard self.arguments.count >= 2 else { throw ValidationError("Name at least one source, then the URL.") }
+        guard self.arguments.count == 2 || self.url.hasTrailingSlash else {
+            throw ValidationError("Several sources need a URL that ends with '/'.")
+        }
+    }
+
+    private var url: String { self.arguments.last ?? "" }
+
+    func run() throws {
+        let context = self.source.makeContext()
+        let sources = try self.arguments.dropLast().map { try self.source.source($0, context) }
+        let uploads = try sources.map { source in
+            try self.request.makeUpload(
+                .put, self.url.hasTrailingSlash ? self.url(for: source, context) : self.url,
+                idleTimeout: self.source.idleTimeout)
+        }
+        for (source, upload) in zip(sources, uploads) { try self.send(source, upload, context) }
+    }
+
+    private func send(
+        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext
+    ) throws {
+        let line = Locked(ProgressLine(self.progress))
+        defer { line.withLock { $0.clear() } }
+        var upload = upload
+        upload.onProgress = { sent, byteCount in line.withLock { $0.show(sent, of: byteCount) } }
+        upload.onAnswer = { bytes in
+            line.withLock { $0.clear() }
+            try writeAll(bytes, to: STDOUT_FILENO, named: "standard output")
+        }
+        let body = self.offset > 0 ? SliceSource(source, from: self.offset) : source
+        try self.request.send(body, upload, context)
+    }
+
+    /// As `curl -T` does it: the name of the source behind the slash.
+    private func url(for source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> String {
+        guard let name = try source.checkedInfo(context).name, !name.isEmpty else {
+            throw BlobError(
+                .invalidArgument, "This source has no name to put behind the '/' of the URL.",
+                locator: source.locator?.description)
+        }
+        let path = self.url.prefix { $0 != "?" && $0 != "#" }
+        let component = PercentEncoding.encode(name.utf8, leaving: PercentEncoding.pathCharacters.subtracting("/".utf8))
+        return path + component + self.url.dropFirst(path.count)
+    }
+}
+
+extension String {
+    fileprivate var hasTrailingSlash: Bool { self.prefix { $0 != "?" && $0 != "#" }.hasSuffix("/") }
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import BlobHTTP
+import BlobStreamsStandard
+import Foundation
+
+/// How a request is made.
+struct UploadOptions: ParsableArguments {
+    /// Of the connection: what a server may need to store a large body.
+    private static let defaultIdleLimit = Duration.seconds(60)
+
+    /// Of the pauses before repetitions, which double from one second.
+    private static let longestPause = Duration.seconds(60)
+
+    @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
+    var method: HTTPUpload.Method?
+
+    @Option(
+        name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: "A field of the header: 'Name: value', or 'Name;' without a value.")
+    var headers: [String] = []
+
+    @Option(help: "Send at most this many bytes a second; k, M and G stand for powers of 1024.")
+    var limitRate: String?
+
+    @Option(
+        help: """
+            Try again so many times after errors that may go away; a POST only when the server did not get any of it, \
+            or refused it.
+            """)
+    var retry = 0
+
+    func validate() throws {
+        guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
+        for header in self.headers { _ = try self.field(header) }
+        guard self.limitRate == nil || self.bytesPerSecond != nil else {
+            throw ValidationError("--limit-rate takes a number above 0, with k, M or G behind it or not.")
+        }
+    }
+
+    func makeUpload(
+        _ defaultMethod: HTTPUpload.Method, _ url: String, idleTimeout: Double?
+    ) throws -> HTTPUpload {
+        var upload = HTTPUpload(self.method ?? defaultMethod, url)
+        for field in try self.headers.map(self.field) {
+            if field.name.lowercased() == "transfer-encoding", field.value.lowercased() == "chunked" {
+                upload.isChunked = true
+            } else {
+                upload.fields.append(field)
+            }
+        }
+        upload.rateLimit = self.bytesPerSecond
+        upload.idleLimit = idleTimeout.map { .seconds($0) } ?? Self.defaultIdleLimit
+        return upload
+    }
+
+    /// Makes the request, and again as often as it may help and is asked for.
+    func send(_ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext) throws {
+        let uploader = try HTTPUploader()
+        var (pause, left) = (Duration.seconds(1), self.retry)
+        var validator: BlobValidator?
+        while let error = self.failure(of: {
+            try uploader.upload(source, matching: validator, as: upload, context: context)
+        }) {
+            let canRepeat = error.isTransient && error.operation == .write
+            guard left > 0, canRepeat, source.capabilities.contains(.repeatable) else { throw error }
+            report(error)
+            left -= 1
+            validator = try source.checkedInfo(context).validator
+            try context.pause(for: error.retryDelay ?? pause)
+            pause = min(pause * 2, Self.longestPause)
+        }
+    }
+
+    private func failure(of attempt: () throws -> HTTPResponse) -> BlobError? {
+        do {
+            _ = try attempt()
+            return nil
+        } catch {
+            return BlobError(wrapping: error)
+        }
+    }
+
+    private func field(_ text: String) throws -> HTTPUpload.Field {
+        if text.hasSuffix(";"), !text.contains(":") { return HTTPUpload.Field(String(text.dropLast()), "") }
+        guard let colon = text.firstIndex(of: ":") else {
+            throw ValidationError("-H takes 'Name: value', or 'Name;' without a value.")
+        }
+        let value = text[text.index(after: colon)...].drop { $0 == " " }
+        guard !value.isEmpty else { throw ValidationError("-H '\(text)': write 'Name;' for a field without a value.") }
+        return HTTPUpload.Field(String(text[..<colon]), String(value))
+    }
+
+    private var bytesPerSecond: Int64? {
+        guard let limitRate else { return nil }
+        let factors: [Character: Int64] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
+        let factor = limitRate.lowercased().last.flatMap { factors[$0] }
+        let (rate, overflows) = (Int64(factor == nil ? limitRate : String(limitRate.dropLast())) ?? 0)
+            .multipliedReportingOverflow(by: factor ?? 1)
+        return rate > 0 && !overflows ? rate : nil
+    }
+}
+
+extension HTTPUpload.Method: ExpressibleByArgument {}
+
+extension BlobError {
+    /// What the server asked for, if it is bearable.
+    fileprivate var retryDelay: Duration? {
+        let text = (self.cause as? HTTPRefusal)?.response.value(of: "retry-after")
+        return text.flatMap { UInt8($0) }.map { .seconds(Int($0)) }
+    }
+}
+
+extension BlobContext {
+    /// Lets time pass, unless the job ends first.
+    fileprivate func pause(for duration: Duration) throws(BlobError) {
+        let end = ContinuousClock.now + duration
+        let signal = WaitSignal()
+        let registration = self.onCancel { signal.signal() }
+        defer { registration.remove() }
+        while ContinuousClock.now < end {
+            try self.check()
+            _ = signal.wait(for: min(end, self.deadline ?? end) - .now)
+        }
+        try self.check()
+    }
+}

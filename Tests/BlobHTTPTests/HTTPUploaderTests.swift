@@ -1,0 +1,130 @@
+import BlobHTTP
+import BlobStreams
+import BlobStreamsTesting
+import CryptoDigest
+import Foundation
+import Testing
+
+@Suite struct HTTPUploaderTests {
+    @Test(arguments: [0, 1, 100_000, 3_000_000], [HTTPUpload.Method.put, .post])
+    func theBodyArrivesAsItIs(byteCount: Int, method: HTTPUpload.Method) async throws {
+        let bytes = makeContent(byteCount)
+        let bodies = Locked<[[UInt8]]>([])
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(byteCount)
+            bodies.withLock { $0.append(Array(connection.body ?? [])) }
+            connection.send(created)
+        }
+        let response = try await upload(MemorySource(bytes), HTTPUpload(method, server.url))
+        #expect(response.status == 201)
+        #expect(response.reason == "Created")
+        #expect(response.value(of: "x-name") == "value")
+        #expect(response.body == Data("yes".utf8))
+        let isEqual = bodies.withLock { $0 == [bytes] }
+        #expect(isEqual)
+    }
+
+    @Test(arguments: [0, 1, 200_000]) func aChunkedBodyArrivesAsItIs(byteCount: Int) async throws {
+        let bytes = makeContent(byteCount)
+        let body = Locked<[UInt8]>([])
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(0)
+            while connection.body?.suffix(5) != Array("0\r\n\r\n".utf8)[...], connection.receive() {}
+            body.withLock { $0 = Array(connection.received) }
+            connection.send(created)
+        }
+        var request = HTTPUpload(.post, server.url)
+        request.isChunked = true
+        _ = try await upload(MemorySource(bytes), request)
+        let text = body.withLock { String(decoding: $0.prefix(2000), as: UTF8.self) }
+        #expect(text.contains("Transfer-Encoding: chunked\r\n"))
+        #expect(!text.contains("Content-Length"))
+        let content = body.withLock { dechunked($0) }
+        let isEqual = content == bytes
+        #expect(isEqual, "\(content?.count ?? -1) bytes")
+    }
+
+    @Test func theHeadSaysWhatWasAsked() async throws {
+        let head = Locked("")
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(2)
+            head.withLock { $0 = String(decoding: connection.received, as: UTF8.self) }
+            connection.send(created)
+        }
+        let fields = [HTTPUpload.Field("X-One", "1"), HTTPUpload.Field("X-Empty", "")]
+        _ = try await upload(
+            MemorySource(Data("hi".utf8), mediaType: "text/plain"), HTTPUpload(.put, server.url, fields: fields))
+        let text = head.withLock { $0 }
+        #expect(text.hasPrefix("PUT /x HTTP/1.1\r\n"))
+        for line in ["X-One: 1", "X-Empty:", "Content-Type: text/plain", "Content-Length: 2"] {
+            #expect(text.contains("\r\n\(line)\r\n"), "\(text)")
+        }
+        #expect(!text.contains("Expect"))
+    }
+
+    @Test func progressCountsTheBytesOfTheBody() async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(1_000_000)
+            connection.send(created)
+        }
+        let counts = Locked<[Int64]>([])
+        var request = HTTPUpload(.put, server.url)
+        request.onProgress = { sent, total in counts.withLock { $0 += total == 1_000_000 ? [sent] : [-1] } }
+        _ = try await upload(MemorySource(makeContent(1_000_000)), request)
+        let all = counts.withLock { $0 }
+        #expect(all.last == 1_000_000)
+        #expect(all == all.sorted())
+    }
+
+    @Test func theAnswerGoesWhereItIsWanted() async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(1)
+            connection.send(created)
+        }
+        let answer = Locked("")
+        var request = HTTPUpload(.put, server.url)
+        request.onAnswer = { bytes in answer.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
+        let response = try await upload(MemorySource([1]), request)
+        #expect(answer.withLock { $0 } == "yes")
+        #expect(response.body.isEmpty)
+    }
+
+    @Test func aRateLimitHolds() async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(200_000)
+            connection.send(created)
+        }
+        var request = HTTPUpload(.put, server.url)
+        request.rateLimit = 400_000
+        let start = ContinuousClock.now
+        _ = try await upload(MemorySource(makeContent(200_000)), request)
+        #expect(ContinuousClock.now - start > .milliseconds(420))
+    }
+
+    @Test(arguments: [
+        HTTPUpload(.put, "ftp://127.0.0.1/x"), HTTPUpload(.put, "127.0.0.1"), HTTPUpload(.put, "http://a/b c"),
+        HTTPUpload(.put, "http://a/", fields: [.init("A\r\nB", "x")]),
+        HTTPUpload(.put, "http://a/", fields: [.init("A", "x\r\nB: y")]),
+        HTTPUpload(.put, "http://a/", fields: [.init("Content-Length", "3")]),
+        HTTPUpload(.put, "http://a/", fields: [.init("Expect", "100-continue")]),
+    ])
+    func whatCannotBeARequestIsRefusedBeforeTheSourceIsOpened(request: HTTPUpload) async throws {
+        let source = ClosureSource { _, _, _ in throw BlobError(.internalError, "It was read.") }
+        #expect(try await failure(of: source, request).code == .invalidArgument)
+    }
+
+    @Test func secretsOfAURLAreNotPrinted() {
+        let request = HTTPUpload(.put, "https://user:p@ss@host.example:8/path?signature=1#f")
+        #expect(request.printableURL == "https://host.example:8/path")
+    }
+
+    @Test func aServerThatIsNotThereIsUnavailable() async throws {
+        let server = Locked<ScriptedServer?>(try ScriptedServer { _ in })
+        let url = try #require(server.withLock { $0?.url })
+        server.withLock { $0 = nil }
+        let error = try await failure(of: MemorySource([1]), HTTPUpload(.post, url))
+        #expect(error.code == .unavailable)
+        #expect(error.isTransient)
+        #expect(error.locator == url)
+    }
+}

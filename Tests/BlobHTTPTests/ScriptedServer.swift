@@ -1,0 +1,113 @@
+import BlobStreams
+import Foundation
+import Testing
+
+/// A server for one test: takes connections one after the other and does with each what the test says.
+final class ScriptedServer: Sendable {
+    let port: UInt16
+    private let listener: CInt
+    private let connections = Locked(0)
+
+    var url: String { "http://127.0.0.1:\(self.port)/x" }
+
+    /// How many connections there were.
+    var connectionCount: Int { self.connections.withLock { $0 } }
+
+    /// - Parameter script: Runs on a thread of the server, for each connection, which is closed when it returns.
+    init(_ script: @escaping @Sendable (Connection) throws -> Void) throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(listener >= 0)
+        self.listener = listener
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let bound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                bind(listener, pointer, length) == 0 && listen(listener, 16) == 0
+                    && getsockname(listener, pointer, &length) == 0
+            }
+        }
+        try #require(bound)
+        self.port = UInt16(bigEndian: address.sin_port)
+        Thread.detachNewThread { [connections] in
+            while true {
+                let descriptor = accept(listener, nil, nil)
+                guard descriptor >= 0 else { return }
+                connections.withLock { $0 += 1 }
+                let connection = Connection(descriptor)
+                Thread.detachNewThread {
+                    try? script(connection)
+                    connection.close()
+                }
+            }
+        }
+    }
+
+    deinit {
+        shutdown(self.listener, Int32(SHUT_RDWR))
+        close(self.listener)
+    }
+
+    /// One connection. Used by one thread.
+    final class Connection: @unchecked Sendable {
+        private let descriptor: CInt
+        private(set) var received: [UInt8] = []
+
+        fileprivate init(_ descriptor: CInt) {
+            self.descriptor = descriptor
+            // A test that waits for what never comes ends all the same.
+            var limit = timeval(tv_sec: 20, tv_usec: 0)
+            setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        }
+
+        fileprivate func close() { Foundation.close(self.descriptor) }
+
+        func send(_ text: String) {
+            let bytes = Array(text.utf8)
+            _ = bytes.withUnsafeBytes {
+                Foundation.send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+        }
+
+        /// False at the end of the connection.
+        func receive() -> Bool {
+            withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 16) { buffer in
+                let count = recv(self.descriptor, buffer.baseAddress, buffer.count, 0)
+                if count > 0 { self.received.append(contentsOf: buffer[..<count]) }
+                return count > 0
+            }
+        }
+
+        func receiveAll() { while self.receive() {} }
+
+        private var bodyStart: Int?
+        private var hasContinued = false
+
+        /// The bytes behind the head; nil before its end.
+        var body: ArraySlice<UInt8>? {
+            // A head is short, and looked for until it is found.
+            self.bodyStart = self.bodyStart ?? headCount(self.received.prefix(4096))
+            return self.bodyStart.map { self.received[$0...] }
+        }
+
+        /// Waits for a body of at least so many bytes, in whatever framing.
+        func receiveBody(_ byteCount: Int) {
+            while self.body == nil, self.receive() {}
+            let head = String(decoding: self.received.prefix(self.bodyStart ?? 0), as: UTF8.self)
+            if head.contains("Expect: 100-continue"), !self.hasContinued {
+                self.hasContinued = true
+                self.send("HTTP/1.1 100 Continue\r\n\r\n")
+            }
+            while self.body?.count ?? 0 < byteCount, self.receive() {}
+        }
+
+        /// Makes closing a reset.
+        func reset() {
+            var linger = linger(l_onoff: 1, l_linger: 0)
+            setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout.size(ofValue: linger)))
+        }
+    }
+}
+
+let created = "HTTP/1.1 201 Created\r\nContent-Length: 3\r\nX-Name: value\r\n\r\nyes"

@@ -1,0 +1,116 @@
+import BlobReceiving
+import BlobStreams
+import Foundation
+import Testing
+
+@Suite struct RequestReceiverTests {
+    @Test(arguments: [
+        ("plain.txt", "plain.txt"), ("", "upload"), (".", "%2E"), ("..", "%2E."),
+        ("../../etc/passwd", "%2E.%2F..%2Fetc%2Fpasswd"),
+        ("-rf", "%2Drf"), (".hidden", "%2Ehidden"), ("a b\n", "a%20b%0A"), ("C:\\x", "C%3A%5Cx"), ("a\0b", "a%00b"),
+        ("é", "%C3%A9"), ("100%", "100%25"),
+    ])
+    func namesAreMadeHarmless(name: String, file: String) {
+        #expect(SafeFileName.make(from: name.utf8) == file)
+    }
+
+    @Test func longNamesAreCutBetweenBytes() {
+        #expect(SafeFileName.make(from: [UInt8](repeating: 0x61, count: 1000)).utf8.count == 200)
+        #expect(SafeFileName.make(from: [UInt8](repeating: 0xFF, count: 1000)) == String(repeating: "%FF", count: 66))
+    }
+
+    @Test func aRawBodyIsStoredUnderItsName() throws {
+        let folder = try Folder()
+        defer { folder.remove() }
+        for number in 1...2 {
+            let receiver = try RequestReceiver(
+                path: "/a/b%2fc.bin?d", contentType: "image/png", folder: folder.path, maximumByteCount: nil)
+            try receiver.take("abc")
+            #expect(folder.visibleNames.count == number - 1)
+            let part = try #require(try receiver.finish().first)
+            #expect(part.name == "b/c.bin")
+            #expect(part.byteCount == 3)
+            #expect(part.mediaType == "image/png")
+            #expect(part.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+            let file = number == 1 ? "b%2Fc.bin" : "b%2Fc.bin-2"
+            #expect(part.file == "\(folder.path)/\(file)")
+            #expect(FileManager.default.contents(atPath: "\(folder.path)/\(file)") == Data("abc".utf8))
+        }
+        #expect(folder.names.count == 2)
+    }
+
+    @Test func aFormIsAllOrNothing() throws {
+        let folder = try Folder()
+        defer { folder.remove() }
+        let part = "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"../x\"\r\n\r\nabc\r\n"
+        let type = "Multipart/Form-Data; boundary=\"B\""
+        for end in ["", "--B", "--B-", "--Bx", "--B\r\nX\r\n\r\n"] {
+            let receiver = try RequestReceiver(path: "/", contentType: type, folder: folder.path, maximumByteCount: nil)
+            #expect(throws: BlobError.self) {
+                try receiver.take(part + end)
+                return try receiver.finish()
+            }
+            receiver.abandon()
+            #expect(folder.names == [])
+        }
+        let receiver = try RequestReceiver(path: "/", contentType: type, folder: folder.path, maximumByteCount: nil)
+        try receiver.take(part + part + "--B--")
+        #expect(folder.visibleNames == [])
+        #expect(try receiver.finish().map(\.filename) == ["../x", "../x"])
+        #expect(folder.names == ["%2E.%2Fx", "%2E.%2Fx-2"])
+    }
+
+    @Test func aReceiverThatIsDroppedLeavesNothing() throws {
+        let folder = try Folder()
+        defer { folder.remove() }
+        do {
+            let receiver = try RequestReceiver(
+                path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil)
+            try receiver.take("abc")
+            #expect(folder.names.count == 1)
+        }
+        #expect(folder.names == [])
+    }
+
+    @Test func tooManyBytesAreRefused() throws {
+        let receiver = try RequestReceiver(path: "/x", contentType: nil, folder: nil, maximumByteCount: 3)
+        try receiver.take("abc")
+        #expect(codeThrown { try receiver.take("d") } == .limitExceeded)
+    }
+
+    @Test(arguments: ["multipart/form-data", "multipart/form-data; boundary=", "multipart/form-data; boundary=\"a"])
+    func aFormWithoutABoundaryIsRefused(type: String) {
+        #expect(
+            codeThrown {
+                try RequestReceiver(path: "/", contentType: type, folder: nil, maximumByteCount: nil)
+            } == .corrupted)
+    }
+
+    @Test func theLineIsJSONThatComesBack() throws {
+        let part = ReceivedPart(
+            name: "a\n\"b/", filename: nil, mediaType: "x/y", byteCount: 7, sha256: "00", file: "/tmp/a")
+        #expect(!part.line.contains("\n"))
+        #expect(part.line.contains("\"byte_count\":7"))
+        #expect(try JSONDecoder().decode(ReceivedPart.self, from: Data(part.line.utf8)) == part)
+    }
+}
+
+extension RequestReceiver {
+    fileprivate func take(_ text: String) throws { try Array(text.utf8).withUnsafeBytes { try self.take($0) } }
+}
+
+/// A folder that is removed by its owner.
+private struct Folder {
+    let path: String
+
+    init() throws {
+        let url = FileManager.default.temporaryDirectory.appendingPathComponent("blob-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+        self.path = url.path
+    }
+
+    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []).sorted() }
+    var visibleNames: [String] { self.names.filter { !$0.hasPrefix(".") } }
+
+    func remove() { try? FileManager.default.removeItem(atPath: self.path) }
+}
