@@ -121,6 +121,7 @@ let package = Package(
         example("ObservedProgress"),
         example("RunLoopChecksum"),
         example("SynchronousChecksum"),
+        example("UploadCustomSource", "BlobURLSession"),
         example("UploadFile", "BlobURLSession"),
 
         tests(
@@ -140,8 +141,8 @@ let package = Package(
             swiftSettings: partSettings),
         tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
         tests(
-            "ExamplesTests", "blob", "BoundPairPump", "Checksum", "ComposeForm", "CustomSource", "EventDrivenSource",
-            "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum"),
+            "ExamplesTests", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm", "CustomSource",
+            "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum", "UploadCustomSource"),
         tests("FileSourceTests", "BlobStreams", "FileSource"),
         tests("GzipSourceTests", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"),
         tests("MultipartFormDataTests", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"),
@@ -172,5 +173,7 @@ if hasAssetLibrary {
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], swiftSettings: settings),
     ]
+    package.targets += [example("UploadAsset", "BlobURLSession", "MultipartFormData")]
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("AssetLibrarySource")
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("UploadAsset")
 }

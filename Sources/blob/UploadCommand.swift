@@ -2,6 +2,7 @@ import ArgumentParser
 import BlobHTTP
 import BlobStreamsStandard
 import Foundation
+import MultipartFormData
 
 struct UploadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -9,11 +10,13 @@ struct UploadCommand: ParsableCommand {
         discussion: """
             The answers go to standard output. A URL that ends with '/' gets the name of the source added, as curl -T \
             does it; several sources need one that does. Redirections are not followed. A source without a known \
-            length is sent in chunks.
+            length is sent in chunks. With -F the one body is a form, sent by POST.
             """)
 
     @Argument(help: ArgumentHelp("What to send, then the URL.", valueName: "source ... url"))
     var arguments: [String] = []
+
+    @OptionGroup var form: FormOptions
 
     @OptionGroup var request: UploadOptions
 
@@ -27,6 +30,11 @@ struct UploadCommand: ParsableCommand {
 
     func validate() throws {
         guard self.offset >= 0 else { throw ValidationError("--offset cannot be negative.") }
+        guard self.form.parts.isEmpty else {
+            guard self.arguments.count == 1 else { throw ValidationError("With -F there is only the URL.") }
+            guard self.offset == 0 else { throw ValidationError("--offset is for a source, not for a form.") }
+            return
+        }
         guard self.arguments.count >= 2 else { throw ValidationError("Name at least one source, then the URL.") }
         guard self.arguments.count == 2 || self.url.hasTrailingSlash else {
             throw ValidationError("Several sources need a URL that ends with '/'.")
@@ -37,6 +45,10 @@ struct UploadCommand: ParsableCommand {
 
     func run() throws {
         let context = self.source.makeContext()
+        guard self.form.parts.isEmpty else {
+            let upload = try self.request.makeUpload(.post, self.url, idleTimeout: self.source.idleTimeout)
+            return try self.send(try self.form.makeBody(self.source, context), upload, context)
+        }
         let sources = try self.arguments.dropLast().map { try self.source.source($0, context) }
         let uploads = try sources.map { source in
             try self.request.makeUpload(

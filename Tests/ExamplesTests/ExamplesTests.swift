@@ -91,6 +91,53 @@ import Testing
         #expect(try lineCount(of: "Examples/ComposeForm/main.swift") < 60)
     }
 
+    @Test func aSourceOfOnesOwnIsUploadedByItsLocator() throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("numbers")
+        try Data((1...100_000).map { "\($0) " }.joined().utf8).write(to: file)
+        let digest = try output(of: "blob", ["sum", file.path]).prefix { $0 != " " }
+        try withReceiver { url in
+            let printed = try output(of: "UploadCustomSource", ["count:100000", url])
+            #expect(printed.hasPrefix("201 "))
+            #expect(printed.contains(digest), "\(printed)")
+        }
+    }
+
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: products.appendingPathComponent("UploadAsset").path)))
+    func anAssetIsUploadedAsAPartOfAForm() throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let (library, file) = (folder.appendingPathComponent("library").path, folder.appendingPathComponent("a photo.jpg"))
+        try Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }).write(to: file)
+        _ = try output(of: "blob", ["library", "create", "--library", library])
+        let asset = try output(of: "blob", ["library", "import", "--library", library, file.path])
+            .trimmingCharacters(in: .newlines)
+        let digest = try output(of: "blob", ["sum", file.path]).prefix { $0 != " " }
+        try withReceiver { url in
+            let printed = try output(of: "UploadAsset", [library, asset, url])
+            #expect(printed.hasPrefix("201 "), "\(printed)")
+            #expect(printed.contains(digest), "\(printed)")
+        }
+    }
+
+    /// Runs the receiver for as long as `body` takes, which is given its URL.
+    private func withReceiver(_ body: (String) throws -> Void) throws {
+        let (receiver, pipe) = (Process(), Pipe())
+        receiver.executableURL = products.appendingPathComponent("blob-receive")
+        receiver.standardOutput = pipe
+        try receiver.run()
+        defer {
+            receiver.terminate()
+            receiver.waitUntilExit()
+        }
+        var line = Data()
+        while let byte = try pipe.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8), !byte.isEmpty {
+            line += byte
+        }
+        try body(String(decoding: line, as: UTF8.self))
+    }
+
     @Test func theExamplesOfOneSourceAreAsShortAsTheReadMeSays() throws {
         #expect(try lineCount(of: "Examples/CustomSource/main.swift") == 51)
         #expect(try lineCount(of: "Examples/EventDrivenSource/main.swift") == 59)

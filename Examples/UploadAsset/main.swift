@@ -1,0 +1,28 @@
+import BlobStreamsStandard
+import BlobURLSession
+import Foundation
+import MultipartFormData
+
+// Sends a photo of a library as a part of a form: UploadAsset LIBRARY ASSET-URL SERVER-URL
+guard CommandLine.arguments.count == 4, let url = URL(string: CommandLine.arguments[3]) else {
+    print("usage: UploadAsset LIBRARY ASSET-URL SERVER-URL")
+    exit(64)
+}
+var registry = BlobRegistry.standard
+try registry.register(.assetLibrary(at: URL(fileURLWithPath: CommandLine.arguments[1])))
+
+// Length, name and media type are the asset's own; its bytes are checked against its digest while they are sent.
+let asset = try registry.source(for: CommandLine.arguments[2])
+var form = MultipartForm()
+try form.appendPart(source: asset, name: "file")
+let body = try form.body()
+
+var request = URLRequest(url: url)
+request.httpMethod = "POST"
+do {
+    let (answer, response) = try await BlobUploader().upload(body, with: request)
+    print(response.statusCode, String(decoding: answer, as: UTF8.self))
+} catch let error as BlobError {
+    print(error)
+    exit(error.code.exitStatus)
+}

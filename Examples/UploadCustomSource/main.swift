@@ -1,0 +1,53 @@
+import BlobStreamsStandard
+import BlobURLSession
+import Foundation
+
+/// The decimal digits of the numbers from 1 on, separated by spaces: bytes that nobody stores.
+struct CountingUp: BlobInputStreamDataSource {
+    let last: Int
+
+    var capabilities: BlobCapabilities { .repeatable }
+    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(mediaType: "text/plain", name: "\(self.last).txt") }
+    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+        -> any BlobReader
+    {
+        SkippingReader(Reader(self.last), bytesToSkip: byteOffset)
+    }
+
+    private final class Reader: BlobReader {
+        let info = BlobInfo(mediaType: "text/plain")
+        private var numbers: ClosedRange<Int>.Iterator
+        private var rest: [UInt8] = []
+
+        init(_ last: Int) { self.numbers = (1...max(last, 1)).makeIterator() }
+
+        func read(into output: inout OutputRawSpan) {
+            if self.rest.isEmpty, let number = self.numbers.next() { self.rest = Array("\(number) ".utf8) }
+            let count = self.rest.withUnsafeBytes { output.append(contentsOf: $0) }
+            self.rest.removeFirst(count)
+        }
+
+        func close() {}
+    }
+}
+
+// Registers the source under a scheme of its own and uploads it by its locator: UploadCustomSource count:1000 URL
+guard CommandLine.arguments.count == 3, let url = URL(string: CommandLine.arguments[2]) else {
+    print("usage: UploadCustomSource count:LAST URL")
+    exit(64)
+}
+var registry = BlobRegistry.standard
+let provider = BlobProvider(
+    .origin { locator, _ in
+        guard let last = Int(locator.description.dropFirst("count:".count)) else {
+            throw BlobError(.invalidLocator, "A number follows 'count:'.")
+        }
+        return CountingUp(last: last)
+    }, schemes: ["count"], module: "UploadCustomSource")
+try registry.register(provider)
+
+var request = URLRequest(url: url)
+request.httpMethod = "PUT"
+let source = try registry.source(for: CommandLine.arguments[1])
+let (answer, response) = try await BlobUploader().upload(source, with: request)
+print(response.statusCode, String(decoding: answer, as: UTF8.self))
