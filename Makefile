@@ -4,8 +4,9 @@
 
 BLOB := .build/release/blob
 
-# What the Swift toolchain needs to build this package: git fetches its dependencies, one of which is partly C++.
-DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev
+# What building this package needs: git fetches its dependencies, one of which is partly C++; Python makes the photo of
+# the demonstration.
+DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo test sanitize setup release install benchmark clean
@@ -30,12 +31,13 @@ setup:
 	fi
 
 # Linked statically, so that it starts in milliseconds and runs where there is no Swift.
+STATIC := $(if $(filter Linux,$(shell uname)),--static-swift-stdlib)
+
 release: setup
-	swift build -c release --product blob $(if $(filter Linux,$(shell uname)),--static-swift-stdlib)
+	swift build -c release --product blob $(STATIC)
+	swift build -c release --product blob-receive $(STATIC)
 
 demo: release
-	swift build -c release --product Checksum
-	swift build -c release --product CustomSource
 	@BLOB=$(BLOB) Examples/demo.sh
 
 test: setup
@@ -54,7 +56,7 @@ sanitize: setup
 
 install: release
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
-	install $(BLOB) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/blob
+	install $(BLOB) $(BLOB)-receive $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 
 # The folder of the build is outside of Benchmarks, so that the style is checked of nothing but sources.
 benchmark: release

@@ -1,37 +1,60 @@
 #!/bin/sh
-# The main job, in small: any bytes, read at any place, checked, without a temporary file.
-# BLOB is the command; the programs of the examples are beside it.
+# The whole job, in small: a photo of a library, a member of an archive and the text of a gzip go up as one form, without
+# a temporary file, and what arrives is what was sent. BLOB is the command; the receiver is beside it.
 set -eu
 
-blob=$(cd "$(dirname "$BLOB")" && pwd)/$(basename "$BLOB")
+programs=$(cd "$(dirname "$BLOB")" && pwd)
+PATH="$programs:$PATH"
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+receiver=
+trap '[ -z "$receiver" ] || kill "$receiver"; rm -rf "$folder"' EXIT
 cd "$folder"
 
-show() { echo; echo "\$ $*" | sed "s|$blob|blob|"; "$@"; }
+say() { echo; echo "# $*"; }
+show() { echo "\$ $*"; "$@"; }
 
-# 5 GB of which only the end is there: offsets beyond 4 GiB cost nothing.
-printf 'the end' | dd of=large.bin bs=1 seek=5000000000 conv=notrunc status=none
+say "Sources: files, a member of an archive, what is in a gzip, an asset of a library"
 printf 'Hello, ' >first.txt
 printf 'world!\n' >second.txt
+seq 1 200000 | gzip >numbers.txt.gz
+mkdir papers && seq 1 50000 >papers/report.txt && tar -czf papers.tgz papers
+# A photo of 640 x 480 pixels: a binary PPM is one with a header of three lines, made a PNG by what is at hand.
+python3 - photo.png <<'END'
+import struct, sys, zlib
+def chunk(kind, data): return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))
+rows = b''.join(b'\0' + bytes((x * y) >> s & 255 for x in range(640) for s in (0, 4, 8)) for y in range(480))
+open(sys.argv[1], 'wb').write(b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 640, 480, 8, 2, 0, 0, 0))
+    + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))
+END
+show blob cat first.txt second.txt
+show blob ls papers.tgz
+echo '$ blob cat papers.tgz#papers/report.txt | tail -1'; blob cat papers.tgz#papers/report.txt | tail -1
+show blob cat --offset 100000 --length 21 gzip+numbers.txt.gz
+export BLOB_LIBRARY="$folder/library"
+show blob library create
+asset=$(blob library import photo.png)
+show blob library ls -l
 
-show "$blob" cat first.txt second.txt
-show "$blob" cat --offset 3 --length 8 first.txt second.txt; echo
-show "$blob" cat --offset 5000000000 --length 7 large.bin; echo
-show "$blob" info large.bin
-show "$blob" sum first.txt file://"$folder"/second.txt
-echo; echo '$ cat second.txt | blob sum -'; "$blob" sum - <second.txt
-show "$blob" cat --output copy.txt first.txt second.txt; cat copy.txt
-show "$blob" check first.txt
+say "One form of all three, received and checked"
+mkdir received
+blob receive --directory received >arrived.txt &
+receiver=$!
+while [ ! -s arrived.txt ]; do kill -0 "$receiver"; sleep 0.05; done
+url=$(head -1 arrived.txt)
+echo "\$ blob upload -F photo=@ASSET -F report=@papers.tgz#papers/report.txt -F numbers=@gzip+numbers.txt.gz $url"
+blob upload -F "photo=@$asset" -F report=@papers.tgz#papers/report.txt -F numbers=@gzip+numbers.txt.gz "$url" >/dev/null
+echo "What arrived:"
+tail -n +2 arrived.txt
+echo "What was sent:"
+blob sum "$asset" papers.tgz#papers/report.txt gzip+numbers.txt.gz
+for digest in $(blob sum "$asset" papers.tgz#papers/report.txt gzip+numbers.txt.gz | cut -d ' ' -f 1); do
+  grep -q "$digest" arrived.txt || { echo "$digest did not arrive"; exit 1; }
+done
+echo "The digests are the same on both sides."
 
-echo; echo "A file that shrinks while it is read is an error, never a short end:"
-mkfifo sink
-"$blob" cat large.bin >sink 2>error.txt &
-reader=$!
-{ dd bs=65536 count=1 of=/dev/null status=none; dd if=/dev/null of=large.bin bs=1000 seek=1 status=none; cat >/dev/null; } <sink
-status=0; wait $reader || status=$?
-cat error.txt | sed "s|$folder/||"; echo "exit status $status"
-
-echo; echo "The same from Swift (Examples/Checksum), and a source of one's own (Examples/CustomSource):"
-show "$(dirname "$blob")/Checksum" "file://$folder/second.txt" | sed "s|$(dirname "$blob")/||; s|$folder||"
-show "$(dirname "$blob")/CustomSource" | sed "s|$(dirname "$blob")/||"
+say "A broken source is an error, never a short end"
+head -c 50000 numbers.txt.gz >broken.gz
+status=0; blob cat gzip+broken.gz >partial.txt 2>error.txt || status=$?
+sed "s|$folder/||" error.txt; echo "exit status $status"
+status=0; blob upload gzip+broken.gz "$url" 2>error.txt || status=$?
+sed "s|$folder/||" error.txt; echo "exit status $status, and nothing arrived: $(tail -n +2 arrived.txt | wc -l) parts as before"
