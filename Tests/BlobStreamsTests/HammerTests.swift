@@ -102,15 +102,15 @@ import Testing
         let player = Locked<PlayedReader?>(nil)
         defer { player.withLock { $0 = nil } }  // Else the reader holds what plays it, and that the reader.
         let push: @Sendable () -> Void = {
-            let number = next.withLock { next in
-                next += 1
-                return next
-            }
             let reader = player.withLock { $0 }
-            if number > byteCount {
-                reader?.state.update { $0.isAtEnd = true }
-            } else {
-                reader?.push([UInt8(truncatingIfNeeded: number)])
+            // Together: two that push at once must not change places.
+            next.withLock { next in
+                next += 1
+                if next > byteCount {
+                    reader?.state.update { $0.isAtEnd = true }
+                } else {
+                    reader?.push([UInt8(truncatingIfNeeded: next)])
+                }
             }
         }
         let reader = PlayedReader(onRead: { _ in
