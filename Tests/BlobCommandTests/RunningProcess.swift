@@ -63,6 +63,19 @@ final class RunningProcess {
         #expect(self.output.count >= byteCount, "\(String(decoding: self.errors, as: UTF8.self))")
     }
 
+    /// Gives it its input until something is so that this process gets no event for.
+    func serve(until isDone: () -> Bool) {
+        while !isDone(), ContinuousClock.now < self.deadline {
+            guard let inputEnd, !self.pending.isEmpty else {
+                poll(nil, 0, 10)
+                continue
+            }
+            var request = pollfd(fd: inputEnd, events: Int16(POLLOUT), revents: 0)
+            if poll(&request, 1, 10) > 0 { self.writePending(to: inputEnd) }
+        }
+        #expect(isDone())
+    }
+
     /// Waits for its end, or, if `readsOutput` is false, leaves its output in the pipe.
     func finish(readsOutput: Bool = true) -> Outcome {
         self.serve(readsOutput: readsOutput) {

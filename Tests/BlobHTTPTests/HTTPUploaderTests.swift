@@ -119,9 +119,9 @@ import Testing
     }
 
     @Test func aServerThatIsNotThereIsUnavailable() async throws {
-        let server = Locked<ScriptedServer?>(try ScriptedServer { _ in })
-        let url = try #require(server.withLock { $0?.url })
-        server.withLock { $0 = nil }
+        let server = try ScriptedServer { _ in }
+        server.stop()
+        let url = server.url
         let error = try await failure(of: MemorySource([1]), HTTPUpload(.post, url))
         #expect(error.code == .unavailable)
         #expect(error.isTransient)

@@ -33,7 +33,8 @@ final class ScriptedServer: Sendable {
         Thread.detachNewThread { [connections] in
             while true {
                 let descriptor = accept(listener, nil, nil)
-                guard descriptor >= 0 else { return }
+                // Closed here, so that its number is nobody else's while this thread uses it.
+                guard descriptor >= 0 else { return _ = close(listener) }
                 connections.withLock { $0 += 1 }
                 let connection = Connection(descriptor)
                 Thread.detachNewThread {
@@ -44,10 +45,8 @@ final class ScriptedServer: Sendable {
         }
     }
 
-    deinit {
-        shutdown(self.listener, Int32(SHUT_RDWR))
-        close(self.listener)
-    }
+    /// Ends the server. Without it, it stays until the process ends: a test need not hold it to the end.
+    func stop() { shutdown(self.listener, Int32(SHUT_RDWR)) }
 
     /// One connection. Used by one thread.
     final class Connection: @unchecked Sendable {

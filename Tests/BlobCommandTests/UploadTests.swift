@@ -1,0 +1,143 @@
+import Foundation
+import Testing
+
+/// `blob upload` and `blob receive`, each as a process.
+@Suite struct UploadTests {
+    private let folder: TemporaryFolder
+    private let store: TemporaryFolder
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.store = try TemporaryFolder()
+    }
+
+    /// Runs `body` with the receiver and its URL, and removes what the test made.
+    private func withReceiver(_ arguments: String..., body: (RunningProcess, String) throws -> Void) throws {
+        let receiver = try Launch(["receive", "--directory", self.store.path] + arguments).start()
+        defer {
+            receiver.send(SIGKILL)
+            self.store.remove()
+            self.folder.remove()
+        }
+        receiver.waitForLines(1)
+        let url = String(decoding: receiver.output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
+        try #require(url.hasPrefix("http://127.0.0.1:"), "\(String(decoding: receiver.errors, as: UTF8.self))")
+        try body(receiver, url)
+    }
+
+    @Test(arguments: [0, 1, 3_000_000]) func whatIsUploadedIsWhatArrives(byteCount: Int) throws {
+        try self.withReceiver { receiver, url in
+            let bytes = makeContent(byteCount)
+            let path = try self.folder.write(bytes, to: "a b.bin")
+            let sum = try Launch("sum", path).run().text.prefix(64)
+            let outcome = try Launch("upload", path, url).run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            #expect(outcome.errorText == "")
+            for text in ["\"byte_count\":\(byteCount),", "\"name\":\"a b.bin\"", "\"sha256\":\"\(sum)\""] {
+                #expect(outcome.text.contains(text), "\(outcome.text)")
+            }
+            receiver.waitForLines(2)
+            #expect(String(decoding: receiver.output, as: UTF8.self) == "\(url)\n\(outcome.text)")
+            let isEqual = FileManager.default.contents(atPath: self.store.path("a%20b.bin")) == Data(bytes)
+            #expect(isEqual)
+        }
+    }
+
+    @Test func standardInputGoesInChunks() throws {
+        try self.withReceiver { _, url in
+            let bytes = makeContent(1_000_000)
+            let outcome = try Launch("upload", "-", "\(url)x", "-X", "POST", "--limit-rate", "9M").run(input: bytes)
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            #expect(outcome.text.contains("\"byte_count\":1000000,"))
+        }
+    }
+
+    @Test func severalSourcesGoBehindTheSlash() throws {
+        try self.withReceiver { _, url in
+            let one = try self.folder.write("one", to: "one")
+            let two = try self.folder.write("two", to: "two")
+            let outcome = try Launch("upload", one, two, url, "--offset", "1").run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            #expect(self.store.texts == ["one", "two"])
+            #expect(self.store.read("two") == "wo")
+            expect(try Launch("upload", one, two, "\(url)x").run(), failsWith: "invalidArgument", 64)
+            expect(try Launch("upload", "-", url).run(), failsWith: "invalidArgument", 64)
+        }
+    }
+
+    @Test func aRefusalEndsWithItsStatus() throws {
+        try self.withReceiver("--max-bytes", "1000") { _, url in
+            let path = try self.folder.write(makeContent(1001), to: "x")
+            expect(try Launch("upload", path, url).run(), failsWith: "refused", 76, saying: "413")
+            expect(try Launch("upload", "-", "\(url)y").run(input: makeContent(100_000)), failsWith: "refused", 76)
+            #expect(self.store.texts == [])
+        }
+    }
+
+    @Test func anInterruptedUploadIsNotReportedAndLeavesNothing() throws {
+        try self.withReceiver { receiver, url in
+            let upload = try Launch("upload", "-", "\(url)part").start()
+            upload.write(makeContent(2_000_000))
+            // Its end is not closed: the body never becomes whole.
+            upload.serve { self.store.texts.contains { $0.hasSuffix(".part") } }
+            upload.send(SIGTERM)
+            #expect(upload.finish().ending == .status(128 + SIGTERM))
+            upload.serve { self.store.texts == [] }
+            let path = try self.folder.write("1", to: "one")
+            _ = try Launch("upload", path, url).run()
+            receiver.waitForLines(2)
+            #expect(receiver.lines.count == 2)
+            #expect(receiver.lines.last?.contains("\"name\":\"one\"") == true)
+        }
+    }
+
+    @Test func aReceiverThatIsToldToEndLeavesNoPart() throws {
+        try self.withReceiver { receiver, url in
+            let upload = try Launch("upload", "-", "\(url)part").start()
+            upload.write(makeContent(2_000_000))
+            upload.serve { self.store.texts.contains { $0.hasSuffix(".part") } }
+            receiver.send(SIGINT)
+            #expect(receiver.finish().ending == .status(128 + SIGINT))
+            #expect(self.store.texts == [])
+            upload.closeInput()
+            #expect(upload.finish().ending == .status(74))
+        }
+    }
+
+    @Test func whatIsNotThereIsUnavailable() throws {
+        let path = try self.folder.write("1", to: "one")
+        defer { self.folder.remove() }
+        expect(try Launch("upload", path, "http://127.0.0.1:1/x").run(), failsWith: "unavailable", 69)
+        expect(try Launch("upload", "\(path)-not", "http://127.0.0.1:1/x").run(), failsWith: "notFound", 66)
+        for arguments in [
+            ["upload", path], ["upload"], ["upload", path, "http://a/", "-H", "x"],
+            ["upload", path, "http://a/", "-X", "GET"], ["upload", path, "http://a/", "--limit-rate", "0"],
+            ["upload", path, "ftp://a/"],
+        ] {
+            let outcome = try Launch(arguments).run()
+            #expect(outcome.ending == .status(64), "\(arguments) \(outcome.errorText)")
+        }
+    }
+
+    @Test(.enabled(if: isLinux)) func withoutLibcurlUploadsAreUnavailableAndTheRestWorks() throws {
+        let path = try self.folder.write("1", to: "one")
+        defer { self.folder.remove() }
+        try self.folder.write("no library", to: "libcurl.so.4")
+        let prelude = "export LD_LIBRARY_PATH='\(self.folder.path)'"
+        let upload = Launch("upload", path, "http://127.0.0.1:1/x").with { $0.prelude = prelude }
+        expect(try upload.run(), failsWith: "unavailable", 69, saying: "libcurl")
+        expect(try Launch("cat", path).with { $0.prelude = prelude }.run(), prints: "1")
+    }
+}
+
+extension RunningProcess {
+    fileprivate var lines: [Substring] { String(decoding: self.output, as: UTF8.self).split(separator: "\n") }
+
+    fileprivate func waitForLines(_ count: Int) {
+        while self.output.count(where: { $0 == UInt8(ascii: "\n") }) < count {
+            let before = self.output.count
+            self.waitForOutput(before + 1)
+            guard self.output.count > before else { return }
+        }
+    }
+}
