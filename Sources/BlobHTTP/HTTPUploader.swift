@@ -37,7 +37,7 @@ package struct HTTPUploader: Sendable {
         try upload.validate()
         // Its own cancellation: an upload that is over stops its reader, and not the job.
         let child = context.makeChild()
-        let reader = try source.reader(matching: validator, context: child)
+        let reader = try Self.open(source, validator, child)
         let byteCount = upload.isChunked ? nil : reader.info.byteCount
         let signal = WaitSignal()
         let handle: CurlHandle
@@ -67,5 +67,19 @@ package struct HTTPUploader: Sendable {
             upload, pump, handle, byteCount: byteCount, announcing: reader.info.byteCount, mediaType: mediaType,
             context)
         return try transfer.run()
+    }
+
+    /// Opens a reader that knows its length, if it ever will.
+    private static func open(
+        _ source: any BlobInputStreamDataSource, _ validator: BlobValidator?, _ context: BlobContext
+    ) throws(BlobError) -> BlobGuardedReader {
+        let reader = try source.reader(matching: validator, context: context)
+        do {
+            try reader.finishOpening()
+            return reader
+        } catch {
+            reader.close()
+            throw BlobError(wrapping: error)
+        }
     }
 }

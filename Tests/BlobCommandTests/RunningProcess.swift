@@ -64,7 +64,7 @@ final class RunningProcess {
     }
 
     /// Gives it its input until something is so that this process gets no event for.
-    func serve(until isDone: () -> Bool) {
+    func wait(until isDone: () -> Bool) {
         while !isDone(), ContinuousClock.now < self.deadline {
             guard let inputEnd, !self.pending.isEmpty else {
                 poll(nil, 0, 10)

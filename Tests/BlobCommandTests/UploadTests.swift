@@ -21,7 +21,10 @@ import Testing
         }
         receiver.waitForLines(1)
         let url = String(decoding: receiver.output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
-        try #require(url.hasPrefix("http://127.0.0.1:"), "\(String(decoding: receiver.errors, as: UTF8.self))")
+        guard url.hasPrefix("http://127.0.0.1:") else {
+            Issue.record("\(receiver.finish().errorText)")
+            return
+        }
         try body(receiver, url)
     }
 
@@ -61,7 +64,6 @@ import Testing
             #expect(self.store.texts == ["one", "two"])
             #expect(self.store.read("two") == "wo")
             expect(try Launch("upload", one, two, "\(url)x").run(), failsWith: "invalidArgument", 64)
-            expect(try Launch("upload", "-", url).run(), failsWith: "invalidArgument", 64)
         }
     }
 
@@ -79,10 +81,10 @@ import Testing
             let upload = try Launch("upload", "-", "\(url)part").start()
             upload.write(makeContent(2_000_000))
             // Its end is not closed: the body never becomes whole.
-            upload.serve { self.store.texts.contains { $0.hasSuffix(".part") } }
+            upload.wait { self.store.texts.contains { $0.hasSuffix(".part") } }
             upload.send(SIGTERM)
             #expect(upload.finish().ending == .status(128 + SIGTERM))
-            upload.serve { self.store.texts == [] }
+            upload.wait { self.store.texts == [] }
             let path = try self.folder.write("1", to: "one")
             _ = try Launch("upload", path, url).run()
             receiver.waitForLines(2)
@@ -95,7 +97,7 @@ import Testing
         try self.withReceiver { receiver, url in
             let upload = try Launch("upload", "-", "\(url)part").start()
             upload.write(makeContent(2_000_000))
-            upload.serve { self.store.texts.contains { $0.hasSuffix(".part") } }
+            upload.wait { self.store.texts.contains { $0.hasSuffix(".part") } }
             receiver.send(SIGINT)
             #expect(receiver.finish().ending == .status(128 + SIGINT))
             #expect(self.store.texts == [])

@@ -131,13 +131,10 @@ import Testing
         let over = WaitSignal()
         let server = try ScriptedServer { _ in _ = over.wait(for: .seconds(30)) }
         defer { over.signal() }
-        let start = ContinuousClock.now
         let error = try await failure(
-            of: hugeSource, HTTPUpload(.put, server.url),
-            BlobContext(idleLimit: .milliseconds(1500)))
+            of: hugeSource, HTTPUpload(.put, server.url), BlobContext(idleLimit: .milliseconds(1500)))
         #expect(error.code == .timedOut)
-        #expect(error.message.contains("idle limit"))
-        #expect(ContinuousClock.now - start < .seconds(6))
+        #expect(error.message.contains("Nothing moved on the connection for 1.5 seconds"))
     }
 
     @Test func aServerThatStallsRunsIntoTheDeadline() async throws {
@@ -259,6 +256,7 @@ import Testing
         try await upload(FaultSource(MemorySource(bytes), fault), HTTPUpload(.put, server.url))
         #expect(isEqual.withLock { $0 })
         try await upload(
+            // Knows its length only once it is open, and announces it all the same.
             EventDrivenSource(FaultSource(MemorySource(bytes), fault)), HTTPUpload(.put, server.url))
         #expect(isEqual.withLock { $0 })
     }

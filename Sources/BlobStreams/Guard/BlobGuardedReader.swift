@@ -103,7 +103,7 @@ public final class BlobGuardedReader: BlobReader {
     /// Waits until an event-driven plugin is open.
     ///
     /// - Throws: Why it is not.
-    func finishOpening() throws {
+    package func finishOpening() throws {
         do {
             guard let readiness = self.inner.readiness else { return }
             try readiness.wait(self.context) { $0.isOpenOrFailed ? () : nil }
