@@ -5,7 +5,7 @@
 BLOB := .build/release/blob
 
 # What the Swift toolchain needs to build this package: git fetches its dependencies, one of which is partly C++.
-DEBIAN_PACKAGES := git g++ libc6-dev
+DEBIAN_PACKAGES := git g++ libc6-dev libcurl4-openssl-dev
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo test sanitize setup release install benchmark clean

@@ -6,6 +6,10 @@ import PackageDescription
 let settings: [SwiftSetting] =
     Context.environment["BLOBSTREAMS_WARNINGS_AS_ERRORS"] == nil ? [] : [.treatAllWarnings(as: .error)]
 
+/// Uploads need the headers of libcurl; the library itself is loaded by those who upload.
+let hasUploads = Context.environment["BLOBSTREAMS_WITHOUT"]?.split(separator: ",").contains("BlobHTTP") != true
+let uploadFilesLeftOut = hasUploads ? [] : ["Uploads"]
+
 let package = Package(
     name: "BlobStreams",
     platforms: [.macOS(.v13), .iOS(.v16)],
@@ -15,6 +19,8 @@ let package = Package(
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "FileSource", targets: ["FileSource"]),
         .library(name: "CryptoDigest", targets: ["CryptoDigest"]),
+        .library(name: "MultipartFormData", targets: ["MultipartFormData"]),
+        .library(name: "MultipartURLRequest", targets: ["MultipartURLRequest"]),
         .executable(name: "blob", targets: ["blob"]),
         .executable(name: "blob-receive", targets: ["blob-receive"]),
     ],
@@ -34,8 +40,6 @@ let package = Package(
             name: "CryptoDigest",
             dependencies: ["BlobStreams", .product(name: "Crypto", package: "swift-crypto")],
             path: "Plugins/CryptoDigest", swiftSettings: settings),
-        .target(name: "CCurl"),
-        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
         .executableTarget(
             name: "blob-receive",
@@ -47,11 +51,22 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobHTTP", "BlobStreamsStandard", "BlobStreamsTesting",
+                "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ], swiftSettings: settings),
+            ], exclude: uploadFilesLeftOut,
+            swiftSettings: settings + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : [])),
         .executableTarget(
             name: "Checksum", dependencies: ["BlobStreamsStandard"], path: "Examples/Checksum", swiftSettings: settings),
+        .target(
+            name: "MultipartFormData", dependencies: ["BlobStreams", "CryptoDigest", "FileSource"],
+            path: "Examples/MultipartFormData", swiftSettings: settings),
+        // Apart from the form: on Linux it links FoundationNetworking, which `blob` must not.
+        .target(
+            name: "MultipartURLRequest", dependencies: ["BlobStreams", "MultipartFormData"],
+            path: "Examples/MultipartURLRequest", swiftSettings: settings),
+        .executableTarget(
+            name: "ComposeForm", dependencies: ["BlobStreamsStandard", "MultipartFormData"],
+            path: "Examples/ComposeForm", swiftSettings: settings),
         .executableTarget(
             name: "CustomSource", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             path: "Examples/CustomSource", swiftSettings: settings),
@@ -74,17 +89,22 @@ let package = Package(
             name: "ExamplesTests",
             dependencies: [
                 "blob", "Checksum", "CustomSource", "EventDrivenSource", "SynchronousChecksum", "RunLoopChecksum",
-                "ObservedProgress",
+                "ObservedProgress", "ComposeForm",
             ], swiftSettings: settings),
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
             swiftSettings: settings),
         // Its tests run the command as a process; the dependency has it built.
-        .testTarget(name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], swiftSettings: settings),
-        .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
-            name: "BlobHTTPTests", dependencies: ["BlobHTTP", "BlobStreamsTesting", "CryptoDigest"],
+            name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], exclude: uploadFilesLeftOut,
             swiftSettings: settings),
+        .testTarget(
+            name: "MultipartFormDataTests",
+            dependencies: ["BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"], swiftSettings: settings),
+        .testTarget(
+            name: "MultipartURLRequestTests", dependencies: ["BlobStreams", "MultipartURLRequest"],
+            swiftSettings: settings),
+        .testTarget(name: "BlobStreamsTests", dependencies: ["BlobStreams"], swiftSettings: settings),
         .testTarget(
             name: "BlobReceivingTests", dependencies: ["BlobReceiving"], swiftSettings: settings),
         .testTarget(
@@ -93,3 +113,13 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+if hasUploads {
+    package.targets += [
+        .target(name: "CCurl"),
+        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
+        .testTarget(
+            name: "BlobHTTPTests", dependencies: ["BlobHTTP", "BlobStreamsTesting"], swiftSettings: settings),
+    ]
+    package.targets.first { $0.name == "blob" }?.dependencies.append("BlobHTTP")
+}

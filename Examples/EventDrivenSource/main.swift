@@ -5,7 +5,7 @@ import Foundation
 /// Lines that a timer writes: an event-driven source, for whose next line no thread waits.
 struct TickSource: BlobInputStreamDataSource {
     let tickCount: Int
-    let capabilities: BlobCapabilities = [.repeatable, .concurrentReaders]
+    let capabilities: BlobCapabilities = [.repeatable, .concurrentReaders, .eventDriven]
 
     func info(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "ticks") }
 

@@ -9,8 +9,8 @@ public struct EventDrivenSource: BlobInputStreamDataSource {
     /// Creates a source with the bytes of `base`.
     public init(_ base: any BlobInputStreamDataSource) { self.base = base }
 
-    /// Those of the base.
-    public var capabilities: BlobCapabilities { self.base.capabilities }
+    /// Those of the base, event-driven.
+    public var capabilities: BlobCapabilities { self.base.capabilities.union(.eventDriven) }
 
     /// That of the base.
     public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }

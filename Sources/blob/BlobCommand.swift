@@ -13,8 +13,8 @@ struct BlobCommand: ParsableCommand {
             74 input or output, 75 try again, 76 refused by a server, 77 permission, 130 interrupted).
             """,
         subcommands: [
-            CatCommand.self, InfoCommand.self, SumCommand.self, SchemesCommand.self, CheckCommand.self,
-            UploadCommand.self, ReceiveCommand.self,
+            CatCommand.self, InfoCommand.self, SumCommand.self, FormCommand.self, UploadCommand.self,
+            ReceiveCommand.self, SchemesCommand.self, CheckCommand.self,
         ])
 }
 

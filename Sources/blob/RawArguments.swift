@@ -10,14 +10,21 @@ enum RawArguments {
             guard let pointer = CommandLine.unsafeArgv[index] else { break }
             let argument = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).map(UInt8.init(bitPattern:))
             let text = self.decoded(argument)
+            // Of a part of a form, the locator is only what stands in it.
+            let isPart = ["-F", "--form"].contains(arguments.last)
             let isOption = argument.first == UInt8(ascii: "-") && !arguments.contains("--")
-            guard !isOption || Array(text.utf8) == argument else {
+            guard !isOption && !isPart || Array(text.utf8) == argument else {
                 throw BlobError(
                     .invalidArgument,
                     "The option '\(PercentEncoding.encode(argument, leaving: Set(0x20...0x7E)))' "
                         + "is no UTF-8: give its value as an argument of its own.")
             }
-            arguments.append(text)
+            if isOption, !isPart, text.hasPrefix("-F"), text.utf8.count > 2 {
+                // `-Fname=value`, which the parser of arguments would cut at its '='.
+                arguments += ["-F", String(text.dropFirst(2))]
+            } else {
+                arguments.append(text)
+            }
         }
         return arguments
     }

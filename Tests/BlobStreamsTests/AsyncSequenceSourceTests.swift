@@ -44,14 +44,14 @@ import Testing
 
     @Test func withoutARepeatableSequenceThereIsOnePass() async throws {
         let source = AsyncSequenceSource(chunks: { self.chunks() })
-        #expect(source.capabilities == [])
+        #expect(source.capabilities == .eventDriven)
         _ = try await source.data(upTo: 100)
         #expect(codeThrown { try source.reader() } == .unsupported)
     }
 
     @Test func aRepeatableSequenceIsReadAgainAndSideBySide() async throws {
         let source = AsyncSequenceSource(isRepeatable: true, bytes: { self.bytes() })
-        #expect(source.capabilities == [.repeatable, .concurrentReaders])
+        #expect(source.capabilities == [.repeatable, .concurrentReaders, .eventDriven])
         async let first = source.data(upTo: 100)
         async let second = source.data(upTo: 100)
         #expect(try await [first, second] == [Data(1...6), Data(1...6)])

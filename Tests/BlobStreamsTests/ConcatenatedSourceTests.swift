@@ -86,10 +86,40 @@ import Testing
 
     @Test func itCanWhatAllPartsCan() throws {
         #expect(ConcatenatedSource([MemorySource([1]), MemorySource([2])]).capabilities == .all)
-        #expect(try ConcatenatedSource([MemorySource([1]), self.part(.pipe, [])]).capabilities == [])
+        #expect(try ConcatenatedSource([MemorySource([1]), self.part(.pipe, [])]).capabilities == .eventDriven)
         #expect(
             try ConcatenatedSource([MemorySource([1]), self.part(.sequence, [])]).capabilities
-                == [.repeatable, .concurrentReaders])
+                == [.repeatable, .concurrentReaders, .eventDriven])
+    }
+
+    @Test(arguments: [true, false]) func onePartThatIsEventDrivenMakesTheWholeSo(isMemory: Bool) async throws {
+        let played = PlayedReader()
+        func part(_ bytes: [UInt8]) -> any BlobInputStreamDataSource {
+            isMemory ? MemorySource(bytes) : SliceSource(MemorySource(bytes), from: 0)
+        }
+        let source = ConcatenatedSource([part([1, 2]), played, part([5])])
+        #expect(source.capabilities == .eventDriven)
+        try await onThread {
+            let reader = try source.pollableReader(at: 1)
+            let state = try #require(reader.readiness)
+            func read(until isEnough: (Data) -> Bool) throws -> Data {
+                var all = Data()
+                while !isEnough(all) {
+                    try state.wait(BlobContext()) { $0.isReady ? () : nil }
+                    all += try Data(readingAtMost: 9, from: reader)
+                }
+                return all
+            }
+            #expect(try read { _ in played.reads.values.count > 0 } == Data([2]))
+            #expect(!state.value.isReady)
+            #expect(try Data(readingAtMost: 9, from: reader).isEmpty)
+            played.push([3, 4])
+            #expect(try read { !$0.isEmpty } == Data([3, 4]))
+            played.state.update { $0.isAtEnd = true }
+            #expect(try read { _ in state.value.isAtEnd } == Data([5]))
+            #expect(try Data(readingAtMost: 9, from: reader).isEmpty)
+            #expect(reader.hasEnded)
+        }
     }
 
     /// A source whose content may be changed by the test.

@@ -36,7 +36,7 @@ import Testing
 
     @Test func theBytesOfAStreamOfData() async throws {
         let source = InputStreamSource { [bytes] in InputStream(data: bytes) }
-        #expect(source.capabilities == [.repeatable, .concurrentReaders])
+        #expect(source.capabilities == [.repeatable, .concurrentReaders, .eventDriven])
         for _ in 0..<2 { #expect(try await source.data(upTo: bytes.count) == bytes) }
     }
 
@@ -53,7 +53,7 @@ import Testing
 
     @Test func aStreamMayBeReadOnce() async throws {
         let source = InputStreamSource(isRepeatable: false) { [bytes] in InputStream(data: bytes) }
-        #expect(source.capabilities == [])
+        #expect(source.capabilities == .eventDriven)
         _ = try await source.data(upTo: bytes.count)
         #expect(codeThrown { try source.reader() } == .unsupported)
     }

@@ -56,7 +56,7 @@ final class PlayedReader: BlobReader, BlobInputStreamDataSource {
 
     func close() { self.closes.append(true) }
 
-    var capabilities: BlobCapabilities { [] }
+    var capabilities: BlobCapabilities { .eventDriven }
     func info(_ context: BlobContext) -> BlobInfo { self.info }
     func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
         self

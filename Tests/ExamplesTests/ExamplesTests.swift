@@ -46,6 +46,36 @@ import Testing
         #expect(try output(of: "EventDrivenSource") == ticks + "broken contracts: []\n")
     }
 
+    @Test func theFormOfFiveKindsOfSourceIsTheBytesOfItsParts() throws {
+        let folder = try temporaryFolder()
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("a file.txt")
+        try Data("some text".utf8).write(to: file)
+        var wanted = Data()
+        func part(_ headers: String, _ bytes: Data) {
+            wanted += Data("--five-kinds\r\nContent-Disposition: form-data; \(headers)\r\n\r\n".utf8) + bytes
+            wanted += Data("\r\n".utf8)
+        }
+        part("name=\"title\"", Data("Five kinds of source".utf8))
+        part("name=\"file\"; filename=\"a file.txt\"\r\nContent-Type: text/plain", Data("some text".utf8))
+        part("name=\"data\"; filename=\"data.json\"\r\nContent-Type: application/json", Data("{\"kinds\": 5}".utf8))
+        part("name=\"slice\"; filename=\"first4.bin\"\r\nContent-Type: application/octet-stream", Data("some".utf8))
+        let squares = Data((0..<1_000_000).map { UInt8(truncatingIfNeeded: $0 * $0) })
+        part("name=\"closure\"; filename=\"squares.bin\"\r\nContent-Type: application/octet-stream", squares)
+        part("name=\"stream\"; filename=\"stream.txt\"\r\nContent-Type: text/plain", Data("from a stream".utf8))
+        wanted += Data("--five-kinds--\r\n".utf8)
+        func digest(_ bytes: Data) throws -> String {
+            let copy = folder.appendingPathComponent("copy")
+            try bytes.write(to: copy)
+            return try output(of: "blob", ["sum", copy.path]).components(separatedBy: " ")[0]
+        }
+        let printed = try output(of: "ComposeForm", [file.path]).components(separatedBy: "\n")
+        #expect(printed.first == "multipart/form-data; boundary=five-kinds")
+        #expect(printed.dropFirst().first == "\(wanted.count) bytes, SHA-256 \(try digest(wanted))")
+        #expect(printed.dropFirst(2).first == "from byte 500000, SHA-256 \(try digest(wanted.dropFirst(500_000)))")
+        #expect(try lineCount(of: "Examples/ComposeForm/main.swift") < 60)
+    }
+
     @Test func theExamplesOfOneSourceAreAsShortAsTheReadMeSays() throws {
         #expect(try lineCount(of: "Examples/CustomSource/main.swift") == 51)
         #expect(try lineCount(of: "Examples/EventDrivenSource/main.swift") == 59)

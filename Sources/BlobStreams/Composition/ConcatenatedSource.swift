@@ -9,9 +9,11 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
     /// Creates a source of the bytes of `parts` in order; none is an empty blob.
     public init(_ parts: [any BlobInputStreamDataSource]) { self.parts = parts }
 
-    /// What all parts can do.
+    /// What all parts can do; event-driven when one part is.
     public var capabilities: BlobCapabilities {
-        self.parts.reduce(.all) { $0.intersection($1.capabilities) }
+        let ofParts = self.parts.map(\.capabilities)
+        let common = ofParts.reduce(BlobCapabilities.all) { $0.intersection($1) }
+        return ofParts.contains { $0.contains(.eventDriven) } ? common.union(.eventDriven) : common
     }
 
     /// The sum of the lengths; the validator is made from those of all parts. Asks every part.
@@ -27,7 +29,8 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         let info = Self.joined(infos)
         try info.check(byteOffset: byteOffset, matching: validator)
         // Refused now and not when the part is reached that is read only once.
-        guard self.capabilities.contains(.repeatable) || self.isTaken.takeOnce() else {
+        let capabilities = self.capabilities
+        guard capabilities.contains(.repeatable) || self.isTaken.takeOnce() else {
             throw BlobError(.unsupported, "A part of this source passes by once, and was taken already.")
         }
         var offset = byteOffset
@@ -40,7 +43,8 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         // A part of unknown length may end before the offset: only reading through it can tell.
         let isWithinFirst = infos.dropFirst(index).first.map { $0.byteCount != nil } ?? true
         let reader = try ConcatenatedReader(
-            parts, firstOffset: isWithinFirst ? offset : 0, info: info, context: context)
+            parts, firstOffset: isWithinFirst ? offset : 0, isEventDriven: capabilities.contains(.eventDriven),
+            info: info, context: context)
         return isWithinFirst ? reader : SkippingReader(reader, bytesToSkip: offset)
     }
 
@@ -76,13 +80,15 @@ private final class ConcatenatedReader: BlobReader {
     private var failure: (any Error)?
     private var isClosed = false
 
-    init(_ parts: [Part], firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
+    init(_ parts: [Part], firstOffset: Int64, isEventDriven: Bool, info: BlobInfo, context: BlobContext) throws {
         self.info = info
         self.rest = parts[...]
         self.context = context
-        // The first part decides whether the whole is event-driven; the others are made to follow.
+        // A part that says so, or else the first one, makes the whole event-driven; the others are made to follow.
         guard let first = self.rest.popFirst() else { return }
-        let reader = try first.open(at: firstOffset, context: context)
+        let reader =
+            try isEventDriven
+            ? first.openPollable(at: firstOffset, context: context) : first.open(at: firstOffset, context: context)
         if let readiness = reader.readiness {
             self.derived = DerivedReadiness()
             self.derived?.follow(readiness)
@@ -128,7 +134,7 @@ private final class ConcatenatedReader: BlobReader {
         }
         let reader: BlobGuardedReader
         if let derived = self.derived {
-            reader = try part.openPollable(context: self.context)
+            reader = try part.openPollable(at: 0, context: self.context)
             reader.readiness.map { derived.follow($0) }
         } else {
             reader = try part.open(at: 0, context: self.context, waits: true)
@@ -149,14 +155,54 @@ extension ConcatenatedReader.Part {
     }
 
     /// Event-driven, whatever the source is.
-    func openPollable(context: BlobContext) throws(BlobError) -> BlobGuardedReader {
-        let reader = try self.open(at: 0, context: context)
+    func openPollable(at byteOffset: Int64, context: BlobContext) throws(BlobError) -> BlobGuardedReader {
+        let reader = try self.open(at: byteOffset, context: context)
         guard reader.readiness == nil else { return reader }
-        let info = reader.info
-        let handedOver = HandedOver(reader)  // To the one thread that fills for the background reader.
-        let source = OneShotSource(layerName: "BackgroundReader", info: info) { context in
-            BackgroundReader(info: info, context) { _ in handedOver.value }
-        }
-        return try source.pollableReader(context: context)
+        // Memory makes nobody wait, so it needs no thread of the pool.
+        let opened = OpenedSource(
+            isImmediate: self.source is MemorySource, reader: HandedOver(reader), info: reader.info)
+        return try opened.pollableReader(at: byteOffset, context: context)
     }
+}
+
+/// A blocking reader that is open already, to be opened once and where it is, as an event-driven one.
+private struct OpenedSource: BlobInputStreamDataSource {
+    let isImmediate: Bool
+    let reader: HandedOver<BlobGuardedReader>  // To the one thread that reads it from now on, or that fills.
+    let info: BlobInfo
+
+    var capabilities: BlobCapabilities { .eventDriven }
+    var layerName: String { self.isImmediate ? "ImmediateReader" : "BackgroundReader" }
+    func info(_ context: BlobContext) -> BlobInfo { self.info }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        guard !self.isImmediate else { return ImmediateReader(self.reader.value) }
+        let reader = self.reader
+        return BackgroundReader(info: self.info, context) { _ in reader.value }
+    }
+}
+
+/// Makes a reader that never waits event-driven: its bytes are always available.
+private final class ImmediateReader: BlobReader {
+    private let base: BlobGuardedReader
+    private let state = BlobObservable(BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true))
+
+    init(_ base: BlobGuardedReader) { self.base = base }
+
+    var info: BlobInfo { self.base.info }
+    var readiness: BlobObservable<BlobReaderState>? { self.state }
+
+    func read(into output: inout OutputRawSpan) throws {
+        do {
+            try self.base.read(into: &output)
+        } catch {
+            self.state.update { $0 = BlobReaderState(isOpenCompleted: true, error: BlobError(wrapping: error)) }
+            throw error
+        }
+        if self.base.hasEnded { self.state.update { $0 = BlobReaderState(isOpenCompleted: true, isAtEnd: true) } }
+    }
+
+    func close() { self.base.close() }
 }

@@ -46,13 +46,15 @@ public struct AsyncSequenceSource: BlobInputStreamDataSource {
         self.info = info
         self.isRepeatable = isRepeatable
         self.pump = pump
-        self.oneShot = OneShotSource(layerName: "AsyncSequenceSource", info: info) { _ in
+        self.oneShot = OneShotSource(layerName: "AsyncSequenceSource", info: info, isEventDriven: true) { _ in
             Self.startReader(info, pump)
         }
     }
 
     /// Repeatable if it was said to be, with readers side by side, as each has a sequence of its own.
-    public var capabilities: BlobCapabilities { self.isRepeatable ? [.repeatable, .concurrentReaders] : [] }
+    public var capabilities: BlobCapabilities {
+        self.isRepeatable ? [.repeatable, .concurrentReaders, .eventDriven] : self.oneShot.capabilities
+    }
 
     /// What it was created with.
     public func info(_ context: BlobContext) -> BlobInfo { self.info }

@@ -22,13 +22,15 @@ public struct InputStreamSource: BlobInputStreamDataSource {
         self.info = info
         self.isRepeatable = isRepeatable
         self.makeStream = makeStream
-        self.oneShot = OneShotSource(layerName: "InputStreamSource", info: info) { context in
+        self.oneShot = OneShotSource(layerName: "InputStreamSource", info: info, isEventDriven: true) { context in
             Self.startReader(info, makeStream, context)
         }
     }
 
     /// Repeatable if it was said to be, with readers side by side.
-    public var capabilities: BlobCapabilities { self.isRepeatable ? [.repeatable, .concurrentReaders] : [] }
+    public var capabilities: BlobCapabilities {
+        self.isRepeatable ? [.repeatable, .concurrentReaders, .eventDriven] : self.oneShot.capabilities
+    }
 
     /// What it was created with.
     public func info(_ context: BlobContext) -> BlobInfo { self.info }

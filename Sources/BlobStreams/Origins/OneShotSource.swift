@@ -2,21 +2,21 @@
 package struct OneShotSource: BlobInputStreamDataSource {
     package let layerName: String
     package let locator: BlobLocator?
+    package let capabilities: BlobCapabilities
     private let info: BlobInfo
     private let isTaken = Locked(false)
     private let open: @Sendable (BlobContext) throws -> any BlobReader
 
     package init(
-        layerName: String, locator: BlobLocator? = nil, info: BlobInfo,
+        layerName: String, locator: BlobLocator? = nil, info: BlobInfo, isEventDriven: Bool = false,
         open: @escaping @Sendable (BlobContext) throws -> any BlobReader
     ) {
         self.layerName = layerName
         self.locator = locator
+        self.capabilities = isEventDriven ? .eventDriven : []
         self.info = info
         self.open = open
     }
-
-    package var capabilities: BlobCapabilities { [] }
 
     package func info(_ context: BlobContext) -> BlobInfo { self.info }
 

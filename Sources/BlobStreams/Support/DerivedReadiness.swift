@@ -5,17 +5,26 @@
 public final class DerivedReadiness: Sendable {
     /// What the outer reader publishes.
     public let state = BlobObservable(BlobReaderState())
+    private let transformError: (@Sendable (BlobError) -> BlobError)?
     private let base = Locked<(readiness: BlobObservable<BlobReaderState>, observation: BlobObservation)?>(nil)
 
     /// Follows `base`; nil when that blocks, so that the outer reader blocks too.
-    public convenience init?(following base: any BlobReader) {
+    ///
+    /// - Parameters:
+    ///   - base: What the outer reader reads.
+    ///   - transformError: Makes of an error of the base what the outer reader throws for it; nil leaves it as it is.
+    public convenience init?(
+        following base: any BlobReader, transformError: (@Sendable (BlobError) -> BlobError)? = nil
+    ) {
         guard let readiness = base.readiness else { return nil }
-        self.init()
+        self.init(transformError: transformError)
         self.follow(readiness)
     }
 
     /// Follows nothing yet: still opening.
-    public init() {}
+    public convenience init() { self.init(transformError: nil) }
+
+    private init(transformError: (@Sendable (BlobError) -> BlobError)?) { self.transformError = transformError }
 
     /// Follows this state from now on, and no longer the one before.
     public func follow(_ readiness: BlobObservable<BlobReaderState>) {
@@ -27,8 +36,8 @@ public final class DerivedReadiness: Sendable {
     /// Takes over the base's state as it is now. To be called after each read of the base: a change may still be on its
     /// way here.
     ///
-    /// - Parameter count: How many bytes the outer reader appended. After none the state changes in any case, if only for
-    ///   a moment: bytes that came since must not look like those that the read should have brought.
+    /// - Parameter count: How many bytes the outer reader appended. After none the state changes in any case, if only
+    ///   for a moment: bytes that came since must not look like those that the read should have brought.
     public func refresh(afterReading count: Int) {
         if count == 0 { self.state.update { $0.hasBytesAvailable = false } }
         self.refresh()
@@ -39,6 +48,7 @@ public final class DerivedReadiness: Sendable {
             // The present value and not the one of the notification, which may have been overtaken.
             guard let now = self.base.withLock({ $0?.readiness.value }) else { return }
             state = now
+            if let transformError { state.error = now.error.map(transformError) }
             state.hasBytesAvailable = now.hasBytesAvailable || now.isAtEnd
             state.isAtEnd = false
         }

@@ -1,0 +1,52 @@
+import BlobStreamsStandard
+import Foundation
+import MultipartFormData
+
+// Composes a form from five kinds of source and prints its length and digest: ComposeForm FILE
+guard CommandLine.arguments.count == 2 else {
+    print("usage: ComposeForm FILE")
+    exit(64)
+}
+let file = URL(fileURLWithPath: CommandLine.arguments[1])
+
+var form = MultipartForm()
+try form.appendPart(value: "Five kinds of source", name: "title")
+
+// A file; its name and type are its own.
+try form.appendPart(fileURL: file, name: "file")
+
+// Data in memory.
+try form.appendPart(data: Data("{\"kinds\": 5}".utf8), name: "data", fileName: "data.json")
+
+// A range of another source.
+let slice = SliceSource(FileSource(url: file), range: 0..<4)
+try form.appendPart(source: slice, name: "slice", fileName: "first4.bin")
+
+// Bytes that are made when they are read, at any offset.
+let squares = ClosureSource(info: BlobInfo(byteCount: 1_000_000)) { offset, output, _ in
+    for number in offset..<min(offset + Int64(output.freeCapacity), 1_000_000) {
+        output.append(UInt8(truncatingIfNeeded: number &* number))
+    }
+}
+try form.appendPart(source: squares, name: "closure", fileName: "squares.bin")
+
+// Any InputStream, made anew each time that the body is read.
+try form.appendPart(
+    makingStreams: { InputStream(data: Data("from a stream".utf8)) }, byteCount: 13, name: "stream",
+    fileName: "stream.txt")
+
+// With a boundary of one's own, the same parts are the same bytes in each run.
+let body = try form.body(boundary: MultipartBoundary("five-kinds"))
+
+/// Reads the body from an offset, and gives the digest of what comes.
+func digest(from byteOffset: Int64) async throws -> String {
+    var hasher = CryptoDigest.sha256.makeHasher()
+    for try await chunk in body.chunks(ofAtMost: 1 << 16, at: byteOffset) {
+        chunk.withUnsafeBytes { hasher.update($0) }
+    }
+    return hasher.finalize().hexadecimal
+}
+
+print(body.contentType)
+print("\(body.byteCount ?? -1) bytes, SHA-256 \(try await digest(from: 0))")
+print("from byte 500000, SHA-256 \(try await digest(from: 500_000))")

@@ -1,0 +1,183 @@
+import BlobStreams
+
+/// A part as it is written on a command line, in the manner of curl's option `-F`.
+///
+///     name=value           a field; a value with ; or spaces at its ends, or that begins with @ < ( or ", is in quotes
+///     name=@LOCATOR        a file, or several of this name, separated by commas
+///     name=<LOCATOR        a field with these bytes
+///
+/// Each followed by `;type=MEDIA/TYPE` (which may go on with `;parameter=…`) and `;filename=NAME`. In quotes, `\"` and
+/// `\\` stand for what follows the backslash.
+///
+/// What curl warns of and leaves out is an error here, as are its nested parts, `headers=` and `encoder=`. Several
+/// files are parts of one name and not a part inside of the part (RFC 7578, section 4.3).
+package struct FormArgument: Equatable, Sendable {
+    /// Where the bytes come from.
+    package enum Content: Equatable, Sendable {
+        case value(String)
+        case file(locator: String)
+        case contents(locator: String)
+    }
+
+    /// One part, or one file of several.
+    package struct Item: Equatable, Sendable {
+        package var content: Content
+        package var mediaType: String?
+        package var fileName: String?
+    }
+
+    package let name: String
+    package let items: [Item]
+
+    /// - Throws: ``BlobError/Code/invalidArgument``.
+    package init(_ text: String) throws(BlobError) {
+        var parser = Parser(text)
+        guard let name = parser.takeName() else {
+            throw BlobError(
+                .invalidArgument, "'\(text)' is no part of a form: NAME=VALUE, NAME=@LOCATOR, NAME=<LOCATOR.")
+        }
+        self.name = name
+        do {
+            self.items = try parser.takeItems()
+        } catch {
+            throw BlobError(.invalidArgument, "'\(text)': \(error.message)")
+        }
+    }
+}
+
+/// By bytes: to a string a `;` with a combining character behind it is no `;`.
+private struct Parser {
+    private let bytes: [UInt8]
+    private var position = 0
+
+    init(_ text: String) { self.bytes = Array(text.utf8) }
+
+    mutating func takeName() -> String? {
+        guard let end = self.bytes.firstIndex(of: UInt8(ascii: "=")) else { return nil }
+        self.position = end + 1
+        return text(self.bytes[..<end])
+    }
+
+    mutating func takeItems() throws(BlobError) -> [FormArgument.Item] {
+        switch self.next {
+        case UInt8(ascii: "@"):
+            var items: [FormArgument.Item] = []
+            repeat {
+                self.position += 1
+                items.append(try self.takeItem(endingAt: UInt8(ascii: ",")) { .file(locator: $0) })
+            } while self.next == UInt8(ascii: ",")
+            return items
+        case UInt8(ascii: "<"):
+            self.position += 1
+            let item = try self.takeItem(endingAt: nil) { .contents(locator: $0) }
+            guard item.fileName == nil else {
+                throw BlobError(.invalidArgument, "What follows '<' is a field, which has no file name.")
+            }
+            return [item]
+        case UInt8(ascii: "("):
+            throw BlobError(.invalidArgument, "Parts inside of parts are not offered; a '(' in a value is in quotes.")
+        default: return [try self.takeItem(endingAt: nil) { .value($0) }]
+        }
+    }
+
+    private var next: UInt8? { self.position < self.bytes.count ? self.bytes[self.position] : nil }
+
+    private mutating func takeItem(
+        endingAt end: UInt8?, _ content: (String) -> FormArgument.Content
+    ) throws(BlobError) -> FormArgument.Item {
+        var item = FormArgument.Item(content: content(try self.takeWord(endingAt: end)))
+        var isInType = false
+        while self.next == UInt8(ascii: ";") {
+            self.position += 1
+            let start = self.position
+            self.skipSpaces()
+            if self.take("type="), !isInType {
+                item.mediaType = try self.takeMediaType(endingAt: end)
+                isInType = true
+            } else if self.take("filename=") {
+                item.fileName = try self.takeWord(endingAt: end)
+                isInType = false
+            } else if isInType, let type = item.mediaType {
+                self.position = start
+                item.mediaType = type + ";" + self.takePlain(endingAt: end)
+            } else {
+                self.position = start
+                let found = self.takePlain(endingAt: end)
+                throw BlobError(
+                    .invalidArgument, "';\(found)' is neither ';type=' nor ';filename='; a value with ';' is in quotes."
+                )
+            }
+        }
+        return item
+    }
+
+    /// In quotes, or up to a `;` or `end`, without the spaces around it.
+    private mutating func takeWord(endingAt end: UInt8?) throws(BlobError) -> String {
+        self.skipSpaces()
+        guard self.next == UInt8(ascii: "\""), let word = self.takeQuoted() else {
+            return self.takePlain(endingAt: end)
+        }
+        self.skipSpaces()
+        guard self.next == nil || self.next == UInt8(ascii: ";") || self.next == end else {
+            throw BlobError(.invalidArgument, "Something follows the quotes of '\(word)'.")
+        }
+        return word
+    }
+
+    /// Nil, and nothing taken, when the quotes are not closed: then the first is a character like any other, as in
+    /// curl.
+    private mutating func takeQuoted() -> String? {
+        var word: [UInt8] = []
+        var index = self.position + 1
+        while index < self.bytes.count {
+            switch self.bytes[index] {
+            case UInt8(ascii: "\""):
+                self.position = index + 1
+                return text(word[...])
+            case UInt8(ascii: "\\") where index + 1 < self.bytes.count && #"\""#.utf8.contains(self.bytes[index + 1]):
+                index += 1
+            default: break
+            }
+            word.append(self.bytes[index])
+            index += 1
+        }
+        return nil
+    }
+
+    private mutating func takePlain(endingAt end: UInt8?) -> String {
+        let start = self.position
+        while let next, next != UInt8(ascii: ";"), next != end { self.position += 1 }
+        var word = self.bytes[start..<self.position]
+        while word.last?.isSpace == true { word.removeLast() }
+        return text(word)
+    }
+
+    private mutating func takeMediaType(endingAt end: UInt8?) throws(BlobError) -> String {
+        self.skipSpaces()
+        let type = self.takePlain(endingAt: end)
+        let parts = type.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isSpace) }) else {
+            throw BlobError(.invalidArgument, "'\(type)' is no media type, as in image/png.")
+        }
+        return type
+    }
+
+    private mutating func skipSpaces() {
+        while self.next?.isSpace == true { self.position += 1 }
+    }
+
+    /// Takes `word`, in any case.
+    private mutating func take(_ word: String) -> Bool {
+        let found = self.bytes[self.position...].prefix(word.utf8.count)
+        guard text(found).lowercased() == word else { return false }
+        self.position += word.utf8.count
+        return true
+    }
+}
+
+private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
+
+extension UInt8 {
+    /// As `isspace(3)` has it.
+    fileprivate var isSpace: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
+}

@@ -1,0 +1,104 @@
+import BlobStreams
+
+/// A part as it was appended; its header may depend on what is known of its source.
+struct FormPart: Sendable {
+    enum Heading: Sendable {
+        /// A field: `Content-Type` only if it is given.
+        case field(mediaType: String?)
+        /// A file: what is nil is asked of the source.
+        case file(fileName: String?, mediaType: String?)
+        case headers([(name: String, value: String)])
+    }
+
+    /// The name of a file that has none, as browsers call it (`FormData` in the XMLHttpRequest standard).
+    private static let unknownFileName = "blob"
+
+    let source: any BlobInputStreamDataSource
+    /// Of the field; nil only with headers of one's own.
+    let name: String?
+    let heading: Heading
+    /// What the source is said to have, by whoever appended it.
+    var byteCount: Int64?
+    /// The bytes of the source, if they are a short value.
+    var value: [UInt8]?
+
+    /// The header with the empty line that ends it.
+    func header(_ info: BlobInfo, _ naming: MultipartNaming) throws(BlobError) -> [UInt8] {
+        let header = try self.unlimitedHeader(info, naming)
+        guard header.count <= naming.headerLimit else {
+            throw BlobError(
+                .limitExceeded, "The header has \(header.count) bytes; the limit is \(naming.headerLimit).")
+        }
+        return header
+    }
+
+    private func unlimitedHeader(_ info: BlobInfo, _ naming: MultipartNaming) throws(BlobError) -> [UInt8] {
+        switch self.heading {
+        case .field(let mediaType): return try self.header(fileName: nil, mediaType, naming)
+        case .file(let fileName, let mediaType):
+            let fileName = fileName ?? info.name ?? Self.unknownFileName
+            let mediaType = mediaType ?? info.mediaType ?? MediaType.named(fileName) ?? MediaType.unknown
+            return try self.header(fileName: fileName, mediaType, naming)
+        case .headers(let headers):
+            var bytes: [UInt8] = []
+            for (name, value) in headers {
+                try Self.check(name, value)
+                bytes += "\(name): \(value)\r\n".utf8
+            }
+            return bytes + "\r\n".utf8
+        }
+    }
+
+    private func header(
+        fileName: String?, _ mediaType: String?, _ naming: MultipartNaming
+    ) throws(BlobError) -> [UInt8] {
+        var bytes = Array("Content-Disposition: form-data; ".utf8)
+        bytes += try naming.parameter(name: self.name ?? "")
+        if let fileName {
+            bytes += "; ".utf8
+            bytes += try naming.parameter(fileName: fileName)
+        }
+        if let mediaType {
+            try Self.check("Content-Type", mediaType)
+            bytes += "\r\nContent-Type: \(mediaType)".utf8
+        }
+        return bytes + "\r\n\r\n".utf8
+    }
+
+    /// Nothing that a stranger chose may end a header and begin another.
+    private static func check(_ name: String, _ value: String) throws(BlobError) {
+        guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
+            throw BlobError(.invalidArgument, "'\(name)' is no name of a header.")
+        }
+        guard !value.isEmpty, !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
+            throw BlobError(.invalidArgument, "'\(value)' is no value of the header \(name).")
+        }
+        // RFC 7578, section 4.7; some receivers decode what it says, most do not.
+        guard name.lowercased() != "content-transfer-encoding" else {
+            throw BlobError(.invalidArgument, "Forms have no Content-Transfer-Encoding.")
+        }
+    }
+}
+
+extension UInt8 {
+    /// `tchar` of RFC 9110, section 5.6.2.
+    fileprivate var isTokenCharacter: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(self)
+        }
+    }
+}
+
+extension BlobError {
+    /// This error, with the part that it is about at the beginning of its message.
+    func naming(_ label: String) -> BlobError {
+        var error = BlobError(
+            self.code, "\(label): \(self.message)", operation: self.operation, locator: self.locator,
+            byteOffset: self.byteOffset, isTransient: self.isTransient, cause: self.cause)
+        error.layers = self.layers
+        error.systemErrorNumber = self.systemErrorNumber
+        return error
+    }
+}

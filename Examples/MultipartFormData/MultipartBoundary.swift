@@ -1,0 +1,52 @@
+import BlobStreams
+
+/// What separates the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
+///
+/// Only letters, digits and hyphens: RFC 2046 allows more, which has to be quoted, and which some receivers cannot
+/// read.
+public struct MultipartBoundary: Hashable, Sendable {
+    /// The longest boundary, in bytes (RFC 2046, section 5.1.1); some receivers refuse longer ones.
+    public static let maximumByteCount = 70
+
+    /// The characters, as they stand in the body behind `--`, and in `Content-Type` without quotes.
+    public let text: String
+
+    /// Whether somebody chose the text, so that a part may hold it: then bodies look for it in what they send.
+    let isChosen: Bool
+
+    /// Takes a text, for bodies that must be the same when they are composed again.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when it has other characters or another length.
+    public init(_ text: String) throws(BlobError) {
+        guard (1...Self.maximumByteCount).contains(text.utf8.count), text.utf8.allSatisfy(\.isLetterDigitOrHyphen)
+        else {
+            throw BlobError(
+                .invalidArgument,
+                "'\(text)' is no boundary: 1 to \(Self.maximumByteCount) letters and digits of ASCII, and hyphens.")
+        }
+        self.text = text
+        self.isChosen = true
+    }
+
+    private init(random text: String) {
+        self.text = text
+        self.isChosen = false
+    }
+
+    /// A new boundary, which no part holds: 128 bits from the system's generator, as 32 hexadecimal digits.
+    public static func random() -> MultipartBoundary {
+        var generator = SystemRandomNumberGenerator()
+        let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        return MultipartBoundary(random: bytes.hexadecimal)
+    }
+}
+
+extension UInt8 {
+    fileprivate var isLetterDigitOrHyphen: Bool {
+        switch self {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): true
+        default: false
+        }
+    }
+}
