@@ -149,9 +149,9 @@ import Testing
 }
 
 extension RunningProcess {
-    fileprivate var lines: [Substring] { String(decoding: self.output, as: UTF8.self).split(separator: "\n") }
+    var lines: [Substring] { String(decoding: self.output, as: UTF8.self).split(separator: "\n") }
 
-    fileprivate func waitForLines(_ count: Int) {
+    func waitForLines(_ count: Int) {
         while self.output.count(where: { $0 == UInt8(ascii: "\n") }) < count {
             let before = self.output.count
             self.waitForOutput(before + 1)
