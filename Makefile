@@ -32,6 +32,7 @@ setup:
 # Linked statically, so that it starts in milliseconds and runs where there is no Swift.
 release: setup
 	swift build -c release --product blob $(if $(filter Linux,$(shell uname)),--static-swift-stdlib)
+	swift build -c release --product blob-receive $(if $(filter Linux,$(shell uname)),--static-swift-stdlib)
 
 demo: release
 	swift build -c release --product Checksum
@@ -54,7 +55,7 @@ sanitize: setup
 
 install: release
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
-	install $(BLOB) $(DESTDIR)$(or $(PREFIX),/usr/local)/bin/blob
+	install $(BLOB) $(BLOB)-receive $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 
 benchmark: release
 	Benchmarks/files.py $(BLOB)
