@@ -18,17 +18,24 @@ func isOn(_ part: String, header: String) -> Bool {
         return !partsTurnedOff.contains(part)
     #else
         let paths = (Context.environment["CPATH"] ?? "").split(separator: ":").map(String.init)
-        let folders = paths + ["/usr/include", "/usr/local/include"]
+        // Debian keeps headers that depend on the processor in a folder of its own.
+        let perProcessor = (try? FileManager.default.contentsOfDirectory(atPath: "/usr/include")) ?? []
+        let folders =
+            paths + ["/usr/include", "/usr/local/include"]
+            + perProcessor.filter { $0.contains("-linux-gnu") }.map { "/usr/include/\($0)" }
         let isFound = folders.contains { FileManager.default.fileExists(atPath: "\($0)/\(header)") }
         return isFound && !partsTurnedOff.contains(part)
     #endif
 }
 
 let hasAssetLibrary = isOn("AssetLibrarySource", header: "sqlite3.h")
+let hasUploads = isOn("BlobHTTP", header: "curl/curl.h")
 
 /// What the umbrella, the command and their tests are told, and which of their files are left out.
-let partSettings: [SwiftSetting] = settings + (hasAssetLibrary ? [.define("BLOBSTREAMS_ASSET_LIBRARY")] : [])
-let filesLeftOut = hasAssetLibrary ? [] : ["AssetLibrary"]
+let partSettings: [SwiftSetting] =
+    settings + (hasAssetLibrary ? [.define("BLOBSTREAMS_ASSET_LIBRARY")] : [])
+    + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : [])
+let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] : ["Uploads"])
 
 /// A plugin: one module and one product.
 func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
@@ -83,8 +90,6 @@ let package = Package(
         .target(name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"], swiftSettings: settings),
         .systemLibrary(
             name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
-        .target(name: "CCurl"),
-        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 
         plugin("FileSource"),
@@ -95,7 +100,7 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobHTTP", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
+                "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut, swiftSettings: partSettings),
         .executableTarget(
@@ -130,7 +135,6 @@ let package = Package(
         .testTarget(
             name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], exclude: filesLeftOut,
             swiftSettings: partSettings),
-        tests("BlobHTTPTests", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
         tests("BlobInflateTests", "BlobStreams", "BlobInflate"),
         tests("BlobReceivingTests", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
@@ -176,4 +180,13 @@ if hasAssetLibrary {
     package.targets += [example("UploadAsset", "BlobURLSession", "MultipartFormData")]
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("AssetLibrarySource")
     package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("UploadAsset")
+}
+
+if hasUploads {
+    package.targets += [
+        .target(name: "CCurl"),
+        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
+        tests("BlobHTTPTests", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
+    ]
+    package.targets.first { $0.name == "blob" }?.dependencies.append("BlobHTTP")
 }

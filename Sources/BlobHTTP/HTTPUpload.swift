@@ -23,8 +23,8 @@ package struct HTTPUpload: Sendable {
     package var url: String
     package var method: Method
 
-    /// Sent as they are. `Content-Type` replaces what the source says of itself; what frames the body (`Content-Length`,
-    /// `Transfer-Encoding`, `Expect`) is decided here and refused.
+    /// Sent as they are. `Content-Type` replaces what the source says of itself; what frames the body
+    /// (`Content-Length`, `Transfer-Encoding`, `Expect`) is decided here and refused.
     package var fields: [Field]
 
     /// Sends the body in chunks also when its length is known; what has no known length goes so anyway.

@@ -26,9 +26,9 @@ package struct HTTPUploader: Sendable {
     ///   - context: Its idle limit is for source and connection alike.
     /// - Returns: An answer with a status of 200 to 299.
     /// - Throws: The source's own error before any other. ``BlobError/Code/refused`` for any other status, with an
-    ///   ``HTTPRefusal`` as the cause; ``BlobError/Code/unavailable`` without a connection; ``BlobError/Code/io`` for one
-    ///   that broke; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` and ``BlobError/Code/limitExceeded`` for
-    ///   an answer that is none; ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``. An error is transient when
+    ///   ``HTTPRefusal`` as the cause; ``BlobError/Code/unavailable`` without a connection; ``BlobError/Code/io`` for
+    ///   one that broke; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` and
+    ///   ``BlobError/Code/limitExceeded`` for an answer that is none; ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``. An error is transient when
     ///   making the same request again can help and cannot do the same thing twice.
     package func upload(
         _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil, as upload: HTTPUpload,

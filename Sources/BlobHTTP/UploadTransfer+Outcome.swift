@@ -3,7 +3,8 @@ import CCurl
 import Foundation
 
 extension UploadTransfer {
-    /// Statuses that go away by themselves: RFC 9110, sections 15.5.9, 15.6; RFC 6585, section 4; RFC 8470, section 5.2.
+    /// Statuses that go away by themselves (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470,
+    /// section 5.2).
     private static let transientStatuses: Set = [408, 425, 429, 503]
 
     /// Those of gateways, behind which the request may have been taken.

@@ -3,8 +3,8 @@ import Foundation
 
 /// Takes a `multipart/form-data` body apart while it arrives, in pieces of any size (RFC 2046, section 5.1; RFC 7578).
 ///
-/// Keeps nothing but the header of one part. Stricter than the grammar where peers disagree: a line that begins with the
-/// delimiter and goes on is refused, as are line ends without a carriage return, folded fields and a field twice.
+/// Keeps nothing but the header of one part. Stricter than the grammar where peers disagree: a line that begins with
+/// the delimiter and goes on is refused, as are line ends without a carriage return, folded fields and a field twice.
 package struct MultipartParser {
     package enum Event {
         case begin(MultipartHeader)

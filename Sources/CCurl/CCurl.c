@@ -96,7 +96,8 @@ CURLcode blob_curl_set_http_only(CURL *easy) {
     if (code != CURLE_UNKNOWN_OPTION) return code;
 #endif
     // The library may be older than the headers: what came before PROTOCOLS_STR still works in all of version 7 and 8.
-    const CURLoption protocols = (CURLoption)(CURLOPTTYPE_LONG + 181), redirections = (CURLoption)(CURLOPTTYPE_LONG + 182);
+    const CURLoption protocols = (CURLoption)(CURLOPTTYPE_LONG + 181);
+    const CURLoption redirections = (CURLoption)(CURLOPTTYPE_LONG + 182);
     CURLcode old = table.curl_easy_setopt_(easy, protocols, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
     if (old != CURLE_OK) return old;
     return table.curl_easy_setopt_(easy, redirections, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));

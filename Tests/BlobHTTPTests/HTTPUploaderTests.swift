@@ -1,7 +1,6 @@
 import BlobHTTP
 import BlobStreams
 import BlobStreamsTesting
-import CryptoDigest
 import Foundation
 import Testing
 

@@ -108,7 +108,8 @@ import Testing
     func anAssetIsUploadedAsAPartOfAForm() throws {
         let folder = try temporaryFolder()
         defer { try? FileManager.default.removeItem(at: folder) }
-        let (library, file) = (folder.appendingPathComponent("library").path, folder.appendingPathComponent("a photo.jpg"))
+        let library = folder.appendingPathComponent("library").path
+        let file = folder.appendingPathComponent("a photo.jpg")
         try Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }).write(to: file)
         _ = try output(of: "blob", ["library", "create", "--library", library])
         let asset = try output(of: "blob", ["library", "import", "--library", library, file.path])

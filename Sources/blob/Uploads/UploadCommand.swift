@@ -6,21 +6,22 @@ import MultipartFormData
 
 struct UploadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "upload", abstract: "Sends sources to a web server, each as the body of a request.",
+        commandName: "upload",
+        abstract: "Sends sources to a web server: each as the body of a request, or all as a form.",
         discussion: """
             The answers go to standard output. A URL that ends with '/' gets the name of the source added, as curl -T \
             does it; several sources need one that does. Redirections are not followed. A source without a known \
             length is sent in chunks. With -F the one body is a form, sent by POST.
             """)
 
-    @Argument(help: ArgumentHelp("What to send, then the URL.", valueName: "source ... url"))
+    @Argument(help: ArgumentHelp("What to send, then the URL; with -F, the URL alone.", valueName: "source ... url"))
     var arguments: [String] = []
 
     @OptionGroup var form: FormOptions
 
     @OptionGroup var request: UploadOptions
 
-    @Option(help: "Start at this byte of the source, from 0.")
+    @Option(help: "Start at this byte of the body, from 0; of a form, with the same --boundary as before.")
     var offset: Int64 = 0
 
     @Option(help: "Show progress: auto, always, never.")
@@ -31,8 +32,7 @@ struct UploadCommand: ParsableCommand {
     func validate() throws {
         guard self.offset >= 0 else { throw ValidationError("--offset cannot be negative.") }
         guard self.form.parts.isEmpty else {
-            guard self.arguments.count == 1 else { throw ValidationError("With -F there is only the URL.") }
-            guard self.offset == 0 else { throw ValidationError("--offset is for a source, not for a form.") }
+            guard self.arguments.count == 1 else { throw ValidationError("-F goes with the URL alone.") }
             return
         }
         guard self.arguments.count >= 2 else { throw ValidationError("Name at least one source, then the URL.") }
@@ -45,10 +45,7 @@ struct UploadCommand: ParsableCommand {
 
     func run() throws {
         let context = self.source.makeContext()
-        guard self.form.parts.isEmpty else {
-            let upload = try self.request.makeUpload(.post, self.url, idleTimeout: self.source.idleTimeout)
-            return try self.send(try self.form.makeBody(self.source, context), upload, context)
-        }
+        guard self.form.parts.isEmpty else { return try self.sendForm(context) }
         let sources = try self.arguments.dropLast().map { try self.source.source($0, context) }
         let uploads = try sources.map { source in
             try self.request.makeUpload(
@@ -56,6 +53,14 @@ struct UploadCommand: ParsableCommand {
                 idleTimeout: self.source.idleTimeout)
         }
         for (source, upload) in zip(sources, uploads) { try self.send(source, upload, context) }
+    }
+
+    private func sendForm(_ context: BlobContext) throws {
+        let body = try self.form.makeBody(self.source, context)
+        var upload = try self.request.makeUpload(.post, self.url, idleTimeout: self.source.idleTimeout)
+        // A slice of it has no media type of its own.
+        upload.fields.append(HTTPUpload.Field("Content-Type", body.contentType))
+        try self.send(body, upload, context)
     }
 
     private func send(

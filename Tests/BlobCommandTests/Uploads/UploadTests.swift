@@ -67,6 +67,22 @@ import Testing
         }
     }
 
+    @Test func aFormArrivesPartByPart() throws {
+        try self.withReceiver { receiver, url in
+            let bytes = makeContent(2_000_000)
+            let path = try self.folder.write(bytes, to: "x.bin")
+            let sum = try Launch("sum", path).run().text.prefix(64)
+            let outcome = try Launch("upload", "-F", "a=one", "-F", "f=@\(path);filename=../\"y", url).run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            receiver.waitForLines(3)
+            #expect(receiver.lines.dropFirst().joined(separator: "\n") + "\n" == outcome.text)
+            #expect(receiver.lines[1].contains("\"name\":\"a\"") && receiver.lines[1].contains("\"byte_count\":3,"))
+            #expect(receiver.lines[2].contains("\"name\":\"f\"") && receiver.lines[2].contains(sum))
+            #expect(self.store.texts == ["%2E.%2F%2522y", "a"])
+            #expect(try Launch("upload", "-F", "a=b", path, url).run().ending == .status(64))
+        }
+    }
+
     @Test func aRefusalEndsWithItsStatus() throws {
         try self.withReceiver("--max-bytes", "1000") { _, url in
             let path = try self.folder.write(makeContent(1001), to: "x")
@@ -133,9 +149,9 @@ import Testing
 }
 
 extension RunningProcess {
-    fileprivate var lines: [Substring] { String(decoding: self.output, as: UTF8.self).split(separator: "\n") }
+    var lines: [Substring] { String(decoding: self.output, as: UTF8.self).split(separator: "\n") }
 
-    fileprivate func waitForLines(_ count: Int) {
+    func waitForLines(_ count: Int) {
         while self.output.count(where: { $0 == UInt8(ascii: "\n") }) < count {
             let before = self.output.count
             self.waitForOutput(before + 1)

@@ -1,0 +1,19 @@
+#if !BLOBSTREAMS_UPLOADS
+    import ArgumentParser
+    import BlobStreamsStandard
+
+    /// Stands where the command would be when the headers of libcurl were not there.
+    struct UploadCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "upload", abstract: "Sends sources to a web server (left out of this build).")
+
+        @Argument(parsing: .captureForPassthrough)
+        var arguments: [String] = []
+
+        func run() throws {
+            throw BlobError(
+                .unavailable, "This blob was built without the headers of libcurl, and so without uploads.",
+                isTransient: false)
+        }
+    }
+#endif

@@ -1,0 +1,177 @@
+import Foundation
+import Testing
+
+/// `blob receive` and senders that are strange or hostile.
+@Suite struct ReceiverTests {
+    @Test(arguments: [
+        "PUT /x HTTP/1.1\r\nContent-Length: 1\r\n\r\na", "PUT /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+        "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: +1\r\n\r\na",
+        "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length : 1\r\n\r\na",
+        "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        "PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", "hello\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nContent-Type: multipart/form-data\r\n\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nContent-Type: multipart/form-data; boundary=B\r\n\r\n--B",
+    ])
+    func whatIsNoProperRequestIsRefused(request: String) throws {
+        try withReceiver { receiver, port in
+            let client = try Client(port)
+            client.send(request)
+            let answer = client.receiveAll()
+            #expect(answer.hasPrefix("HTTP/1.1 400 "), "\(answer)")
+            try receiver.expectNothing(port)
+        }
+    }
+
+    @Test(arguments: [
+        "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc",
+        "PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+        "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 900\r\nContent-Type: multipart/form-data; boundary=B\r\n\r\n"
+            + "--B\r\nContent-Disposition: form-data; name=a\r\n\r\n1\r\n--B--\r\n",
+    ])
+    func aBodyThatIsNotWholeIsNeverReported(request: String) throws {
+        try withReceiver { receiver, port in
+            for isReset in [false, true] {
+                let client = try Client(port)
+                client.send(request)
+                if isReset { client.reset() } else { client.end() }
+                let answer = isReset ? "" : client.receiveAll()
+                #expect(!answer.hasPrefix("HTTP/1.1 2"), "\(answer)")
+                client.close()
+            }
+            try receiver.expectNothing(port)
+        }
+    }
+
+    @Test func sendersThatStallAreClosed() throws {
+        try withReceiver("--idle-timeout", "0.3", "--header-timeout", "0.3") { receiver, port in
+            for request in ["PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nabc", "PUT /x HT", ""] {
+                let client = try Client(port)
+                client.send(request)
+                let answer = client.receiveAll()
+                #expect(answer.hasPrefix("HTTP/1.1 408 "), "\(answer)")
+            }
+            try receiver.expectNothing(port)
+        }
+    }
+
+    @Test func aLimitHoldsForChunksToo() throws {
+        try withReceiver("--max-bytes", "5") { receiver, port in
+            for body in ["Content-Length: 6\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n3\r\ndef\r\n"] {
+                let client = try Client(port)
+                client.send("PUT /x HTTP/1.1\r\nHost: a\r\n\(body)")
+                #expect(client.receiveAll().hasPrefix("HTTP/1.1 413 "))
+            }
+            try receiver.expectNothing(port)
+        }
+    }
+
+    @Test func aConnectionServesOneRequestAfterTheOther() throws {
+        try withReceiver { receiver, port in
+            let client = try Client(port)
+            let request = "PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n"
+            client.send("\(request)\r\nabc\(request)\r\ndef\(request)Connection: close\r\n\r\nghi")
+            let answer = client.receiveAll()
+            #expect(answer.components(separatedBy: "HTTP/1.1 201 Created").count == 4, "\(answer)")
+            receiver.waitForLines(4)
+        }
+    }
+
+    @Test func aSenderThatAsksIsToldToGoOn() throws {
+        try withReceiver { _, port in
+            let client = try Client(port)
+            client.send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nExpect: 100-continue\r\n\r\n")
+            #expect(client.receiveOnce().hasPrefix("HTTP/1.1 100 Continue\r\n\r\n"))
+            client.send("abc")
+            #expect(client.receiveOnce().hasPrefix("HTTP/1.1 201 Created\r\n"))
+        }
+    }
+
+    @Test func otherMethodsAreNotTaken() throws {
+        try withReceiver { _, port in
+            for method in ["GET", "DELETE", "PATCH"] {
+                let client = try Client(port)
+                client.send("\(method) /x HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                #expect(client.receiveAll().hasPrefix("HTTP/1.1 405 "))
+            }
+        }
+    }
+}
+
+/// Runs `body` with a receiver and its port.
+private func withReceiver(_ arguments: String..., body: (RunningProcess, UInt16) throws -> Void) throws {
+    let folder = try TemporaryFolder()
+    defer { folder.remove() }
+    let receiver = try Launch(["receive", "--directory", folder.path] + arguments).start()
+    defer { receiver.send(SIGKILL) }
+    receiver.waitForLines(1)
+    let port = try #require(receiver.lines.first?.split(separator: ":").last.flatMap { UInt16($0.dropLast()) })
+    try body(receiver, port)
+    #expect(folder.texts.allSatisfy { !$0.hasSuffix(".part") })
+}
+
+extension RunningProcess {
+    /// Expects that the next thing it reports is a request made now.
+    fileprivate func expectNothing(_ port: UInt16) throws {
+        let client = try Client(port)
+        client.send("PUT /marker HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\na")
+        #expect(client.receiveAll().hasPrefix("HTTP/1.1 201 "))
+        self.waitForLines(2)
+        #expect(self.lines.count == 2)
+        #expect(self.lines.last?.contains("\"name\":\"marker\"") == true)
+    }
+}
+
+/// A connection that sends what a test likes.
+private final class Client {
+    private let descriptor: CInt
+    private var isOpen = true
+
+    init(_ port: UInt16) throws {
+        self.descriptor = makeStreamSocket()
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        let status = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                connect(self.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        try #require(status == 0, "\(String(cString: strerror(errno)))")
+        // A test that waits for what never comes ends all the same.
+        var limit = timeval(tv_sec: 20, tv_usec: 0)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+    }
+
+    deinit { self.close() }
+
+    func close() {
+        if self.isOpen { Foundation.close(self.descriptor) }
+        self.isOpen = false
+    }
+
+    func send(_ text: String) {
+        _ = Array(text.utf8).withUnsafeBytes { write(self.descriptor, $0.baseAddress, $0.count) }
+    }
+
+    func end() { shutdown(self.descriptor, Int32(SHUT_WR)) }
+
+    func reset() {
+        var value = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(self.descriptor, SOL_SOCKET, SO_LINGER, &value, socklen_t(MemoryLayout.size(ofValue: value)))
+    }
+
+    func receiveOnce() -> String {
+        withUnsafeTemporaryAllocation(byteCount: 1 << 16, alignment: 16) { buffer in
+            let count = recv(self.descriptor, buffer.baseAddress, buffer.count, 0)
+            return String(decoding: buffer.prefix(max(0, count)), as: UTF8.self)
+        }
+    }
+
+    func receiveAll() -> String {
+        var text = ""
+        while case let piece = self.receiveOnce(), !piece.isEmpty { text += piece }
+        return text
+    }
+}
