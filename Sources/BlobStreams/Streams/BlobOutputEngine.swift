@@ -1,14 +1,21 @@
 import Foundation
 
-/// All state of a ``BlobOutputStream``, for every thread. Its lock may be held while that of the pipe is taken, never
-/// the other way round.
+/// All state of a ``BlobOutputStream``, for every thread. Its lock may be held while those of the input and of the pipe
+/// are taken, never the other way round.
 final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but for `face`, what changes is in `state`.
     private enum Phase {
         case notOpen, open, failed, closed
     }
 
+    /// How the bytes end.
+    private struct Ending {
+        let error: BlobError?
+    }
+
     private struct State {
         var phase = Phase.notOpen
+        /// The first one; every later step hands the same to the pipe, whichever thread comes there first.
+        var ending: Ending?
         /// Why the stream failed.
         var error: BlobError?
         /// Why the last write was turned down, before opening or after closing.
@@ -45,7 +52,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
         self.reading = reading
         self.observation = observation
         self.context = context
-        buffer.onRoom { [weak self] in self?.change { state, aftermath in self?.follow(&state, &aftermath) } }
+        buffer.onRoom { [weak self] in self?.followPipe() }
     }
 
     /// Writes to nobody.
@@ -107,9 +114,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
         }
         guard isOpen else { return }
         let registration = self.context.onCancel { [weak self] in
-            self?.change { state, aftermath in
-                self?.fail(BlobError(.cancelled, "The job was cancelled."), &state, &aftermath)
-            }
+            self?.fail(BlobError(.cancelled, "The job was cancelled."))
         }
         self.state.withLock { state in
             if state.phase == .open { state.registration = registration }
@@ -147,8 +152,8 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
         }
     }
 
-    /// Ends the bytes and everything else, for good; before opening only when `evenUnopened`. Only the first error, or
-    /// the first end without one, reaches the reader.
+    /// Ends the bytes and everything else, for good; before opening only when `evenUnopened`. Only the first ending,
+    /// with an error or without one, reaches the reader.
     func finish(_ error: BlobError?, evenUnopened: Bool) {
         self.change { state, aftermath in
             guard state.phase != .notOpen || evenUnopened else { return }
@@ -168,6 +173,10 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
             return nil
         }
     }
+
+    private func followPipe() { self.change { state, aftermath in self.follow(&state, &aftermath) } }
+
+    private func fail(_ error: BlobError) { self.change { state, aftermath in self.fail(error, &state, &aftermath) } }
 
     /// Runs `body` under the lock, then does outside of it what it left to do.
     private func change<Result>(_ body: (inout State, inout Aftermath) -> Result) -> Result {
@@ -218,7 +227,9 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
 
     private func end(_ error: BlobError?, _ state: inout State, _ aftermath: inout Aftermath) {
         state.waitForRoom.end()
-        aftermath.pipe = (self.buffer, error)
+        let ending = state.ending ?? Ending(error: error)
+        state.ending = ending
+        aftermath.pipe = (self.buffer, ending.error)
         aftermath.registration = state.registration
         state.registration = nil
     }
