@@ -68,6 +68,7 @@ private final class EchoServer {
         self.process.arguments = ["python3", "-c", Self.program]
         let output = Pipe()
         self.process.standardOutput = output
+        self.process.standardError = FileHandle.nullDevice
         try self.process.run()
         let line = output.fileHandleForReading.availableData
         guard let port = Int(String(decoding: line, as: UTF8.self).trimmingCharacters(in: .newlines)) else {
@@ -76,7 +77,8 @@ private final class EchoServer {
         self.port = port
     }
 
-    deinit { self.process.terminate() }
+    // A process may inherit that other signals are blocked.
+    deinit { kill(self.process.processIdentifier, SIGKILL) }
 
     private static let program = """
         import http.server
