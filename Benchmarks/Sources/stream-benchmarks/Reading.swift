@@ -2,11 +2,14 @@ import BlobStreams
 import FileSource
 import Foundation
 
+/// What is read; made when it is needed.
+let fileToRead = FileManager.default.temporaryDirectory.appendingPathComponent("stream-benchmarks.bin")
+
 extension Comparison {
     /// Reading a file that the system has in memory, which is created below the temporary folder.
     static func reading(bufferByteCount: Int) -> Comparison {
         let byteCount = 256 << 20
-        let file = FileManager.default.temporaryDirectory.appendingPathComponent("stream-benchmarks.bin")
+        let file = fileToRead
         return Comparison(
             title: "Reading a file, \(bufferByteCount >> 10) KiB a read", unit: "KiB", count: byteCount >> 10,
             subjects: [

@@ -39,3 +39,4 @@ if wanted.map(latencyTitle.localizedCaseInsensitiveContains) ?? true {
         print("  " + padded(subject, to: 56) + columns.map { padded(String(format: "%.1f", $0), to: 9) }.joined())
     }
 }
+try? FileManager.default.removeItem(at: fileToRead)
