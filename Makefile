@@ -44,8 +44,8 @@ test: setup
 	swift build --build-tests
 	swift test --skip-build
 
-# The thread sanitizer over what threads share, the hammers apart, which leave others no time; the address sanitizer with the leak checker over everything but what
-# measures the heap, which the sanitizer makes larger.
+# The thread sanitizer over what threads share, the hammers apart, which leave others no time; the address sanitizer with
+# the leak checker over everything but what measures the heap, which the sanitizer makes larger.
 sanitize: setup
 	swift build --build-tests --sanitize=thread --scratch-path .build-thread
 	.build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
