@@ -7,6 +7,9 @@ import Testing
 /// What servers and sources can do wrong, and what becomes of it.
 @Suite struct FaultTests {
     private static let large = 3_000_000
+
+    /// Many times the second that a cancellation may take: other tests want the processors too.
+    private static let patience = Duration.seconds(20)
     private static let largeContent = makeContent(large)
 
     private static let manyFields = String(repeating: "A: b\r\n", count: 1000)
@@ -161,7 +164,7 @@ import Testing
         let (code, time) = try await timeOfFailure(
             of: byteCount == 1 ? MemorySource([1]) : hugeSource, HTTPUpload(.put, server.url), context)
         #expect(code == .cancelled)
-        #expect(time - cancelledAt.withLock { $0 } < .seconds(1))
+        #expect(time - cancelledAt.withLock { $0 } < Self.patience)
     }
 
     // MARK: Sources
@@ -209,7 +212,7 @@ import Testing
         #expect(message.count - headCount < declared)
     }
 
-    @Test(arguments: [FaultSource.Fault.stall(at: 100_000), .deafStall(at: 100_000, for: .seconds(4)), .stall(at: 0)])
+    @Test(arguments: [FaultSource.Fault.stall(at: 100_000), .deafStall(at: 100_000, for: .seconds(60)), .stall(at: 0)])
     func aSourceThatStallsCanBeCancelled(fault: FaultSource.Fault) async throws {
         let server = try ScriptedServer { $0.receiveAll() }
         let context = BlobContext()
@@ -222,7 +225,7 @@ import Testing
         }
         let (code, time) = try await timeOfFailure(of: source, HTTPUpload(.put, server.url), context)
         #expect(code == .cancelled)
-        #expect(time - cancelledAt.withLock { $0 } < .seconds(1))
+        #expect(time - cancelledAt.withLock { $0 } < Self.patience)
     }
 
     @Test func aSourceThatStallsRunsIntoItsOwnIdleLimit() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-@Suite(.timeLimit(.minutes(1))) struct AsyncSequenceSourceTests {
+@Suite(.timeLimit(.minutes(10))) struct AsyncSequenceSourceTests {
     private struct Failure: Error {}
 
     /// Some chunks, an empty one among them, then the end or an error.

@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BlobCancellationTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobCancellationTests {
     @Test func eachHandlerIsCalledOnceInTheOrderOfRegistration() {
         let cancellation = BlobCancellation()
         let calls = Recorder<Int>()

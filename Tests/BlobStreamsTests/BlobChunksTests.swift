@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-@Suite(.timeLimit(.minutes(1))) struct BlobChunksTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobChunksTests {
     private let bytes = Data((0..<100).map { UInt8($0) })
 
     private func collect(_ chunks: BlobChunks) async throws -> [Data] {

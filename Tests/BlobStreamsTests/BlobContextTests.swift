@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BlobContextTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobContextTests {
     /// A pipe of the system whose ends are closed with it.
     private final class SystemPipe: Sendable {
         let readEnd: CInt

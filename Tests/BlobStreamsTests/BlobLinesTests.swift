@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BlobLinesTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobLinesTests {
     private func collect(_ lines: BlobLines) async throws -> [String] {
         var all: [String] = []
         for try await line in lines { all.append(line) }

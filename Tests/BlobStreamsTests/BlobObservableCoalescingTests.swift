@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BlobObservableCoalescingTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobObservableCoalescingTests {
     private typealias State = PhasedState
     private typealias Transition = PhasedState.Transition
 

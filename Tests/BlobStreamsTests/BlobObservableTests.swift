@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BlobObservableTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobObservableTests {
     private struct State: Equatable {
         var number = 0
         var text: String?

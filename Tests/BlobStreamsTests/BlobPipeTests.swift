@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-@Suite(.timeLimit(.minutes(1))) struct BlobPipeTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobPipeTests {
     private let hello = Data("hello".utf8)
 
     /// Not so long that it would fit, and each byte tells its place.

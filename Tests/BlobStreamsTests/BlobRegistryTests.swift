@@ -380,7 +380,7 @@ import Testing
         var registry = BlobRegistry()
         try registry.register(filter("seven", [BlobSignature([7])]))
         let isWaiting = DispatchSemaphore(value: 0)
-        let identified = BlobContext(idleLimit: .seconds(20))  // So that the thread ends in any case.
+        let identified = BlobContext(idleLimit: .seconds(30))  // So that the thread ends in any case.
         let once = OneShotSource(layerName: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
         let source = try registry.identify(once, context: identified).source
         let context = BlobContext()
@@ -397,7 +397,7 @@ import Testing
         }
         isWaiting.wait()
         context.cancellation.cancel()
-        #expect(done.wait(timeout: .now() + 1) == .success)
+        #expect(done.wait(timeout: .now() + 15) == .success)
         #expect(outcome.withLock { $0 }?.code == .cancelled)
     }
 

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Races on purpose: food for the thread sanitizer. What each asserts holds in every interleaving.
-@Suite(.timeLimit(.minutes(1))) struct BlobStatesHammerTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobStatesHammerTests {
     @Test func iterationsThatComeAndGoWhileThreadsUpdate() async throws {
         let lastNumber = 4 * 250
         let observable = BlobObservable(0, isLast: { $0 == lastNumber })

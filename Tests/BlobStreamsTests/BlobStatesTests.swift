@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BlobStatesTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobStatesTests {
     private typealias State = PhasedState
 
     @Test func theFirstIsTheValueAsItIsThenComeAllChangesInOrder() async {

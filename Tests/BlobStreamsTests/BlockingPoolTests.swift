@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct BlockingPoolTests {
+@Suite(.timeLimit(.minutes(10))) struct BlockingPoolTests {
     @Test func jobsThatBlockRunSideBySide() async {
         let (count, gate, begun) = (40, Latch(), Recorder<Bool>())
         let pool = BlockingPool(maximumThreadCount: count)

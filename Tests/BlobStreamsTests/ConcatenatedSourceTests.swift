@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-@Suite(.timeLimit(.minutes(1))) struct ConcatenatedSourceTests {
+@Suite(.timeLimit(.minutes(10))) struct ConcatenatedSourceTests {
     /// The kinds of parts: with and without a length, blocking and event-driven.
     enum Kind: CaseIterable { case memory, unknown, pipe, sequence, stream }
 

@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DataSourceDataTests {
+@Suite(.timeLimit(.minutes(10))) struct DataSourceDataTests {
     private let bytes = Self.pattern
     private static let pattern = Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7 >> 2) })
 

@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct DataSourceWriteTests {
+@Suite(.timeLimit(.minutes(10))) struct DataSourceWriteTests {
     /// A folder of its own that goes with it.
     private final class Folder {
         let url: URL

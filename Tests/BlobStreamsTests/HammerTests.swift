@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Races on purpose: food for the thread sanitizer. What each asserts holds in every interleaving.
-@Suite(.timeLimit(.minutes(1))) struct HammerTests {
+@Suite(.timeLimit(.minutes(10))) struct HammerTests {
     @Test func writersFinishersAndAClosingReader() async throws {
         for round in 0..<60 {
             let pipe = BlobPipe(capacity: 3)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-@Suite(.timeLimit(.minutes(1))) struct InputStreamSourceTests {
+@Suite(.timeLimit(.minutes(10))) struct InputStreamSourceTests {
     private let bytes = Self.pattern
     private static let pattern = Data((0..<150_000).map { UInt8(truncatingIfNeeded: $0 &* 5 >> 2) })
 

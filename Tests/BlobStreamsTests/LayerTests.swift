@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-@Suite(.timeLimit(.minutes(1))) struct LayerTests {
+@Suite(.timeLimit(.minutes(10))) struct LayerTests {
     /// The sum of the bytes: enough to tell right from wrong.
     private struct Sum: BlobDigest {
         struct Hasher: BlobHasher {

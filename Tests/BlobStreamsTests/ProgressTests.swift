@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ProgressTests {
+@Suite(.timeLimit(.minutes(10))) struct ProgressTests {
     @Test func theProgressFollowsTheBytes() throws {
         let progress = Progress(totalUnitCount: 0)
         let reader = try MemorySource(0..<100).reporting(to: progress).reader(at: 10)

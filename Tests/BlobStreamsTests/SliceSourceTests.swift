@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-@Suite(.timeLimit(.minutes(1))) struct SliceSourceTests {
+@Suite(.timeLimit(.minutes(10))) struct SliceSourceTests {
     private let bytes = Data(0..<10)
 
     private func unknown() -> ClosureSource {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// One after the other: on Linux all sessions of a process share one queue, on which these tests have sources wait.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct URLSessionTests {}
+@Suite(.serialized, .timeLimit(.minutes(10))) struct URLSessionTests {}
 
 /// The first bytes of a pattern in which each tells its place. At most 8 million.
 func pattern(_ count: Int) -> Data { allBytes.prefix(count) }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// The example runs as a process.
-@Suite(.timeLimit(.minutes(1))) struct UploadFileTests {
+@Suite(.timeLimit(.minutes(10))) struct UploadFileTests {
     @Test func aFileIsUploadedWithProgress() async throws {
         let server = try HTTPServer { exchange in
             exchange.readBody()

@@ -5,7 +5,7 @@ import MultipartFormData
 import Testing
 
 /// Parts that are not what they were said to be.
-@Suite(.timeLimit(.minutes(1))) struct FaultTests {
+@Suite(.timeLimit(.minutes(10))) struct FaultTests {
     private func stream(_ bytes: String, said byteCount: Int64, boundary: String = "B") throws -> MultipartBody {
         try makeBody(boundary: boundary) {
             try $0.appendPart(value: "v", name: "value")

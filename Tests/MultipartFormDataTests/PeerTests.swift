@@ -4,7 +4,7 @@ import MultipartFormData
 import Testing
 
 /// What other people's parsers read out of our bodies, and what curl makes of the same form.
-@Suite(.timeLimit(.minutes(2))) struct PeerTests {
+@Suite(.timeLimit(.minutes(10))) struct PeerTests {
     /// A part as a parser saw it; what it does not tell is nil.
     private struct Part: Codable, Equatable {
         var name: String?

@@ -5,7 +5,7 @@ import MultipartFormData
 import Testing
 
 /// Reading bodies: from any offset, again, and with parts that wait.
-@Suite(.timeLimit(.minutes(2))) struct ReadingTests {
+@Suite(.timeLimit(.minutes(10))) struct ReadingTests {
     /// Every kind of part that has a length and can be read again.
     private func makeForm(file: URL) throws -> MultipartBody {
         try makeBody {

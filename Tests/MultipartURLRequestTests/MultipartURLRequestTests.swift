@@ -40,7 +40,7 @@ import Testing
         }
     #endif
 
-    @Test(.enabled(if: EchoServer.isPossible, "Python is not there."), .timeLimit(.minutes(1)))
+    @Test(.enabled(if: EchoServer.isPossible, "Python is not there."), .timeLimit(.minutes(10)))
     func aSessionSendsTheBytesOfTheBody() async throws {
         let body = try self.makeBody()
         let server = try EchoServer()

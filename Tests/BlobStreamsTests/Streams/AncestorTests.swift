@@ -5,7 +5,7 @@ import Testing
 /// The situations of the tests of POSInputStreamLibrary, restated: a stream of nine bytes on a run loop.
 ///
 /// Its tests of Core Foundation clients are the same situations here: there is one way to be told of events.
-@Suite(.timeLimit(.minutes(2))) struct AncestorTests {
+@Suite(.timeLimit(.minutes(10))) struct AncestorTests {
     struct Setting: Sendable, CustomStringConvertible {
         let mode: BlobStreamMode
         let loopMode: RunLoop.Mode

@@ -4,7 +4,7 @@ import Testing
 @testable import BlobStreams
 
 /// The events of the writing end, on run loops.
-@Suite(.timeLimit(.minutes(2))) struct BlobOutputStreamTests {
+@Suite(.timeLimit(.minutes(10))) struct BlobOutputStreamTests {
     static let modes = [RunLoop.Mode.default, RunLoop.Mode("a mode of one's own")]
 
     private final class Fixture {

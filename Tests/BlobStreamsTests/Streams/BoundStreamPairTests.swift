@@ -4,7 +4,7 @@ import Testing
 @testable import BlobStreams
 
 /// What goes through a pair, and how it ends.
-@Suite(.timeLimit(.minutes(2))) struct BoundStreamPairTests {
+@Suite(.timeLimit(.minutes(10))) struct BoundStreamPairTests {
     private let hello = Array("hello".utf8)
 
     // MARK: Bytes and the end

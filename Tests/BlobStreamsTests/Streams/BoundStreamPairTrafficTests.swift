@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Many bytes through a pair, each end by blocking calls or by events, and what threads may do to it at once.
-@Suite(.timeLimit(.minutes(3))) struct BoundStreamPairTrafficTests {
+@Suite(.timeLimit(.minutes(10))) struct BoundStreamPairTrafficTests {
     enum Use: CaseIterable, Sendable {
         case blocking, events
     }

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Races on purpose: food for the thread sanitizer. What is asserted holds in every interleaving.
-@Suite(.timeLimit(.minutes(5))) struct StreamHammerTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamHammerTests {
     private final class CountingDelegate: NSObject, StreamDelegate, @unchecked Sendable {  // Safe: a lock.
         let events = Locked(0)
 

@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct StreamObservationTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamObservationTests {
     @Test(arguments: BlobInputStreamTests.modes) func eachPhaseIsSeenOnceAndInOrder(_ mode: BlobStreamMode) async throws
     {
         let phases = Recorder<BlobStreamState.Phase>()

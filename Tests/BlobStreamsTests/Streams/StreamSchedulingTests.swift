@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct StreamSchedulingTests {
+@Suite(.timeLimit(.minutes(10))) struct StreamSchedulingTests {
     /// Records what it is told, on any thread, and whether calls overlap.
     private final class SharedDelegate: NSObject, StreamDelegate, @unchecked Sendable {  // Safe: constants, locked.
         let events = Recorder<String>()
