@@ -90,6 +90,7 @@ let package = Package(
         .target(name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"], swiftSettings: settings),
         .systemLibrary(
             name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+        .target(name: "BlobIndex", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 
         plugin("FileSource"),
@@ -135,6 +136,7 @@ let package = Package(
         .testTarget(
             name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], exclude: filesLeftOut,
             swiftSettings: partSettings),
+        tests("BlobIndexTests", "BlobIndex", "BlobInflate", "BlobStreams"),
         tests("BlobInflateTests", "BlobStreams", "BlobInflate"),
         tests("BlobReceivingTests", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
