@@ -5,23 +5,42 @@ import Foundation
 /// map of a file that somebody cuts ends the process.
 final class IndexDescriptor: Sendable {
     private let descriptor: CInt
+    private let isOwned: Bool
     let status: stat
 
     /// - Throws: ``BlobError/Code/notFound`` and what else `open(2)` brings.
     init(path: String) throws(BlobError) {
         // Somebody's FIFO in the place of an index must not make this wait.
-        self.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard self.descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
-        var status = stat()
-        guard fstat(self.descriptor, &status) == 0 else {
-            let error = BlobError(systemError: errno, doing: "Could not look at \(path)")
-            close(self.descriptor)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
+        do throws(BlobError) {
+            self.status = try Self.status(of: descriptor)
+        } catch {
+            close(descriptor)
             throw error
         }
-        self.status = status
+        self.descriptor = descriptor
+        self.isOwned = true
     }
 
-    deinit { close(self.descriptor) }
+    /// Reads a file that stays its owner's to close.
+    init(borrowing descriptor: CInt) throws(BlobError) {
+        self.status = try Self.status(of: descriptor)
+        self.descriptor = descriptor
+        self.isOwned = false
+    }
+
+    deinit {
+        if self.isOwned { close(self.descriptor) }
+    }
+
+    private static func status(of descriptor: CInt) throws(BlobError) -> stat {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not look at the index")
+        }
+        return status
+    }
 
     var isRegular: Bool { self.status.st_mode & S_IFMT == S_IFREG }
     var byteCount: Int64 { Int64(self.status.st_size) }
@@ -49,6 +68,18 @@ final class IndexDescriptor: Sendable {
         try bytes.withMutableBytes { buffer throws(BlobError) in try self.read(at: byteOffset, into: buffer) }
         return bytes
     }
+
+    /// Reads a part of the file, a bounded number of bytes at a time.
+    func forEachChunk(in range: Range<Int64>, _ body: ([UInt8]) throws(BlobError) -> Void) throws(BlobError) {
+        var byteOffset = range.lowerBound
+        while byteOffset < range.upperBound {
+            let count = min(range.upperBound - byteOffset, Self.chunkByteCount)
+            try body(try self.read(at: byteOffset, count: Int(count)))
+            byteOffset += count
+        }
+    }
+
+    private static let chunkByteCount: Int64 = 256 * 1024
 
     /// Notes that the file was used, for the choice of those that go. Many file systems do not do so by themselves, and
     /// once an hour is enough.

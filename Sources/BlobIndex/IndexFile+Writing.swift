@@ -8,13 +8,14 @@ extension IndexFile {
     /// same time, the last one's file stays. Then other files of the folder go, as far as its bound asks for it.
     ///
     /// - Parameters:
-    ///   - sections: With different keys; in the file in this order.
+    ///   - sections: With different keys, at most 256; in the file in this order.
     ///   - content: What they were made from.
     /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named is there and no index,
     ///   ``BlobError/Code/limitExceeded`` when it would not fit the bound of its folder, and what writing brings. Then
     ///   everything is as before.
     /// - Complexity: O(bytes of the file), in little memory.
     package func write(_ sections: [NewIndexSection], for content: IndexedContent) throws(BlobError) {
+        precondition(sections.count <= IndexTable.maximumSectionCount, "An index file has at most 256 sections.")
         let state = self.state()
         switch state {
         case .somethingElse: throw self.somethingElse
@@ -64,7 +65,7 @@ extension IndexTable {
                 (try? file.checksum(of: entry)) == entry.checksum
             else { continue }
             let place = try output.section { output throws(BlobError) in
-                try file.forEachChunk(of: entry) { chunk throws(BlobError) in try output.append(chunk) }
+                try file.forEachChunk(in: entry.range) { chunk throws(BlobError) in try output.append(chunk) }
             }
             self.entries.append(
                 Entry(
@@ -81,23 +82,13 @@ extension IndexTable {
 }
 
 extension IndexDescriptor {
-    private static let chunkByteCount: Int64 = 256 * 1024
-
     fileprivate func checksum(of entry: IndexTable.Entry) throws(BlobError) -> UInt32 {
         var sum = CRC32()
-        try self.forEachChunk(of: entry) { chunk throws(BlobError) in chunk.withUnsafeBytes { sum.update($0) } }
+        try self.forEachChunk(in: entry.range) { chunk throws(BlobError) in chunk.withUnsafeBytes { sum.update($0) } }
         return sum.value
     }
+}
 
-    fileprivate func forEachChunk(
-        of entry: IndexTable.Entry, _ body: ([UInt8]) throws(BlobError) -> Void
-    ) throws(BlobError) {
-        var byteOffset = entry.byteOffset
-        let end = entry.byteOffset + entry.byteCount
-        while byteOffset < end {
-            let count = min(end - byteOffset, Self.chunkByteCount)
-            try body(try self.read(at: byteOffset, count: Int(count)))
-            byteOffset += count
-        }
-    }
+extension IndexTable.Entry {
+    fileprivate var range: Range<Int64> { self.byteOffset..<(self.byteOffset + self.byteCount) }
 }

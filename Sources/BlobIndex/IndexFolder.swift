@@ -51,7 +51,8 @@ struct IndexFolder: Hashable, Sendable {
             }
         }
         var total = files.reduce(0) { $0 + $1.byteCount }
-        for file in files.sorted(by: { ($0.lastUse.tv_sec, $0.lastUse.tv_nsec) < ($1.lastUse.tv_sec, $1.lastUse.tv_nsec) })
+        files.sort { ($0.lastUse.tv_sec, $0.lastUse.tv_nsec) < ($1.lastUse.tv_sec, $1.lastUse.tv_nsec) }
+        for file in files
         where file.path != keptPath {
             guard total > self.maximumByteCount else { return }
             if unlink(file.path) == 0 { total -= file.byteCount }

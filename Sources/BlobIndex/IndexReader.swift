@@ -28,7 +28,8 @@ package struct IndexReader: Sendable {
 
     package var isAtEnd: Bool { self.remaining == 0 }
 
-    package mutating func fixed<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) throws(BlobError) -> Number
+    package mutating func fixed<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) throws(BlobError)
+        -> Number
     {
         let start = try self.advance(by: MemoryLayout<Number>.size)
         return self.bytes.withUnsafeBytes {

@@ -56,6 +56,10 @@ package final class IndexSection: Sendable {
         package let byteCount: Int64
         /// What it was made from.
         package let content: IndexedContent
+
+        package init(key: Key, byteCount: Int64, content: IndexedContent) {
+            (self.key, self.byteCount, self.content) = (key, byteCount, content)
+        }
     }
 
     /// The most that ``bytes()`` loads: 256 MiB.

@@ -1,4 +1,4 @@
-internal import BlobStreams
+package import BlobStreams
 
 /// A section to be written.
 package struct NewIndexSection {
@@ -30,6 +30,21 @@ package struct NewIndexSection {
     package init(_ key: IndexSection.Key, flags: IndexSection.Flags = [], chunks: [[UInt8]]) {
         self.init(key, flags: flags) { sink throws(BlobError) in
             for chunk in chunks {
+                try chunk.withBytes { bytes throws(BlobError) in try sink(bytes) }
+            }
+        }
+    }
+
+    /// A section of everything that a file holds: an unlinked temporary one, into which a long payload was gathered.
+    ///
+    /// - Parameter descriptor: Readable at offsets; stays the caller's, and open until the section is written.
+    /// - Throws: What looking at the file brings.
+    package init(
+        _ key: IndexSection.Key, flags: IndexSection.Flags = [], contentsOf descriptor: CInt
+    ) throws(BlobError) {
+        let file = try IndexDescriptor(borrowing: descriptor)
+        self.init(key, flags: flags) { sink throws(BlobError) in
+            try file.forEachChunk(in: 0..<file.byteCount) { chunk throws(BlobError) in
                 try chunk.withBytes { bytes throws(BlobError) in try sink(bytes) }
             }
         }

@@ -24,6 +24,19 @@ import Testing
         #expect(try index.section(.points, for: .sample)?.bytes() == [])
     }
 
+    @Test func aLongSectionIsCopiedFromAFile() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let payload = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+        try write(payload, to: folder.path("payload"))
+        let descriptor = open(folder.path("payload"), O_RDONLY)
+        defer { close(descriptor) }
+        let index = try folder.index()
+        try index.write([NewIndexSection(.points, contentsOf: descriptor)], for: .sample)
+        #expect(try index.section(.points, for: .sample)?.bytes() == payload)
+        #expect((#expect(throws: BlobError.self) { try NewIndexSection(.points, contentsOf: -1) })?.code == .io)
+    }
+
     @Test func aPartPastTheSectionIsRefused() throws {
         let folder = try TemporaryFolder()
         defer { folder.remove() }
@@ -50,7 +63,8 @@ import Testing
         #expect(try gzip.section(.members, for: .sample)?.bytes() == [2, 3])
         #expect(
             gzip.sections() == [
-                .init(key: .members, byteCount: 2, content: .sample), .init(key: .points, byteCount: 1, content: .sample),
+                .init(key: .members, byteCount: 2, content: .sample),
+                .init(key: .points, byteCount: 1, content: .sample),
             ])
         #expect(try folder.names.count == 1)
     }

@@ -56,12 +56,15 @@ import Testing
         let folder = try TemporaryFolder()
         defer { folder.remove() }
         let index = try folder.index(maximumByteCount: 1 << 20)
-        for number in 0..<300 {
-            let key = IndexSection.Key(layer: "\(number)", kind: .members)
-            try index.write([NewIndexSection(key, bytes: [1])], for: .sample)
+        for range in [0..<200, 200..<300] {
+            let sections = range.map {
+                NewIndexSection(
+                    IndexSection.Key(layer: "\($0)", kind: .members), bytes: [UInt8(truncatingIfNeeded: $0)])
+            }
+            try index.write(sections, for: .sample)
         }
         #expect(index.sections().count == 256)
-        #expect(index.sections().first?.key.layer == "299")
+        #expect(index.sections().map(\.key.layer) == (Array(200..<300) + Array(0..<156)).map(String.init))
     }
 
     @Test func whatEndedWritersLeftGoesAfterADay() throws {

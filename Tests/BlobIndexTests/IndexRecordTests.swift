@@ -25,10 +25,11 @@ import Testing
         #expect(writer.bytes == [4, 3, 2, 1, 0xAC, 2])
     }
 
-    @Test(arguments: [
-        [], [0x80], [0x80, 0], [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2],
-        [UInt8](repeating: 0x80, count: 11), [UInt8](repeating: 0xFF, count: 20),
-    ] as [[UInt8]])
+    @Test(
+        arguments: [
+            [], [0x80], [0x80, 0], [0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 2],
+            [UInt8](repeating: 0x80, count: 11), [UInt8](repeating: 0xFF, count: 20),
+        ] as [[UInt8]])
     func aBadVarintIsCorrupted(_ bytes: [UInt8]) {
         var reader = IndexReader(bytes)
         #expect((#expect(throws: BlobError.self) { try reader.varint() })?.code == .corrupted)

@@ -33,26 +33,25 @@ import Testing
 
 /// Bytes in memory with a validator.
 private struct VersionedSource: BlobInputStreamDataSource {
-    private let base: MemorySource
-    private let version: String?
+    private let bytes: [UInt8]
+    private let info: BlobInfo
     let capabilities: BlobCapabilities
 
     init(_ bytes: [UInt8], _ version: String?, _ capabilities: BlobCapabilities = .all) {
-        self.base = MemorySource(Data(bytes))
-        self.version = version
+        self.bytes = bytes
+        self.info = BlobInfo(byteCount: Int64(bytes.count), validator: version.map { .strong($0) })
         self.capabilities = capabilities
     }
 
-    func info(_ context: BlobContext) throws -> BlobInfo {
-        var info = try self.base.info(context)
-        info.validator = self.version.map { .strong($0) }
-        return info
-    }
+    func info(_ context: BlobContext) -> BlobInfo { self.info }
 
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.info(context).check(byteOffset: byteOffset, matching: validator)
-        return try self.base.openReader(at: byteOffset, matching: nil, context: context)
+        try PositionalReader(self.info, at: byteOffset, matching: validator) { [bytes] offset, output in
+            bytes.withUnsafeBytes {
+                _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[Int(offset)...]))
+            }
+        }
     }
 }
