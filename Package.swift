@@ -93,6 +93,7 @@ let package = Package(
             exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
         .systemLibrary(
             name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+        .target(name: "BlobIndex", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 
         plugin("FileSource"),
@@ -138,6 +139,7 @@ let package = Package(
         .testTarget(
             name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], exclude: filesLeftOut,
             swiftSettings: partSettings),
+        tests("BlobIndexTests", "BlobIndex", "BlobInflate", "BlobStreams"),
         tests("BlobInflateTests", "BlobStreams", "BlobInflate", "CZlib"),
         tests("BlobReceivingTests", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),

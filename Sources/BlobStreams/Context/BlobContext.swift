@@ -11,17 +11,22 @@ public struct BlobContext: Sendable {
     /// Stops the job. A blocked call returns within one second.
     public var cancellation: BlobCancellation
 
+    /// Where what is learned of the content is kept for the next time; by default nowhere.
+    public var index: BlobIndexPolicy
+
     /// Told of events, on the thread they happen on; must be quick and must not call back into the source.
     public var eventSink: (@Sendable (BlobEvent) -> Void)?
 
     /// Creates a context; the default waits for ever.
     public init(
         deadline: ContinuousClock.Instant? = nil, idleLimit: Duration? = nil,
-        cancellation: BlobCancellation = BlobCancellation(), eventSink: (@Sendable (BlobEvent) -> Void)? = nil
+        cancellation: BlobCancellation = BlobCancellation(), index: BlobIndexPolicy = .none,
+        eventSink: (@Sendable (BlobEvent) -> Void)? = nil
     ) {
         self.deadline = deadline
         self.idleLimit = idleLimit
         self.cancellation = cancellation
+        self.index = index
         self.eventSink = eventSink
     }
 

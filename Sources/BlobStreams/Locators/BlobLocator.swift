@@ -71,6 +71,11 @@ public struct BlobLocator: Hashable, Sendable {
         return base
     }
 
+    /// Where the bytes come from in the end: without any wrapper and selector.
+    package var origin: BlobLocator {
+        self.base(droppingWrappers: self.scheme.split(separator: "+").count - 1)
+    }
+
     /// The path of a `file` base as bytes, percent-decoded; nil when the base is something else or names a host.
     public var filePath: [UInt8]? {
         guard self.scheme.split(separator: "+").last == "file" else { return nil }

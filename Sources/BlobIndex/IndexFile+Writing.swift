@@ -1,0 +1,103 @@
+import BlobInflate
+package import BlobStreams
+
+extension IndexFile {
+    /// Writes sections; those of other keys that the file has already stay.
+    ///
+    /// The file appears under its name when it is whole: readers see the one before or this one. Of two that write at the
+    /// same time, the last one's file stays. Then other files of the folder go, as far as its bound asks for it.
+    ///
+    /// - Parameters:
+    ///   - sections: With different keys; in the file in this order.
+    ///   - content: What they were made from.
+    /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named is there and no index,
+    ///   ``BlobError/Code/limitExceeded`` when it would not fit the bound of its folder, and what writing brings. Then
+    ///   everything is as before.
+    /// - Complexity: O(bytes of the file), in little memory.
+    package func write(_ sections: [NewIndexSection], for content: IndexedContent) throws(BlobError) {
+        let state = self.state()
+        switch state {
+        case .somethingElse: throw self.somethingElse
+        case .unreadable(let error) where self.folder == nil: throw error
+        default: break
+        }
+        try self.folder?.create()
+        let file = try AtomicFile(path: self.path)
+        defer { file.discard() }
+        var output = IndexOutput(file, maximumByteCount: self.folder?.maximumByteCount ?? .max)
+        var table = IndexTable(origin: self.origin)
+        try output.append(IndexTable.head)
+        for section in sections {
+            precondition(!table.entries.contains { $0.key == section.key }, "Two sections have the same key.")
+            let place = try output.section { output throws(BlobError) in
+                try section.append(to: &output)
+            }
+            table.entries.append(
+                IndexTable.Entry(
+                    key: section.key, flags: section.flags, content: content, byteOffset: place.byteOffset,
+                    byteCount: place.byteCount, checksum: place.checksum))
+        }
+        if case .index(let old, let oldTable) = state {
+            try table.copy(oldTable.entries, of: old, to: &output)
+        }
+        try output.append(table.tail(at: output.byteOffset))
+        try output.flush()
+        try file.commit()
+        self.folder?.removeSurplus(keeping: self.path)
+    }
+}
+
+extension NewIndexSection {
+    fileprivate func append(to output: inout IndexOutput) throws(BlobError) {
+        try self.produce { bytes throws(BlobError) in try output.append(bytes) }
+    }
+}
+
+extension IndexTable {
+    /// Copies what is not there yet, is whole and fits.
+    fileprivate mutating func copy(
+        _ entries: [Entry], of file: IndexDescriptor, to output: inout IndexOutput
+    ) throws(BlobError) {
+        for entry in entries where self.entries.count < Self.maximumSectionCount {
+            guard !self.entries.contains(where: { $0.key == entry.key }),
+                output.hasRoom(for: entry.byteCount + Int64(self.adding(entry).tail(at: 0).count)),
+                (try? file.checksum(of: entry)) == entry.checksum
+            else { continue }
+            let place = try output.section { output throws(BlobError) in
+                try file.forEachChunk(of: entry) { chunk throws(BlobError) in try output.append(chunk) }
+            }
+            self.entries.append(
+                Entry(
+                    key: entry.key, flags: entry.flags, content: entry.content, byteOffset: place.byteOffset,
+                    byteCount: place.byteCount, checksum: place.checksum))
+        }
+    }
+
+    private func adding(_ entry: Entry) -> IndexTable {
+        var table = self
+        table.entries.append(entry)
+        return table
+    }
+}
+
+extension IndexDescriptor {
+    private static let chunkByteCount: Int64 = 256 * 1024
+
+    fileprivate func checksum(of entry: IndexTable.Entry) throws(BlobError) -> UInt32 {
+        var sum = CRC32()
+        try self.forEachChunk(of: entry) { chunk throws(BlobError) in chunk.withUnsafeBytes { sum.update($0) } }
+        return sum.value
+    }
+
+    fileprivate func forEachChunk(
+        of entry: IndexTable.Entry, _ body: ([UInt8]) throws(BlobError) -> Void
+    ) throws(BlobError) {
+        var byteOffset = entry.byteOffset
+        let end = entry.byteOffset + entry.byteCount
+        while byteOffset < end {
+            let count = min(end - byteOffset, Self.chunkByteCount)
+            try body(try self.read(at: byteOffset, count: Int(count)))
+            byteOffset += count
+        }
+    }
+}

@@ -1,0 +1,126 @@
+package import BlobStreams
+import Foundation
+
+/// The one file that holds what is known of everything over one origin, in sections: restart points, member tables.
+///
+/// A cache: what is stale, damaged, cut or of another version is as good as missing. A value that holds nothing open.
+package struct IndexFile: Sendable {
+    /// Where the file is, or would be.
+    package let path: String
+
+    let folder: IndexFolder?  // Nil for a file that the user named.
+    let origin: String
+
+    /// - Parameters:
+    ///   - policy: Where indexes are kept.
+    ///   - locator: Of the content, or of any layer over it: wrappers and selectors do not count.
+    /// - Returns: Nil when there is to be no index: by policy, or because a folder needs a locator, or because the user
+    ///   has no cache folder.
+    package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?) {
+        // The description, because a password has no place on a disk.
+        self.origin = locator.map { String($0.origin.description.prefix(IndexTable.maximumTextByteCount / 4)) } ?? ""
+        let folder: IndexFolder
+        switch policy {
+        case .none: return nil
+        case .file(let path):
+            self.folder = nil
+            self.path = path
+            return
+        case .folder(let path, let maximumByteCount):
+            folder = IndexFolder(path: path, maximumByteCount: maximumByteCount)
+        case .automatic:
+            guard let caches = userCacheFolder() else { return nil }
+            folder = IndexFolder(
+                path: "\(caches)/blob-indexes", maximumByteCount: BlobIndexPolicy.automaticMaximumByteCount)
+        }
+        guard let locator else { return nil }
+        self.folder = folder
+        self.path = "\(folder.path)/\(IndexFolder.fileName(origin: locator.origin.description))"
+    }
+
+    /// The section of this key, when there is one that was made from exactly this content and is whole.
+    ///
+    /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified.
+    package func section(_ key: IndexSection.Key, for content: IndexedContent) -> IndexSection? {
+        guard case .index(let file, let table) = self.state(),
+            let entry = table.entries.first(where: { $0.key == key }), entry.content == content
+        else { return nil }
+        let section = IndexSection(file, entry)
+        if !entry.flags.contains(.hasOwnChecks) {
+            guard (try? section.bytes()) != nil else { return nil }
+        }
+        if self.folder != nil { file.markUsed() }
+        return section
+    }
+
+    /// What is in the file, whatever content it was made from; nothing when there is no file or it is damaged.
+    package func sections() -> [IndexSection.Summary] {
+        guard case .index(_, let table) = self.state() else { return [] }
+        return table.entries.map {
+            IndexSection.Summary(key: $0.key, byteCount: $0.byteCount, content: $0.content)
+        }
+    }
+
+    /// Removes the file.
+    ///
+    /// - Returns: Whether there was one.
+    /// - Throws: ``BlobError/Code/inconsistent`` when it is no index, and what removing brings.
+    @discardableResult
+    package func remove() throws(BlobError) -> Bool {
+        if case .somethingElse = self.state() { throw self.somethingElse }
+        if unlink(self.path) == 0 { return true }
+        guard errno != ENOENT, errno != ENOTDIR else { return false }
+        throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
+    }
+}
+
+extension IndexFile {
+    /// What is where the file should be.
+    enum State {
+        case nothing
+        case index(IndexDescriptor, IndexTable)
+        /// An index that is of no use: damaged, cut, of another version or of another origin.
+        case useless
+        /// What the user named, and never was an index.
+        case somethingElse
+        case unreadable(BlobError)
+    }
+
+    func state() -> State {
+        let file: IndexDescriptor
+        do {
+            file = try IndexDescriptor(path: self.path)
+        } catch {
+            return error.code == .notFound ? .nothing : .unreadable(error)
+        }
+        let isOurs = self.folder != nil
+        guard file.isRegular else { return .somethingElse }
+        guard file.byteCount > 0 else { return .nothing }
+        let beginning = try? file.read(at: 0, count: Int(min(file.byteCount, Int64(IndexTable.headByteCount))))
+        guard let beginning, beginning.starts(with: IndexTable.magic) else { return isOurs ? .useless : .somethingElse }
+        guard beginning == IndexTable.head, let table = try? Self.table(of: file) else { return .useless }
+        guard !isOurs || table.origin == self.origin else { return .useless }
+        return .index(file, table)
+    }
+
+    private static func table(of file: IndexDescriptor) throws(BlobError) -> IndexTable {
+        let byteCount = file.byteCount
+        // One read gets the table of most files, too.
+        let guess = Int(min(byteCount, Self.usualTailByteCount))
+        var tail = try file.read(at: byteCount - Int64(guess), count: guess)
+        let tableByteCount = try IndexTable.tableByteCount(
+            foot: Array(tail.suffix(IndexTable.footByteCount)), byteCount: byteCount)
+        let tailByteCount = tableByteCount + IndexTable.footByteCount
+        let start = byteCount - Int64(tailByteCount)
+        tail = tailByteCount <= guess ? tail.suffix(tailByteCount) : try file.read(at: start, count: tailByteCount)
+        return try IndexTable(tail: Array(tail), at: start)
+    }
+
+    private static let usualTailByteCount: Int64 = 1024
+
+    var somethingElse: BlobError {
+        BlobError(
+            .inconsistent, "\(self.path) is there already and is no index of this kind: it is left alone.",
+            operation: .write)
+    }
+}

@@ -1,0 +1,84 @@
+package import BlobStreams
+
+/// Takes the numbers of an index apart. Trusts nothing: every length and every varint is checked.
+///
+/// All errors are ``BlobError/Code/corrupted`` with the offset in the bytes that it was made with.
+package struct IndexReader: Sendable {
+    private let bytes: [UInt8]
+    private let end: Int
+
+    /// How far the bytes were read, from their start.
+    package private(set) var byteOffset: Int
+
+    /// Reads `bytes` from their start.
+    package init(_ bytes: [UInt8]) {
+        self.bytes = bytes
+        (self.byteOffset, self.end) = (0, bytes.count)
+    }
+
+    /// Reads a part of `bytes`, whose offsets stay those of the whole.
+    package init(_ bytes: [UInt8], _ range: Range<Int>) throws(BlobError) {
+        self.bytes = bytes
+        (self.byteOffset, self.end) = (range.lowerBound, range.upperBound)
+        guard range.lowerBound >= 0, range.upperBound <= bytes.count else { throw self.failure("ends too early") }
+    }
+
+    /// How many bytes are left.
+    package var remaining: Int { self.end - self.byteOffset }
+
+    package var isAtEnd: Bool { self.remaining == 0 }
+
+    package mutating func fixed<Number: FixedWidthInteger>(_ type: Number.Type = Number.self) throws(BlobError) -> Number
+    {
+        let start = try self.advance(by: MemoryLayout<Number>.size)
+        return self.bytes.withUnsafeBytes {
+            Number(littleEndian: $0.loadUnaligned(fromByteOffset: start, as: Number.self))
+        }
+    }
+
+    /// Reads unsigned LEB128; a number past 64 bits, or written with more bytes than it needs, is an error.
+    package mutating func varint() throws(BlobError) -> UInt64 {
+        var number: UInt64 = 0
+        var shift: UInt64 = 0
+        while true {
+            let byte = try self.fixed(UInt8.self)
+            let bits = UInt64(byte & 0x7F)
+            guard shift < 63 || (shift == 63 && bits <= 1) else { throw self.failure("has a number past 64 bits") }
+            number |= bits << shift
+            if byte & 0x80 == 0 {
+                guard byte != 0 || shift == 0 else { throw self.failure("has a number with needless zeros") }
+                return number
+            }
+            shift += 7
+        }
+    }
+
+    /// Reads a varint that is an offset or a length: at most `Int64.max`, on every machine also at most `Int.max`.
+    package mutating func count(atMost limit: Int = .max) throws(BlobError) -> Int {
+        guard let count = Int(exactly: try self.varint()), count <= limit else {
+            throw self.failure("has a number past its limit")
+        }
+        return count
+    }
+
+    package mutating func bytes(count: Int) throws(BlobError) -> ArraySlice<UInt8> {
+        let start = try self.advance(by: count)
+        return self.bytes[start..<(start + count)]
+    }
+
+    /// Reads a length of at most `limit`, and so many bytes.
+    package mutating func counted(atMost limit: Int) throws(BlobError) -> ArraySlice<UInt8> {
+        try self.bytes(count: try self.count(atMost: limit))
+    }
+
+    /// The error of an index that is not as it should be: "The index ...".
+    package func failure(_ predicate: String) -> BlobError {
+        BlobError(.corrupted, "The index \(predicate).", byteOffset: Int64(self.byteOffset))
+    }
+
+    private mutating func advance(by count: Int) throws(BlobError) -> Int {
+        guard count >= 0, count <= self.remaining else { throw self.failure("ends too early") }
+        defer { self.byteOffset += count }
+        return self.byteOffset
+    }
+}

@@ -1,0 +1,136 @@
+import BlobInflate
+internal import BlobStreams
+
+/// What an index file says of itself: its beginning, the table of its sections and its end, as bytes and back.
+///
+///     head      magic (8), version (4), CRC-32 of these 12 bytes (4)
+///     payloads  one after the other
+///     table     origin, count of sections, sections
+///     foot      byte count of the file (8), of the table (4), CRC-32 of the table (4), CRC-32 of these 16 bytes (4)
+///
+/// The article IndexFiles of the documentation describes every byte.
+struct IndexTable {
+    /// Not ASCII at first, so that it is no text, and with the line ends that a transfer as text would change.
+    static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
+
+    /// Goes up with every change that an older reader would misread.
+    static let version: UInt32 = 1
+
+    static let headByteCount = 16
+    static let footByteCount = 20
+
+    /// The longest table that is read: room for the most sections with long validators.
+    static let maximumByteCount = 8 << 20
+
+    /// How many sections a file may have; the newest stay.
+    static let maximumSectionCount = 256
+
+    /// The longest name of a layer, and the longest text of an origin.
+    static let maximumTextByteCount = 16 * 1024
+
+    struct Entry {
+        let key: IndexSection.Key
+        let flags: IndexSection.Flags
+        let content: IndexedContent
+        let byteOffset: Int64
+        let byteCount: Int64
+        let checksum: UInt32
+    }
+
+    /// The text of the locator whose content the sections were made from; empty when it has none.
+    var origin: String
+    var entries: [Entry] = []
+
+    /// A table of no sections yet.
+    init(origin: String) { self.origin = origin }
+
+    static let head: [UInt8] = {
+        var writer = IndexWriter()
+        writer.append(Self.magic)
+        writer.append(fixed: Self.version)
+        writer.append(fixed: CRC32(of: writer.bytes).value)
+        return writer.bytes
+    }()
+
+    /// The table and the foot, to follow payloads that end at `byteOffset`.
+    func tail(at byteOffset: Int64) -> [UInt8] {
+        var writer = IndexWriter()
+        writer.append(counted: self.origin.utf8)
+        writer.append(varint: UInt64(self.entries.count))
+        for entry in self.entries {
+            writer.append(counted: entry.key.layer.utf8)
+            writer.append(fixed: entry.key.kind.rawValue)
+            writer.append(fixed: entry.flags.rawValue)
+            writer.append(fixed: entry.content.byteCount)
+            writer.append(counted: entry.content.validator.utf8)
+            writer.append(fixed: entry.content.edgeChecksum)
+            writer.append(fixed: entry.byteOffset)
+            writer.append(fixed: entry.byteCount)
+            writer.append(fixed: entry.checksum)
+        }
+        let table = writer.bytes
+        var foot = IndexWriter()
+        foot.append(fixed: byteOffset + Int64(table.count + Self.footByteCount))
+        foot.append(fixed: UInt32(table.count))
+        foot.append(fixed: CRC32(of: table).value)
+        foot.append(fixed: CRC32(of: foot.bytes).value)
+        return table + foot.bytes
+    }
+
+    /// How many bytes the table has.
+    ///
+    /// - Parameter byteCount: The length of the file.
+    static func tableByteCount(foot: [UInt8], byteCount: Int64) throws(BlobError) -> Int {
+        var reader = IndexReader(foot)
+        let saidByteCount = try reader.fixed(Int64.self)
+        let tableByteCount = Int(try reader.fixed(UInt32.self))
+        _ = try reader.fixed(UInt32.self)
+        guard try reader.fixed(UInt32.self) == CRC32(of: foot.prefix(Self.footByteCount - 4)).value,
+            saidByteCount == byteCount, tableByteCount <= Self.maximumByteCount,
+            Int64(tableByteCount + Self.headByteCount + Self.footByteCount) <= byteCount
+        else { throw reader.failure("has a damaged end") }
+        return tableByteCount
+    }
+
+    /// - Parameters:
+    ///   - tail: The table and the foot.
+    ///   - byteOffset: Where the table begins in the file.
+    init(tail: [UInt8], at byteOffset: Int64) throws(BlobError) {
+        let end = tail.count - Self.footByteCount
+        var foot = try IndexReader(tail, (end + 12)..<tail.count)
+        guard try foot.fixed(UInt32.self) == CRC32(of: tail[..<end]).value else {
+            throw foot.failure("has a damaged table")
+        }
+        var reader = try IndexReader(tail, 0..<end)
+        self.origin = try reader.text()
+        for _ in 0..<(try reader.count(atMost: Self.maximumSectionCount)) {
+            let entry = Entry(
+                key: IndexSection.Key(
+                    layer: try reader.text(), kind: IndexSection.Kind(rawValue: try reader.fixed())),
+                flags: IndexSection.Flags(rawValue: try reader.fixed()),
+                content: IndexedContent(
+                    byteCount: try reader.fixed(), validator: try reader.text(), edgeChecksum: try reader.fixed()),
+                byteOffset: try reader.fixed(), byteCount: try reader.fixed(), checksum: try reader.fixed())
+            let (sectionEnd, isPastEnd) = entry.byteOffset.addingReportingOverflow(entry.byteCount)
+            guard entry.byteOffset >= Self.headByteCount, entry.byteCount >= 0, !isPastEnd, sectionEnd <= byteOffset
+            else { throw reader.failure("has a section past its end") }
+            self.entries.append(entry)
+        }
+        guard reader.isAtEnd else { throw reader.failure("has more than its sections") }
+    }
+}
+
+extension IndexReader {
+    fileprivate mutating func text() throws(BlobError) -> String {
+        String(decoding: try self.counted(atMost: IndexTable.maximumTextByteCount), as: UTF8.self)
+    }
+}
+
+extension CRC32 {
+    /// The checksum of these bytes.
+    init(of bytes: some Sequence<UInt8>) {
+        self.init()
+        let bytes = Array(bytes)
+        bytes.withUnsafeBytes { self.update($0) }
+    }
+}

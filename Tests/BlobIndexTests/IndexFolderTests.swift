@@ -1,0 +1,87 @@
+import BlobIndex
+import BlobStreams
+import Foundation
+import Testing
+
+@Suite struct IndexFolderTests {
+    private static func setLastUse(_ path: String, secondsAgo: Int) throws {
+        let then = timespec(tv_sec: time(nil) - secondsAgo, tv_nsec: 0)
+        try #require(utimensat(AT_FDCWD, path, [then, then], 0) == 0)
+    }
+
+    @Test func theLeastRecentlyUsedGoFirst() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let bound: Int64 = 50_000
+        let payload = [UInt8](repeating: 1, count: 15_000)
+        let indexes = try (0..<3).map { try folder.index(of: "file:///\($0)", maximumByteCount: bound) }
+        for (number, index) in indexes.enumerated() {
+            try index.write([NewIndexSection(.points, bytes: payload)], for: .sample)
+            try Self.setLastUse(index.path, secondsAgo: 100_000 - number)
+        }
+        // A look at the oldest makes it the youngest.
+        #expect(indexes[0].section(.points, for: .sample) != nil)
+        try write([1], to: folder.path("somebody's"))
+        let new = try folder.index(of: "file:///new", maximumByteCount: bound)
+        try new.write([NewIndexSection(.points, bytes: payload)], for: .sample)
+        #expect(indexes.map { $0.sections().isEmpty } == [false, true, false])
+        #expect(!new.sections().isEmpty)
+        #expect(try folder.names.contains("somebody's"))
+    }
+
+    @Test func aFileLargerThanTheBoundIsNotWritten() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let index = try folder.index(maximumByteCount: 10_000)
+        try index.write([NewIndexSection(.members, bytes: [1])], for: .sample)
+        let error = #expect(throws: BlobError.self) {
+            try index.write([NewIndexSection(.points, bytes: [UInt8](repeating: 1, count: 10_000))], for: .sample)
+        }
+        #expect(error?.code == .limitExceeded)
+        #expect(index.sections().map(\.key) == [.members])
+        #expect(try folder.names.count == 1)
+    }
+
+    @Test func anOldSectionGivesWayToANewOneWithinTheBound() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let index = try folder.index(maximumByteCount: 10_000)
+        let payload = [UInt8](repeating: 1, count: 6000)
+        try index.write([NewIndexSection(.members, bytes: payload)], for: .sample)
+        try index.write([NewIndexSection(.points, bytes: payload)], for: .sample)
+        #expect(index.sections().map(\.key) == [.points])
+    }
+
+    @Test func sectionsAreBoundedInNumber() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let index = try folder.index(maximumByteCount: 1 << 20)
+        for number in 0..<300 {
+            let key = IndexSection.Key(layer: "\(number)", kind: .members)
+            try index.write([NewIndexSection(key, bytes: [1])], for: .sample)
+        }
+        #expect(index.sections().count == 256)
+        #expect(index.sections().first?.key.layer == "299")
+    }
+
+    @Test func whatEndedWritersLeftGoesAfterADay() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        let index = try folder.index()
+        let name = try #require(index.path.split(separator: "/").last)
+        for (mark, secondsAgo) in [("old", 100_000), ("new", 1000)] {
+            try write([1], to: folder.path(".\(name).\(mark)"))
+            try Self.setLastUse(folder.path(".\(name).\(mark)"), secondsAgo: secondsAgo)
+        }
+        try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
+        #expect(try folder.names == [".\(name).new", String(name)])
+    }
+
+    @Test func theNameOfAFileIsTheHashOfItsOrigin() throws {
+        let folder = try TemporaryFolder()
+        defer { folder.remove() }
+        // Computed with Python's integers from the definition of FNV-1a, 128 bits.
+        #expect(
+            try folder.index(of: "file:///a").path == folder.path("d4ddf448200614585c98c4b2d81626d9.blobindex"))
+    }
+}

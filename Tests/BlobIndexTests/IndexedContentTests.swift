@@ -1,0 +1,58 @@
+import BlobIndex
+import BlobInflate
+import BlobStreams
+import Foundation
+import Testing
+
+@Suite struct IndexedContentTests {
+    @Test(arguments: [0, 1, 4095, 4096, 4097, 8192, 100_000])
+    func theEdgesAreSummed(_ byteCount: Int) throws {
+        let bytes = (0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let content = try #require(try IndexedContent.of(VersionedSource(bytes, "v"), BlobContext()))
+        var sum = CRC32()
+        bytes.prefix(4096).withUnsafeBytes { sum.update($0) }
+        if byteCount > 4096 { bytes.suffix(4096).withUnsafeBytes { sum.update($0) } }
+        #expect(
+            content == IndexedContent(byteCount: Int64(byteCount), validator: "strong:v", edgeChecksum: sum.value))
+    }
+
+    @Test func contentThatCannotBeToldApartHasNone() throws {
+        #expect(try IndexedContent.of(VersionedSource([1], nil), BlobContext()) == nil)
+        #expect(try IndexedContent.of(VersionedSource([1], "v", .concurrentReaders), BlobContext()) == nil)
+        #expect(
+            try IndexedContent.of(VersionedSource([1], String(repeating: "v", count: 20_000)), BlobContext()) == nil)
+    }
+
+    @Test func errorsPassThrough() throws {
+        let cancelled = BlobContext()
+        cancelled.cancellation.cancel()
+        let error = #expect(throws: BlobError.self) { try IndexedContent.of(VersionedSource([1], "v"), cancelled) }
+        #expect(error?.code == .cancelled)
+    }
+}
+
+/// Bytes in memory with a validator.
+private struct VersionedSource: BlobInputStreamDataSource {
+    private let base: MemorySource
+    private let version: String?
+    let capabilities: BlobCapabilities
+
+    init(_ bytes: [UInt8], _ version: String?, _ capabilities: BlobCapabilities = .all) {
+        self.base = MemorySource(Data(bytes))
+        self.version = version
+        self.capabilities = capabilities
+    }
+
+    func info(_ context: BlobContext) throws -> BlobInfo {
+        var info = try self.base.info(context)
+        info.validator = self.version.map { .strong($0) }
+        return info
+    }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.info(context).check(byteOffset: byteOffset, matching: validator)
+        return try self.base.openReader(at: byteOffset, matching: nil, context: context)
+    }
+}
