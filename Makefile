@@ -6,7 +6,7 @@ BLOB := .build/release/blob
 
 # What building this package needs: git fetches its dependencies, one of which is partly C++; Python makes the photo of
 # the demonstration.
-DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev python3
+DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo test sanitize setup release install benchmark clean

@@ -30,6 +30,7 @@ func isOn(_ part: String, header: String) -> Bool {
 
 let hasAssetLibrary = isOn("AssetLibrarySource", header: "sqlite3.h")
 let hasUploads = isOn("BlobHTTP", header: "curl/curl.h")
+let hasISAL = isOn("ISAL", header: "isa-l.h")
 
 /// What the umbrella, the command and their tests are told, and which of their files are left out.
 let partSettings: [SwiftSetting] =
@@ -87,7 +88,9 @@ let package = Package(
         .target(name: "BlobURLSession", dependencies: ["BlobStreams"], swiftSettings: settings),
 
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
-        .target(name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"], swiftSettings: settings),
+        .target(
+            name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"] + (hasISAL ? ["CIsal"] : []),
+            exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
         .systemLibrary(
             name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
         .target(name: "BlobIndex", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
@@ -137,7 +140,7 @@ let package = Package(
             name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], exclude: filesLeftOut,
             swiftSettings: partSettings),
         tests("BlobIndexTests", "BlobIndex", "BlobInflate", "BlobStreams"),
-        tests("BlobInflateTests", "BlobStreams", "BlobInflate"),
+        tests("BlobInflateTests", "BlobStreams", "BlobInflate", "CZlib"),
         tests("BlobReceivingTests", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
         tests("BlobStreamsTests", "BlobStreams"),
@@ -156,6 +159,10 @@ let package = Package(
     ],
     swiftLanguageModes: [.v6]
 )
+
+if hasISAL {
+    package.targets += [.systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"]), .brew(["isa-l"])])]
+}
 
 if hasAssetLibrary {
     package.products.append(.library(name: "AssetLibrarySource", targets: ["AssetLibrarySource"]))

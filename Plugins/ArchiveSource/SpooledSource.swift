@@ -8,6 +8,7 @@ final class SpooledSource: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let maximumByteCount: Int64
     private let copy = Locked<Spool?>(nil)
+    private let isBusy = BlobObservable(false)
 
     init(_ base: any BlobInputStreamDataSource, maximumByteCount: Int64) {
         self.base = base
@@ -30,12 +31,19 @@ final class SpooledSource: BlobInputStreamDataSource {
     }
 
     private func spool(_ context: BlobContext) throws -> Spool {
+        // Whoever comes while another copies waits for that copy: some bases can be read only once.
+        while self.isBusy.update({ isBusy in
+            defer { isBusy = true }
+            return isBusy
+        }) {
+            try self.isBusy.wait(context) { $0 ? nil : () }
+        }
+        defer { self.isBusy.update { $0 = false } }
         if let spool = self.copy.withLock({ $0 }) {
             guard self.base.capabilities.contains(.repeatable) else { return spool }
             let validator = try self.base.checkedInfo(context).validator
             if validator != nil, validator == spool.info.validator { return spool }
         }
-        // Two who come at once copy twice: nothing is read under a lock.
         let spool = try Spool(self.base, maximumByteCount: self.maximumByteCount, context)
         self.copy.withLock { $0 = spool }
         return spool

@@ -25,6 +25,8 @@ struct FrameDecoder: ~Copyable {
     private var inflater: Inflater
     private var sum: FrameSum
     private var isFirstMember = true
+    /// What the inflater took of what follows the data.
+    private var surplus = Inflater.Surplus()
 
     /// How many bytes of input were used.
     private(set) var byteOffset: Int64 = 0
@@ -59,7 +61,8 @@ struct FrameDecoder: ~Copyable {
                 }
             } else {
                 if case .padding = self.phase { self.skipZeros(&input) }
-                guard let byte = input.first else { return }
+                let ahead = self.surplus.popFirst()
+                guard let byte = ahead ?? input.first else { return }
                 do {
                     try self.take(byte)
                 } catch {
@@ -67,7 +70,8 @@ struct FrameDecoder: ~Copyable {
                     error.byteOffset = error.byteOffset ?? self.byteOffset
                     throw error
                 }
-                self.drop(1, from: &input)
+                self.byteOffset += 1
+                if ahead == nil { input = UnsafeRawBufferPointer(rebasing: input[1...]) }
             }
         }
     }
@@ -105,6 +109,10 @@ struct FrameDecoder: ~Copyable {
             throw error
         }
         self.byteOffset += Int64(inputCount - input.count)
+        if isAtEnd {
+            self.surplus = self.inflater.surplus
+            self.byteOffset -= Int64(self.surplus.count)
+        }
         output.bytes.withUnsafeBytes { bytes in
             self.sum.update(UnsafeRawBufferPointer(rebasing: bytes[outputCount...]))
         }
@@ -179,10 +187,7 @@ struct FrameDecoder: ~Copyable {
     }
 
     private mutating func skipZeros(_ input: inout UnsafeRawBufferPointer) {
-        self.drop(input.firstIndex { $0 != 0 } ?? input.count, from: &input)
-    }
-
-    private mutating func drop(_ count: Int, from input: inout UnsafeRawBufferPointer) {
+        let count = input.firstIndex { $0 != 0 } ?? input.count
         input = UnsafeRawBufferPointer(rebasing: input[count...])
         self.byteOffset += Int64(count)
     }

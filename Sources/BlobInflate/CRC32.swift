@@ -1,5 +1,3 @@
-internal import CZlib
-
 /// The checksum of gzip and zip: CRC-32 as in RFC 1952, section 8.
 package struct CRC32: Equatable, Sendable {
     /// The checksum of the bytes so far; 0 before the first.
@@ -11,9 +9,8 @@ package struct CRC32: Equatable, Sendable {
     /// Takes more bytes in.
     package mutating func update(_ bytes: UnsafeRawBufferPointer) {
         // zlib starts over when there is no pointer, which an empty buffer may not have.
-        guard let start = bytes.baseAddress, !bytes.isEmpty else { return }
-        let sum = crc32_z(uLong(self.value), start.assumingMemoryBound(to: UInt8.self), bytes.count)
-        self.value = UInt32(truncatingIfNeeded: sum)
+        guard !bytes.isEmpty else { return }
+        self.value = crc32(self.value, bytes)
     }
 
     /// Takes one more byte in.

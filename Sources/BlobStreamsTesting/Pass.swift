@@ -9,7 +9,7 @@ final class Pass {
     }
 
     /// How long an event-driven reader may take to have news: its task may have to wait for many others.
-    private static let patience = Duration.seconds(45)
+    private static let patience = Duration.seconds(240)
 
     let reader: any BlobReader
     private let findings: Findings

@@ -47,7 +47,7 @@ struct Kit: Sendable {
     typealias Make = @Sendable () throws -> any BlobInputStreamDataSource
 
     /// How long one check may take; what takes this long is stuck, also on a loaded machine.
-    private static let patience = Duration.seconds(60)
+    private static let patience = Duration.seconds(300)
 
     let makeSource: Make
     let expected: Expectation

@@ -1,0 +1,12 @@
+#ifndef BLOB_CISAL_H
+#define BLOB_CISAL_H
+
+#include <isa-l/crc.h>
+#include <isa-l/igzip_lib.h>
+
+// Arrays of this size are not imported into Swift.
+static inline const uint8_t *blob_isal_history(const struct inflate_state *state) {
+    return state->tmp_out_buffer;
+}
+
+#endif
