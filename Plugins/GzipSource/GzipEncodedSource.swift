@@ -9,9 +9,12 @@ import BlobStreams
 /// Memory does not grow with the blob: a reader takes about 400 KiB. It gathers 64 KiB before it encodes them, so what a
 /// slow base hands out may wait. There is no random access: at an offset the bytes before it are encoded and dropped.
 /// Over an event-driven base the readers are event-driven too. The errors are the base's.
-public struct GzipEncodedSource: BlobInputStreamDataSource {
+public struct GzipEncodedSource: BlobLayer {
     /// What zlib takes for a good compromise.
     public static let defaultLevel = 6
+
+    /// What is encoded.
+    public var underlying: any BlobInputStreamDataSource { self.base }
 
     private let base: any BlobInputStreamDataSource
     private let level: Int
