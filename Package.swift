@@ -104,7 +104,7 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
+                "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut, swiftSettings: partSettings),
         .executableTarget(

@@ -1,10 +1,14 @@
-/// A source or container that can keep an index of its content, so that any place in it is found at once.
-public protocol BlobIndexing {
-    /// Makes the index and writes it where ``BlobContext/index`` says; one that is there already and up to date stays.
+/// A source or container that can make an index, so that any part of it is found at once the next time.
+///
+/// ``BlobContext/index`` says where indexes are kept.
+public protocol BlobIndexing: Sendable {
+    /// Makes the index, reading as much as is needed, unless there is one already that is valid.
     ///
-    /// - Returns: Whether there is an index now. False when the policy keeps none, or the content cannot have one: it has
-    ///   no random access, length or validator.
-    /// - Throws: What reading and writing bring; what is wrong with the content, of which there is no index then.
-    /// - Complexity: One pass over the content.
+    /// Reports how many bytes of its base it has read as ``BlobEvent/bytes(_:)``, and what it made as
+    /// ``BlobEvent/indexBuilt(byteCount:)``.
+    ///
+    /// - Returns: Whether there is an index now; false when none is of use, or none is wanted.
+    /// - Throws: What reading throws, and what writing the index throws, also when ``BlobIndexPolicy/automatic`` would
+    ///   have it ignored: somebody asked for it.
     func buildIndex(_ context: BlobContext) throws -> Bool
 }
