@@ -21,7 +21,7 @@ import Foundation
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,
 /// ``BlobError/Code/unsupported`` and ``BlobError/Code/limitExceeded``. Their locator is the base's, and their byte
 /// offset that in the compressed bytes.
-public struct GzipSource: BlobInputStreamDataSource {
+public struct GzipSource: BlobLayer {
     /// What is around the deflate data.
     public enum Format: String, Sendable, CaseIterable {
         /// RFC 1952: members with a header, CRC-32 and length each.
@@ -31,6 +31,9 @@ public struct GzipSource: BlobInputStreamDataSource {
         /// RFC 1951: nothing, so that a damaged byte may go unnoticed.
         case deflate
     }
+
+    /// The source of the compressed bytes.
+    public var underlying: any BlobInputStreamDataSource { self.base }
 
     private let base: any BlobInputStreamDataSource
     private let format: Format
@@ -144,7 +147,11 @@ extension GzipSource: BlobIndexing {
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
         defer { buffer.deallocate() }
-        while try reader.read(into: buffer) > 0 {}
+        var reported: Int64 = 0
+        while try reader.read(into: buffer) > 0 {
+            context.eventSink?(.bytes(Int(base.byteOffset - reported)))
+            reported = base.byteOffset
+        }
         self.holder.forget()
         return try self.holder.index(context) != nil
     }
@@ -167,9 +174,9 @@ extension GzipSource: BlobDescribing {
         }
         guard let layout = try self.holder.index(context)?.layout else { return facts }
         facts.append(BlobFact("members", .integer(Int64(layout.memberCount))))
-        facts.append(BlobFact("compressed bytes", .integer(layout.compressedByteCount)))
+        facts.append(BlobFact("compressed size in bytes", .integer(layout.compressedByteCount)))
         facts.append(BlobFact("restart points", .integer(Int64(layout.points.count))))
-        facts.append(BlobFact("largest spacing", .integer(layout.maximumSliceByteCount)))
+        facts.append(BlobFact("largest restart point spacing in bytes", .integer(layout.maximumSliceByteCount)))
         return facts
     }
 }

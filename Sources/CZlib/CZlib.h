@@ -9,9 +9,6 @@
 static inline int blob_inflate_init(z_stream *stream, int window_bits) {
     return inflateInit2(stream, window_bits);
 }
-static inline int blob_deflate_init(z_stream *stream, int level, int window_bits) {
-    return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
-}
 
 // Likewise; as much memory as zlib takes by default.
 static inline int blob_deflate_init(z_stream *stream, int level, int window_bits) {

@@ -1,3 +1,4 @@
+import BlobIndex
 import BlobInflate
 import BlobStreams
 import Foundation
@@ -26,6 +27,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
     private var packed = SpillBuffer()
     private var places: [RestartPoint.PackedWindow] = []
     private var inflater: Inflater?
+    private var deflater: Deflater?
     private var failure: BlobError?
 
     init() { for _ in 0..<Self.maximumWaitingCount { self.room.signal() } }
@@ -49,7 +51,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
     private func run(_ job: Job) {
         guard self.failure == nil else { return }
         do throws(BlobError) {
-            let bytes = try quicklyDeflated(self.pruned(job))
+            let bytes = try self.deflated(self.pruned(job))
             var sum = CRC32()
             bytes.withUnsafeBytes { sum.update($0) }
             self.places.append(
@@ -58,6 +60,23 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
             try self.packed.append(bytes)
         } catch {
             self.failure = error
+        }
+    }
+
+    private func deflated(_ bytes: [UInt8]) throws(BlobError) -> [UInt8] {
+        // Of what is left of a window, more work would take little off.
+        if self.deflater == nil { self.deflater = try Deflater(level: 1) } else { self.deflater?.reset() }
+        let room = bytes.count + bytes.count / 8 + 64
+        return try withUnsafeTemporaryAllocation(byteCount: room, alignment: 16) { buffer throws(BlobError) in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            try bytes.withBytes { bytes throws(BlobError) in
+                var bytes = bytes
+                guard try self.deflater?.encode(&bytes, isLast: true, into: &output) == true else {
+                    throw BlobError(.internalError, "A window does not fit the room that any has.")
+                }
+            }
+            let count = output.finalize(for: buffer)
+            return Array(buffer[..<count])
         }
     }
 

@@ -11,6 +11,7 @@ final class IndexedReader: BlobReader {
     private let index: GzipIndex
     private let opening: IndexedOpening
     private let isParallel: Bool
+    private let startOffset: Int64
     private var byteOffset: Int64
     private var decoder: SegmentDecoder?
     private var pipeline: OrderedPipeline<Int, SliceBuffer>?
@@ -24,16 +25,20 @@ final class IndexedReader: BlobReader {
     /// How much all slices together may take that are decoded ahead: 16 MiB.
     private static let maximumAheadByteCount: Int64 = 16 << 20
 
+    /// Calls of ISA-L for less than 256 KiB cost it a twentieth.
+    private static let segmentsAtOnce = 4
+
     /// - Parameter byteOffset: 0 to the byte count of the index.
     init(_ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64) {
         self.index = index
         self.opening = opening
         self.info = info
+        self.startOffset = byteOffset
         self.byteOffset = byteOffset
         self.isParallel =
             opening.base.capabilities.contains(.concurrentReaders)
             && index.layout.maximumSliceByteCount <= Self.maximumAheadByteCount / 4
-        self.buffers = SliceBuffers(byteCount: Int(PointRecorder.sumByteCount))
+        self.buffers = SliceBuffers(byteCount: Self.segmentsAtOnce * Int(PointRecorder.sumByteCount))
         self.isAtEnd = byteOffset == index.layout.byteCount && byteOffset > 0
     }
 
@@ -85,30 +90,33 @@ final class IndexedReader: BlobReader {
             return
         }
         guard let decoder else { return }
-        let byteCount = decoder.segmentByteCount
-        guard byteCount > 0 else {
+        guard !decoder.isAtEnd else {
             try decoder.finish()
             self.isAtEnd = true
             return
         }
         let skipped = self.byteOffset - decoder.byteOffset
-        if skipped == 0, output.freeCapacity >= byteCount {
-            try output.append(atMost: byteCount) { try decoder.decodeSegment(into: &$0) }
+        let room = Int64(output.freeCapacity)
+        let direct = decoder.segmentsByteCount(beginningWithin: room - PointRecorder.sumByteCount + 1)
+        if skipped == 0, direct <= room {
+            try output.append(atMost: direct) { try decoder.decode(direct, into: &$0) }
             return
         }
         let buffer = self.buffer ?? self.buffers.take()
-        try buffer.fill { try decoder.decodeSegment(into: &$0) }
+        let byteCount = decoder.segmentsByteCount(beginningWithin: min(skipped + room, Int64(buffer.capacity)))
+        try buffer.fill { try decoder.decode(byteCount, into: &$0) }
         buffer.removeFirst(Int(min(skipped, Int64(byteCount))))
         self.buffer = buffer
     }
 
     // MARK: Several threads
 
-    /// At the beginning of a slice that others follow, lets several threads decode them.
+    /// At the beginning of a slice that others follow, lets several threads decode them; once enough was read that the
+    /// rest is likely to be wanted too.
     private func startPipeline() -> Bool {
         let layout = self.index.layout
-        guard let decoder, self.isParallel, decoder.isAtSliceStart, decoder.segmentByteCount > 0,
-            decoder.sliceIndex + 2 < layout.points.count,
+        guard let decoder, self.isParallel, decoder.isAtSliceStart,
+            decoder.sliceIndex + 2 < layout.points.count, self.byteOffset - self.startOffset >= PointRecorder.spacing,
             case let threadCount = OrderedPipeline<Int, SliceBuffer>.usualThreadCount, threadCount > 1
         else { return false }
         self.nextSlice = decoder.sliceIndex
@@ -148,7 +156,8 @@ extension GzipIndex {
     fileprivate func decode(_ slice: Int, into output: inout OutputRawSpan, _ opening: IndexedOpening) throws {
         let decoder = try SegmentDecoder(self, slice: slice, opening)
         defer { decoder.close() }
-        while decoder.sliceIndex == slice, decoder.segmentByteCount > 0 { try decoder.decodeSegment(into: &output) }
+        let byteCount = self.layout.slice(slice).count
+        if byteCount > 0 { try decoder.decode(byteCount, into: &output) }
         if slice + 1 == self.layout.points.count { try decoder.finish() }
     }
 }

@@ -35,20 +35,27 @@ final class SegmentDecoder {
     /// The slice of the next segment.
     var sliceIndex: Int { self.slice }
 
-    /// How many bytes the next segment has; 0 at the end.
-    var segmentByteCount: Int {
-        Int(min(self.layout.slice(self.slice).upperBound - self.byteOffset, PointRecorder.sumByteCount))
+    /// Whether all segments were decoded.
+    var isAtEnd: Bool { self.byteOffset == self.layout.byteCount }
+
+    /// How many bytes the next segments have that begin within `room` bytes: the first one in any case, and none of
+    /// another slice.
+    func segmentsByteCount(beginningWithin room: Int64) -> Int {
+        let segments = max((room + PointRecorder.sumByteCount - 1) / PointRecorder.sumByteCount, 1)
+        return Int(
+            min(self.layout.slice(self.slice).upperBound - self.byteOffset, segments * PointRecorder.sumByteCount))
     }
 
-    /// Appends the next segment.
+    /// Appends the next segments.
     ///
-    /// - Parameter output: Has room for it.
+    /// - Parameters:
+    ///   - byteCount: What ``segmentsByteCount(beginningWithin:)`` said.
+    ///   - output: Has room for it.
     /// - Throws: ``BlobError/Code/checksumMismatch`` when these are not the bytes that the index was made of. Then nothing
     ///   of what was appended counts.
-    func decodeSegment(into output: inout OutputRawSpan) throws {
-        let wanted = self.segmentByteCount
+    func decode(_ byteCount: Int, into output: inout OutputRawSpan) throws {
         let start = output.byteCount
-        try output.append(atMost: wanted) { output in
+        try output.append(atMost: byteCount) { output in
             while output.freeCapacity > 0 {
                 let before = output.byteCount
                 try self.pass.decode(into: &output)
@@ -60,19 +67,28 @@ final class SegmentDecoder {
                 }
             }
         }
-        var sum = CRC32()
-        output.bytes.withUnsafeBytes { sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
-        let expected = self.layout.sum(of: self.slice, at: self.byteOffset)
-        guard sum.value == expected else {
-            throw BlobError(
-                .checksumMismatch,
-                "The CRC-32 of the decoded bytes from \(self.byteOffset) on is "
-                    + "\(hexadecimal(sum.value, digits: 8)), the index says \(hexadecimal(expected, digits: 8)).",
-                byteOffset: self.pass.compressedByteOffset)
-        }
-        self.byteOffset += Int64(wanted)
+        try output.bytes.withUnsafeBytes { try self.check(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        self.byteOffset += Int64(byteCount)
         if self.byteOffset == self.layout.slice(self.slice).upperBound, self.slice + 1 < self.layout.points.count {
             self.slice += 1
+        }
+    }
+
+    /// Compares whole segments with their checksums.
+    private func check(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        let size = Int(PointRecorder.sumByteCount)
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            var sum = CRC32()
+            sum.update(UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + size, bytes.count)]))
+            let place = self.byteOffset + Int64(start)
+            let expected = self.layout.sum(of: self.slice, at: place)
+            guard sum.value == expected else {
+                throw BlobError(
+                    .checksumMismatch,
+                    "The CRC-32 of the decoded bytes from \(place) on is \(hexadecimal(sum.value, digits: 8)), "
+                        + "the index says \(hexadecimal(expected, digits: 8)).",
+                    byteOffset: self.pass.compressedByteOffset)
+            }
         }
     }
 
