@@ -20,6 +20,7 @@ parser.add_argument('--folder', default=None, help='where the data are made (def
 parser.add_argument('--only', default='', help='measure only what has this word in its title')
 options = parser.parse_args()
 blob = os.path.abspath(options.blob)
+options.folder = options.folder and os.path.abspath(options.folder)
 tar, bsdtar, unzip, sevenzip = tool('tar'), tool('bsdtar'), tool('unzip'), tool('7z')
 READ_COUNT, LARGE_COUNT = 100, 20
 

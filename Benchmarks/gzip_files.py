@@ -18,6 +18,7 @@ parser.add_argument('--folder', default=None, help='where the data are made (def
 parser.add_argument('--only', default='', help='measure only what has this word in its title')
 options = parser.parse_args()
 blob = os.path.abspath(options.blob)
+options.folder = options.folder and os.path.abspath(options.folder)
 igzip, rapidgzip = tool('igzip'), tool('rapidgzip')
 READ_COUNT, READ_SIZE = 200, 65536
 
