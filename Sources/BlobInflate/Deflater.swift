@@ -33,6 +33,9 @@ package struct Deflater: ~Copyable {
         self.stream.deallocate()
     }
 
+    /// Starts over, before the first byte of another stream. Allocates nothing.
+    package mutating func reset() { deflateReset(self.stream) }
+
     /// Encodes until `input` is used up or `output` is full.
     ///
     /// A full output may leave bytes to come that need no more input. The encoded bytes may depend on how the input is

@@ -5,7 +5,7 @@
 #define ZLIB_CONST
 #include <zlib.h>
 
-// A macro in zlib, which Swift does not import.
+// Macros in zlib, which Swift does not import.
 static inline int blob_inflate_init(z_stream *stream, int window_bits) {
     return inflateInit2(stream, window_bits);
 }
