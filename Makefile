@@ -62,6 +62,8 @@ install: release
 # The folder of the build is outside of Benchmarks, so that the style is checked of nothing but sources.
 benchmark: release
 	Benchmarks/files.py $(BLOB)
+	Benchmarks/gzip_files.py $(BLOB)
+	Benchmarks/archives.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 
