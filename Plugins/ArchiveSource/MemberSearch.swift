@@ -24,8 +24,12 @@ struct MemberSearch {
 
     /// Opens the archive at the member.
     ///
-    /// - Parameter readsEarlierMembers: Whether the bytes before are read and not skipped.
-    func open(readingEarlierMembers readsEarlierMembers: Bool = false) throws(BlobError) -> Found {
+    /// - Parameters:
+    ///   - readsEarlierMembers: Whether the bytes before are read and not skipped.
+    ///   - checksum: What the CRC-32 of the bytes must be.
+    func open(
+        readingEarlierMembers readsEarlierMembers: Bool = false, checksum: UInt32? = nil
+    ) throws(BlobError) -> Found {
         var walker = try self.makeWalker()
         var index: Int?
         if case .index(let number) = self.selector { index = number }
@@ -35,7 +39,7 @@ struct MemberSearch {
             walker = try self.makeWalker()
         }
         guard var entry = try self.advance(walker, to: index, reading: readsEarlierMembers) else {
-            throw self.notFound
+            throw BlobError(notFound: self.selector)
         }
         let member = entry.member
         var uniqueName: [UInt8]?
@@ -48,20 +52,11 @@ struct MemberSearch {
             (walker, entry) = try self.bytesBehindLinks(of: entry, walker, reading: readsEarlierMembers)
         }
         try self.checkReadable(entry)
-        return Found(
-            walker: walker, entry: entry, member: member, uniqueName: uniqueName,
-            checksum: try self.checksum(of: entry, walker.baseInfo))
+        return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum)
     }
 
     private func makeWalker() throws(BlobError) -> ArchiveWalker {
         try ArchiveWalker(self.format, over: self.base, self.context)
-    }
-
-    private var notFound: BlobError {
-        switch self.selector {
-        case .name(let name): BlobError(.notFound, "There is no member '\(BlobMember.printable(name))'.")
-        case .index(let index): BlobError(.notFound, "There is no member with the index \(index).")
-        }
     }
 
     /// Goes on to the member with this index, or else to the first with the selected name.
@@ -93,7 +88,7 @@ struct MemberSearch {
         } catch {
             guard first != nil, error.isAboutFormat else { throw error }
         }
-        guard let first else { throw self.notFound }
+        guard let first else { throw BlobError(notFound: self.selector) }
         guard count == 1 else { throw .ambiguous(name, count: count, first: first) }
         return first
     }
@@ -144,13 +139,6 @@ struct MemberSearch {
             throw BlobError(.changed, "The archive is no longer what it was.")
         }
         return (again, same)
-    }
-
-    /// What the directory of a zip says of the bytes, once it agrees with the header before them.
-    private func checksum(of entry: ArchiveEntry, _ baseInfo: BlobInfo) throws(BlobError) -> UInt32? {
-        guard self.format == .zip, let byteCount = baseInfo.byteCount else { return nil }
-        let directory = try ZipDirectory(self.base, byteCount: byteCount, baseInfo.validator, self.context)
-        return try directory.check(entry.member.index, byteCount: entry.member.byteCount).checksum
     }
 
     private func checkReadable(_ entry: ArchiveEntry) throws(BlobError) {
