@@ -134,16 +134,19 @@ extension UnsafeRawBufferPointer {
 
 /// Little-endian numbers; those that are not all there are zeros, which are no signature.
 extension UnsafeRawBufferPointer {
+    @inline(__always)  // Half of the time that going through a directory takes.
     func number16(at offset: Int) -> UInt16 {
         guard offset >= 0, offset + 2 <= self.count else { return 0 }
         return UInt16(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt16.self))
     }
 
+    @inline(__always)
     func number32(at offset: Int) -> UInt32 {
         guard offset >= 0, offset + 4 <= self.count else { return 0 }
         return UInt32(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt32.self))
     }
 
+    @inline(__always)
     func number64(at offset: Int) -> UInt64 {
         guard offset >= 0, offset + 8 <= self.count else { return 0 }
         return UInt64(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt64.self))

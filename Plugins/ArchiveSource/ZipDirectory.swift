@@ -81,10 +81,13 @@ struct ZipDirectory {
 
     /// 4.3.12: one entry after the other. One that is there twice in a row means one member.
     struct Records {
-        let scanner: ArchiveScanner
-        let range: Range<Int64>
-        let shift: Int64
-        private var byteOffset: Int64
+        private let scanner: ArchiveScanner
+        private let range: Range<Int64>
+        private let shift: Int64
+        /// What of the directory is in the buffer of the scanner, which nobody else uses meanwhile.
+        private var window = UnsafeRawBufferPointer(start: nil, count: 0)
+        private var windowOffset: Int64
+        private var position = 0
         private var previous: (byteOffset: Int64, localOffset: Int64) = (0, -1)
         /// How many entries there were so far, repeated ones too.
         private(set) var count = 0
@@ -93,40 +96,54 @@ struct ZipDirectory {
             self.scanner = scanner
             self.range = range
             self.shift = shift
-            self.byteOffset = range.lowerBound
+            self.windowOffset = range.lowerBound
         }
 
-        /// The next entry, whose bytes stay until the scanner is used again; nil at the end.
+        /// The next entry, whose bytes stay until the next call; nil at the end.
         mutating func next() throws(BlobError) -> ZipRecord? {
             while let record = try self.nextRecord() {
                 self.count += 1
-                let start = self.byteOffset - Int64(record.bytes.count)
-                let (previous, place) = (self.previous.byteOffset, record.localOffset)
-                let mayBeRepeated = place == self.previous.localOffset
-                self.previous = (start, place)
-                guard mayBeRepeated else { return record }
+                let previous = self.previous
+                self.previous = (self.byteOffset - Int64(record.bytes.count), record.localOffset)
+                guard record.localOffset == previous.localOffset else { return record }
                 let copy = Array(record.bytes)
-                let before = try self.scanner.bytes(at: previous, count: min(Int(start - previous), copy.count))
-                if before.elementsEqual(copy) { continue }
-                self.byteOffset = start
-                return try self.nextRecord()
+                let isRepeated = try self.scanner.bytes(at: previous.byteOffset, count: copy.count).elementsEqual(copy)
+                try self.fill(from: self.previous.byteOffset, atLeast: copy.count)
+                if !isRepeated { return try self.nextRecord() }
+                self.position = copy.count
             }
             return nil
         }
 
+        private var byteOffset: Int64 { self.windowOffset + Int64(self.position) }
+
+        @inline(__always)
         private mutating func nextRecord() throws(BlobError) -> ZipRecord? {
-            let rest = Int(clamping: self.range.upperBound - self.byteOffset)
-            let fixed = try self.scanner.bytes(at: self.byteOffset, count: min(ZipRecord.fixedByteCount, rest))
+            let fixed = try self.bytes(ZipRecord.fixedByteCount)
             // 4.3.13: a signature of the directory may follow.
-            if rest == 0 || fixed.number32(at: 0) == 0x0505_4B50 { return nil }
-            let count = ZipRecord.byteCount(fixed)
-            guard let count, count <= rest else { throw self.isBroken }
-            let bytes = try self.scanner.bytes(at: self.byteOffset, count: count)
+            if fixed.isEmpty || fixed.number32(at: 0) == 0x0505_4B50 { return nil }
+            guard let count = ZipRecord.byteCount(fixed) else { throw self.isBroken }
+            let bytes = try self.bytes(count)
             guard bytes.count == count, let record = ZipRecord(bytes, shift: self.shift),
                 record.localOffset < self.range.lowerBound
             else { throw self.isBroken }
-            self.byteOffset += Int64(count)
+            self.position += count
             return record
+        }
+
+        /// The next bytes, fewer only at the end of the directory.
+        @inline(__always)
+        private mutating func bytes(_ count: Int) throws(BlobError) -> UnsafeRawBufferPointer {
+            if count > self.window.count - self.position { try self.fill(from: self.byteOffset, atLeast: count) }
+            let end = min(self.window.count, self.position + count)
+            return UnsafeRawBufferPointer(rebasing: self.window[self.position..<end])
+        }
+
+        private mutating func fill(from byteOffset: Int64, atLeast count: Int) throws(BlobError) {
+            let rest = self.range.upperBound - byteOffset
+            _ = try self.scanner.bytes(at: byteOffset, count: Int(min(Int64(count), rest)))
+            self.window = try self.scanner.some(at: byteOffset, atMost: rest)
+            (self.windowOffset, self.position) = (byteOffset, 0)
         }
 
         private var isBroken: BlobError {

@@ -15,6 +15,7 @@ struct ZipRecord {
     let localOffset: Int64
 
     /// How many bytes an entry takes that begins with `fixed`; nil when it is none.
+    @inline(__always)
     static func byteCount(_ fixed: UnsafeRawBufferPointer) -> Int? {
         guard fixed.count >= Self.fixedByteCount, fixed.number32(at: 0) == 0x0201_4B50 else { return nil }
         return Self.fixedByteCount + Int(fixed.number16(at: 28)) + Int(fixed.number16(at: 30))
@@ -22,6 +23,7 @@ struct ZipRecord {
     }
 
     /// Nil when a number is none that a file can have.
+    @inline(__always)
     init?(_ bytes: UnsafeRawBufferPointer, shift: Int64) {
         self.bytes = bytes
         self.nameCount = Int(bytes.number16(at: 28))
@@ -99,10 +101,12 @@ struct ZipRecord {
         return overflows ? .max : end
     }
 
+    @inline(__always)
     func isNamed(_ name: [UInt8]) -> Bool {
         let own = self.storedName
-        guard own.count == name.count else { return false }
-        return self.system == 0 ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
+        // The last byte differs where names count up.
+        guard own.count == name.count, own.last == name.last || self.system == 0 else { return false }
+        return self.hasBackslashes(own) ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
     }
 }
 
