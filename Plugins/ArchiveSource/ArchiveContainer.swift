@@ -42,7 +42,7 @@ public struct ArchiveContainer: BlobContainer {
     /// Lists the members, in their order in the archive (zip: in its directory).
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
         if self.format == .zip { return try ZipListing(base: self.base, context: context).forEach(body) }
-        let walker = try ArchiveWalker(self.format, over: self.base, context)
+        let walker = try self.format.walker(over: self.base, context)
         while let entry = try walker.next() {
             guard try body(entry.member) else { return }
         }

@@ -1,3 +1,4 @@
+import BlobStreams
 import CArchive
 
 /// The formats of archives that are read; no other one is ever tried.
@@ -19,6 +20,13 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         case .zip, .sevenzip: true
         case .tar, .cpio, .ar: false
         }
+    }
+
+    /// What goes through an archive of this format.
+    func walker(
+        over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any MemberWalker {
+        self == .tar ? try TarWalker(over: base, context) : try ArchiveWalker(self, over: base, context)
     }
 
     /// Allows this format alone to the library.

@@ -10,7 +10,7 @@ final class ArchiveScanner {
     static let bufferByteCount = 256 * 1024
 
     /// Up to here, reading and dropping bytes is cheaper than another opening.
-    private static let patience: Int64 = 256 * 1024
+    private static let patience: Int64 = 128 * 1024
 
     let info: BlobInfo
     /// Whether any place can be gone to.
@@ -65,6 +65,9 @@ final class ArchiveScanner {
         let place = Int(byteOffset - self.start)
         return UnsafeRawBufferPointer(rebasing: self.buffer[place..<min(self.count, place + Int(clamping: count))])
     }
+
+    /// How far the base was read; its end, once something behind that was asked for.
+    var readerOffset: Int64 { self.reader.byteOffset }
 
     /// Reads to the end of the base, for what it checks there.
     func drain() throws(BlobError) {

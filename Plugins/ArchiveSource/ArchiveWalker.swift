@@ -1,17 +1,14 @@
 import BlobStreams
 import CArchive
 
-/// Goes through an archive from member to member; what the rest of this module knows of a parser.
-final class ArchiveWalker {
+/// Goes through an archive as libarchive reads it.
+final class ArchiveWalker: MemberWalker {
     private let handle: ArchiveHandle
     private let format: ArchiveFormat
     private let context: BlobContext
-    private var count = 0
+    private var current: ArchiveEntry?
 
-    /// The archive itself, as it was opened.
     let baseInfo: BlobInfo
-
-    /// True when the base is read from one end to the other.
     let isSequential: Bool
 
     init(
@@ -30,19 +27,27 @@ final class ArchiveWalker {
         }
     }
 
-    /// The next member; nil at the end of the archive.
-    func next() throws(BlobError) -> ArchiveEntry? {
+    var index: Int { self.current?.member.index ?? -1 }
+    var place: Int64? { nil }
+    func go(to place: Int64, index: Int) { preconditionFailure("No place was told.") }
+    func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
+
+    var entry: ArchiveEntry {
+        guard let current else { preconditionFailure("There is a member once one was gone to.") }
+        return current
+    }
+
+    func advance() throws(BlobError) -> Bool {
         try self.context.check()
         var entry: OpaquePointer?
         let status = try self.handle.call(toleratingWarnings: true) { archive_read_next_header($0, &entry) }
-        guard status != ARCHIVE_EOF, let entry else { return nil }
-        defer { self.count += 1 }
+        guard status != ARCHIVE_EOF, let entry else { return false }
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
-        return self.handle.ask { _ in ArchiveEntry(entry, index: self.count, warning: warning) }
+        let index = self.index + 1
+        self.current = self.handle.ask { _ in ArchiveEntry(entry, index: index, warning: warning) }
+        return true
     }
 
-    /// Some bytes of the member, which stay where they are until the next call, and their offset in it; what lies
-    /// between them is zeros. No bytes at the end of the member, at whose offset it ends.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         while true {
             var start: UnsafeRawPointer?
@@ -55,12 +60,6 @@ final class ArchiveWalker {
         }
     }
 
-    /// Reads and drops the bytes of the member.
-    func dropData() throws(BlobError) {
-        while try !self.nextBlock().bytes.isEmpty { try self.context.check() }
-    }
-
-    /// Reads what is behind the last member, if the base is read from one end to the other: its end is checked there.
     func finish() throws(BlobError) {
         if self.isSequential { try self.handle.input.drain() }
     }

@@ -4,7 +4,7 @@ import BlobStreams
 struct MemberSearch {
     /// An archive, in front of the bytes of a member.
     struct Found {
-        let walker: ArchiveWalker
+        let walker: any MemberWalker
         let entry: ArchiveEntry
         /// The member that was asked for; another one than ``entry`` if that was a hard link.
         let member: BlobMember
@@ -35,8 +35,13 @@ struct MemberSearch {
         if case .index(let number) = self.selector { index = number }
         if !walker.isSequential, case .name(let name) = self.selector {
             // Headers are cheap here: a name that is not unique is refused before the first byte.
-            index = try self.uniqueIndex(of: name, walker)
-            walker = try self.makeWalker()
+            let place: Int64?
+            (index, place) = try self.uniqueMember(name, walker)
+            if let index, let place {
+                walker.go(to: place, index: index)
+            } else {
+                walker = try self.makeWalker()
+            }
         }
         guard var entry = try self.advance(walker, to: index, reading: readsEarlierMembers) else {
             throw BlobError(notFound: self.selector)
@@ -55,48 +60,49 @@ struct MemberSearch {
         return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum)
     }
 
-    private func makeWalker() throws(BlobError) -> ArchiveWalker {
-        try ArchiveWalker(self.format, over: self.base, self.context)
+    private func makeWalker() throws(BlobError) -> any MemberWalker {
+        try self.format.walker(over: self.base, self.context)
     }
 
     /// Goes on to the member with this index, or else to the first with the selected name.
     private func advance(
-        _ walker: ArchiveWalker, to index: Int?, reading readsEarlierMembers: Bool
+        _ walker: any MemberWalker, to index: Int?, reading readsEarlierMembers: Bool
     ) throws(BlobError) -> ArchiveEntry? {
-        while let entry = try walker.next() {
+        while try walker.advance() {
             if let index {
-                if entry.member.index == index { return entry }
-            } else if self.selector == .name(entry.member.name) {
-                return entry
+                if walker.index == index { return walker.entry }
+            } else if case .name(let name) = self.selector, walker.isNamed(name) {
+                return walker.entry
             }
-            if readsEarlierMembers, entry.hasBytes { try walker.dropData() }
+            if readsEarlierMembers, walker.entry.hasBytes { try walker.dropData() }
         }
         return nil
     }
 
-    /// The index of the one member of that name.
+    /// The index and the place of the one member of that name.
     ///
     /// Damage behind it keeps it from being proven unique, not from being read.
-    private func uniqueIndex(of name: [UInt8], _ walker: ArchiveWalker) throws(BlobError) -> Int {
-        var (first, count): (Int?, Int) = (nil, 0)
+    private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (Int, Int64?) {
+        var first: (index: Int, place: Int64?)?
+        var count = 0
         do {
-            while let entry = try walker.next() {
-                guard entry.member.name == name else { continue }
-                first = first ?? entry.member.index
+            while try walker.advance() {
+                guard walker.isNamed(name) else { continue }
+                first = first ?? (walker.index, walker.place)
                 count += 1
             }
         } catch {
             guard first != nil, error.isAboutFormat else { throw error }
         }
         guard let first else { throw BlobError(notFound: self.selector) }
-        guard count == 1 else { throw .ambiguous(name, count: count, first: first) }
+        guard count == 1 else { throw .ambiguous(name, count: count, first: first.index) }
         return first
     }
 
     /// The member that a hard link stands for: the last one of that name before the link, as when they are unpacked.
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
-    ) throws(BlobError) -> (ArchiveWalker, ArchiveEntry) {
+    ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         guard self.base.capabilities.contains(.repeatable) else {
             throw BlobError(
                 .unsupported, "This member is a hard link to an earlier one, and the archive can be read only once.")
@@ -123,8 +129,8 @@ struct MemberSearch {
     /// cpio lets the last of several names for a file have the bytes: the first of its later names with some, or else
     /// the member itself, which is empty.
     private func bytesBehindLinks(
-        of entry: ArchiveEntry, _ walker: ArchiveWalker, reading readsEarlierMembers: Bool
-    ) throws(BlobError) -> (ArchiveWalker, ArchiveEntry) {
+        of entry: ArchiveEntry, _ walker: any MemberWalker, reading readsEarlierMembers: Bool
+    ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         while let later = try walker.next() {
             if later.member.linkTarget == entry.member.name, later.member.kind == .hardLink, later.hasBytes {
                 return (walker, later)
