@@ -94,7 +94,8 @@ final class ArchiveScanner {
         self.start = byteOffset
         do {
             while self.count < count, self.reader.byteOffset == byteOffset + Int64(self.count) {
-                let more = try self.reader.read(into: UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...]))
+                let more = try self.reader.read(
+                    into: UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...]))
                 guard more > 0 else { break }
                 self.count += more
             }

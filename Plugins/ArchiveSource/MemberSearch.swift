@@ -187,7 +187,7 @@ extension BlobError {
 
 extension String {
     /// Warnings that leave the bytes alone: a name in no known encoding, rights and attributes that are not read.
-    fileprivate var isAboutNames: Bool {
+    var isAboutNames: Bool {
         self.contains("be converted") || self.contains("acl") || self.contains("ACL") || self.contains("xattr")
     }
 }

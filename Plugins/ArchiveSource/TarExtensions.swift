@@ -50,6 +50,7 @@ struct PaxRecords {
     private(set) var warning: String?
     private var sparseVersion: (major: Int64, minor: Int64)?
     private var partOffset: Int64?
+    private var partCount: Int64?
 
     /// True for format 1.0 of GNU's sparse files, which has the list of the parts before the bytes.
     var hasMapInData: Bool { self.sparseVersion.map { $0 == (1, 0) } ?? false }
@@ -66,6 +67,9 @@ struct PaxRecords {
             self.take(record.key, record.value)
             rest = rest.dropFirst(Int(length))
         }
+        if let partCount, partCount != Int64(self.sparseParts?.count ?? 0) {
+            self.warning = self.warning ?? "the map of the sparse file is not whole"
+        }
         if let version = self.sparseVersion, version != (0, 0), version != (0, 1), version != (1, 0) {
             self.warning = self.warning ?? "the format of the sparse file is not known"
         }
@@ -80,24 +84,35 @@ struct PaxRecords {
 
     private mutating func take(_ key: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
         switch String(decoding: key, as: UTF8.self) {
-        case "path": self.path = Array(value.prefix { $0 != 0 })
-        case "linkpath": self.linkPath = Array(value.prefix { $0 != 0 })
+        case "path": self.path = Self.text(value)
+        case "linkpath": self.linkPath = Self.text(value)
         case "size": self.size = self.number(value)
         case "mtime": self.modificationTime = Double(String(decoding: value, as: UTF8.self))
         case "SCHILY.realsize", "GNU.sparse.size", "GNU.sparse.realsize": self.realSize = self.number(value)
-        case "GNU.sparse.name": self.sparseName = Array(value.prefix { $0 != 0 })
+        case "GNU.sparse.name": self.sparseName = Self.text(value)
         case "GNU.sparse.major": self.sparseVersion = (self.number(value) ?? -1, self.sparseVersion?.minor ?? 0)
         case "GNU.sparse.minor": self.sparseVersion = (self.sparseVersion?.major ?? 0, self.number(value) ?? -1)
-        case "GNU.sparse.numblocks": self.sparseParts = []
+        case "GNU.sparse.numblocks":
+            self.partCount = self.number(value)
+            self.sparseParts = []
         case "GNU.sparse.offset": self.partOffset = self.number(value)
         case "GNU.sparse.numbytes":
-            guard let offset = self.partOffset, let count = self.number(value) else { return }
-            self.sparseParts = (self.sparseParts ?? []) + [TarSparsePart(byteOffset: offset, byteCount: count)]
+            guard let offset = self.partOffset, let count = self.number(value), self.sparseParts != nil else {
+                self.warning = self.warning ?? "the map of the sparse file is malformed"
+                return
+            }
+            self.sparseParts?.append(TarSparsePart(byteOffset: offset, byteCount: count))
             self.partOffset = nil
         case "GNU.sparse.map": self.takeMap(value)
         case "SUN.holesdata": self.warning = "it is a sparse file of Solaris"
         default: break
         }
+    }
+
+    /// Up to a zero; an empty name is none.
+    private static func text(_ value: ArraySlice<UInt8>) -> [UInt8]? {
+        let text = Array(value.prefix { $0 != 0 })
+        return text.isEmpty ? nil : text
     }
 
     /// Offsets and lengths in turn, with commas between them.
@@ -115,7 +130,7 @@ struct PaxRecords {
             }
             parts.append(TarSparsePart(byteOffset: offset, byteCount: count))
         }
-        self.sparseParts = parts
+        (self.sparseParts, self.partCount) = (parts, nil)
     }
 
     private mutating func number(_ value: ArraySlice<UInt8>) -> Int64? {

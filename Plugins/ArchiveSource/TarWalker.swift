@@ -74,7 +74,8 @@ final class TarWalker: MemberWalker {
         let isLink = self.kind == .hardLink || self.kind == .symbolicLink
         return ArchiveEntry(
             member: BlobMember(
-                index: self.index, name: self.longName ?? Array(self.shortName), kind: self.kind, byteCount: hasLength ? self.byteCount : nil,
+                index: self.index, name: self.longName ?? Array(self.shortName), kind: self.kind,
+                byteCount: hasLength ? self.byteCount : nil,
                 modificationTime: Date(timeIntervalSince1970: self.modificationTime),
                 permissions: UInt16(truncatingIfNeeded: self.mode & 0o7777), linkTarget: isLink ? self.linkName : nil),
             warning: self.warning, linkCount: 1)
@@ -90,8 +91,10 @@ final class TarWalker: MemberWalker {
         let limit = self.nextOffset.addingReportingOverflow(Self.maximumHeaderByteCount).partialValue
         while let header = try self.nextHeader() {
             switch header.type {
-            // Known to the whole archive, of things that are not asked for; the name of a volume; rights of Solaris.
-            case UInt8(ascii: "g"), UInt8(ascii: "V"), UInt8(ascii: "A"):
+            // The name of a volume.
+            case UInt8(ascii: "V"): self.nextOffset += Int64(TarHeader.byteCount)
+            // Records for the whole archive, of things that are not asked for; rights of Solaris.
+            case UInt8(ascii: "g"), UInt8(ascii: "A"):
                 self.isPax = self.isPax || header.type == UInt8(ascii: "g")
                 try self.begin(header.size)
                 self.nextOffset = self.endOfBlocks(self.data.upperBound)
@@ -122,8 +125,10 @@ final class TarWalker: MemberWalker {
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         if self.hasMapInData { try self.readMap() }
         guard let part = self.currentPart() else {
+            guard self.data.isEmpty || self.parts == nil else { throw self.isUnevenlySparse }
             return (UnsafeRawBufferPointer(start: nil, count: 0), max(self.byteCount, self.byteOffset))
         }
+        guard !self.data.isEmpty else { throw self.isUnevenlySparse }
         let rest = min(part.byteCount - self.partPosition, self.data.upperBound - self.data.lowerBound)
         let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: rest)
         guard !bytes.isEmpty else { throw self.isTruncated }
@@ -137,10 +142,15 @@ final class TarWalker: MemberWalker {
         return (bytes, offset)
     }
 
+    private var isUnevenlySparse: BlobError {
+        BlobError(
+            .corrupted, "The parts of the sparse file do not have as many bytes as the archive has of them.",
+            byteOffset: self.data.lowerBound)
+    }
+
     /// The part of which there are bytes to come.
     private func currentPart() -> TarSparsePart? {
-        guard !self.data.isEmpty else { return nil }
-        guard let parts else { return TarSparsePart(byteOffset: 0, byteCount: .max) }
+        guard let parts else { return self.data.isEmpty ? nil : TarSparsePart(byteOffset: 0, byteCount: .max) }
         while self.partIndex < parts.count {
             let part = parts[self.partIndex]
             if self.partPosition < part.byteCount { return part }
@@ -178,7 +188,8 @@ final class TarWalker: MemberWalker {
         let (sum, overflows) = start.addingReportingOverflow(byteCount)
         guard byteCount >= 0, !overflows, sum <= Int64.max - 511 else {
             throw BlobError(
-                .corrupted, "The length of a member is \(byteCount) bytes, which cannot be.", byteOffset: self.nextOffset)
+                .corrupted, "The length of a member is \(byteCount) bytes, which cannot be.",
+                byteOffset: self.nextOffset)
         }
         self.data = start..<sum
     }
@@ -244,10 +255,9 @@ final class TarWalker: MemberWalker {
         let headerByteCount = isSparse && isExtended ? try self.takeSparseBlocks() : 0
         try self.begin(size, headerByteCount: Int64(TarHeader.byteCount) + headerByteCount)
         self.byteCount = realSize ?? size
-        guard self.byteCount >= 0 else {
-            throw BlobError(
-                .corrupted, "The length of a member is \(self.byteCount) bytes, which cannot be.",
-                byteOffset: self.nextOffset)
+        if self.byteCount < 0 {
+            self.byteCount = 0
+            self.warning = self.warning ?? "its length with its holes is negative"
         }
         if let parts = extensions.pax?.sparseParts { self.parts = parts }
         self.hasMapInData = extensions.pax?.hasMapInData ?? false
@@ -329,7 +339,8 @@ final class TarWalker: MemberWalker {
             let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
             guard !bytes.isEmpty else {
                 throw self.data.isEmpty
-                    ? BlobError(.corrupted, "The map of the sparse file has no end.", byteOffset: start) : self.isTruncated
+                    ? BlobError(.corrupted, "The map of the sparse file has no end.", byteOffset: start)
+                    : self.isTruncated
             }
             for (position, byte) in bytes.enumerated() where try map.take(byte) {
                 let end = start + self.endOfBlocks(self.data.lowerBound + Int64(position) + 1 - start)

@@ -86,7 +86,9 @@ struct ZipEntry: Equatable {
             let short = (bytes.number32(at: start + 4), bytes.number32(at: start + 8))
             let long = (bytes.number64(at: start + 4), bytes.number64(at: start + 12))
             if start + 12 <= bytes.count,
-                short == (UInt32(truncatingIfNeeded: self.compressedByteCount), UInt32(truncatingIfNeeded: self.byteCount))
+                short == (
+                    UInt32(truncatingIfNeeded: self.compressedByteCount), UInt32(truncatingIfNeeded: self.byteCount)
+                )
             {
                 return
             }

@@ -43,7 +43,8 @@ struct ZipListing {
         else { return nil }
         return try? [UInt8](unsafeUninitializedCapacity: Int(entry.byteCount) + 1) { buffer, count in
             while case let more = try reader.read(
-                into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])), more > 0
+                into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])),
+                more > 0
             {
                 count += more
             }

@@ -138,7 +138,8 @@ final class ZipReader: BlobReader {
         guard self.byteOffset == self.entry.byteCount else {
             throw BlobError(
                 .sizeMismatch,
-                "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says.")
+                "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."
+            )
         }
         guard self.checksum.value == self.entry.checksum else {
             throw BlobError(
