@@ -97,14 +97,14 @@ let package = Package(
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 
         plugin("FileSource"),
-        plugin("GzipSource", "BlobInflate"),
+        plugin("GzipSource", "BlobIndex", "BlobInflate"),
         plugin("ArchiveSource", "BlobInflate", "CArchive"),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
+                "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut, swiftSettings: partSettings),
         .executableTarget(
@@ -153,7 +153,8 @@ let package = Package(
             "ExamplesTests", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm", "CustomSource",
             "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum", "UploadCustomSource"),
         tests("FileSourceTests", "BlobStreams", "FileSource"),
-        tests("GzipSourceTests", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"),
+        tests(
+            "GzipSourceTests", "BlobInflate", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"),
         tests("MultipartFormDataTests", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"),
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
     ],

@@ -1,5 +1,4 @@
 import BlobStreams
-import Foundation
 
 /// The bytes of a source that cannot seek, in a temporary file without a name, which goes with its last reader.
 ///
@@ -50,17 +49,17 @@ final class SpooledSource: BlobInputStreamDataSource {
     }
 }
 
-/// Owns the descriptor of the temporary file.
+/// A copy, and what the base said of itself then.
 private final class Spool: Sendable {
     let info: BlobInfo
-    private let descriptor: CInt
+    private let file: UnlinkedFile
 
     private static let bufferByteCount = 256 * 1024
 
     init(_ base: any BlobInputStreamDataSource, maximumByteCount: Int64, _ context: BlobContext) throws {
         let reader = try base.reader(context: context)
         defer { reader.close() }
-        let file = try TemporaryDescriptor()
+        let file = try UnlinkedFile()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         while case let count = try reader.read(into: buffer), count > 0 {
@@ -70,55 +69,15 @@ private final class Spool: Sendable {
                     "This archive must be copied to be searched, and is larger than the limit of \(maximumByteCount) "
                         + "bytes for that.", byteOffset: maximumByteCount)
             }
-            try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            try file.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
         var info = reader.info
-        info.byteCount = reader.byteOffset
+        info.byteCount = file.byteCount
         self.info = info
-        self.descriptor = file.take()
+        self.file = file
     }
-
-    deinit { close(self.descriptor) }
 
     func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
-        try output.withUnsafeMutableBytes { buffer, initializedCount throws(BlobError) in
-            let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-            var count: Int
-            repeat {
-                count = pread(self.descriptor, free.baseAddress, free.count, off_t(byteOffset))
-            } while count < 0 && errno == EINTR
-            guard count > 0 else {
-                guard count < 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
-                throw BlobError(systemError: errno, doing: "Could not read the temporary file")
-            }
-            initializedCount += count
-        }
-    }
-}
-
-/// A file that has no name, until somebody takes its descriptor.
-private final class TemporaryDescriptor {
-    private var descriptor: CInt
-
-    init() throws(BlobError) {
-        let folder = FileManager.default.temporaryDirectory.path
-        var template = Array("\(folder)/blob-spool-XXXXXX".utf8CString)
-        self.descriptor = mkstemp(&template)
-        guard self.descriptor >= 0 else {
-            throw BlobError(systemError: errno, doing: "Could not make a temporary file in \(folder)")
-        }
-        unlink(template)
-        _ = fcntl(self.descriptor, F_SETFD, FD_CLOEXEC)
-    }
-
-    deinit { if self.descriptor >= 0 { close(self.descriptor) } }
-
-    func take() -> CInt {
-        defer { self.descriptor = -1 }
-        return self.descriptor
-    }
-
-    func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.descriptor, named: "the temporary file")
+        try self.file.read(into: &output, at: byteOffset)
     }
 }

@@ -6,7 +6,7 @@ import Foundation
 /// After each read and before its bytes count, the file is looked at again, so that what was delivered is a true prefix
 /// of the snapshot. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250
 /// Hz): a rewrite of the same size within the tick of the opening cannot be seen there.
-final class RegularFileReader: BlobReader {
+final class RegularFileReader: BlobSkippingReader {
     let info: BlobInfo
     private let descriptor: FileDescriptor
     private let snapshot: FileStatus
@@ -45,6 +45,8 @@ final class RegularFileReader: BlobReader {
             throw error
         }
     }
+
+    func skip(_ byteCount: Int64) { self.byteOffset += byteCount }
 
     func close() {
         self.failure = BlobError(.closed, "The reader is closed.")

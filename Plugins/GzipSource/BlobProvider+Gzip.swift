@@ -17,7 +17,12 @@ extension BlobProvider {
         _ format: GzipSource.Format, mediaTypes: [String] = [], signatures: [BlobSignature] = []
     ) -> BlobProvider {
         BlobProvider(
-            .filter { base, _ in GzipSource(base, format: format) }, schemes: [format.rawValue],
+            .filter { base, context in
+                let source = GzipSource(base, format: format, index: context.index)
+                // With an index it has random access, which those around it ask for. What is wrong shows when it is read.
+                if context.index != .none { _ = try? source.info(context) }
+                return source
+            }, schemes: [format.rawValue],
             mediaTypes: mediaTypes, fileExtensions: format.fileExtensions, signatures: signatures,
             module: "GzipSource")
     }

@@ -1,4 +1,6 @@
+import BlobInflate
 import BlobStreams
+import Foundation
 
 /// What another source holds compressed, decoded: gzip, zlib or raw deflate.
 ///
@@ -7,14 +9,19 @@ import BlobStreams
 /// anything else behind the end is ``BlobError/Code/trailingData``, thrown after the last good byte.
 ///
 /// Memory does not grow with the blob: a reader has a buffer for compressed bytes and the decoder's window, and decodes
-/// straight into the caller's memory. There is no random access: at an offset the bytes before it are decoded and
-/// dropped. Over an event-driven base the readers are event-driven too.
+/// straight into the caller's memory. Over an event-driven base the readers are event-driven too.
+///
+/// At an offset, the bytes before it are decoded and dropped, unless there is an index: then decoding begins at most a
+/// mebibyte or a block of the deflate data before it, the length is known, and what is delivered is verified in segments
+/// of 64 KiB. An index is used, and left behind by the first reading of the whole, as ``BlobIndexPolicy`` says; it needs
+/// a base with random access. Blocked gzip (BGZF) needs none: its blocks are found by what they say of their lengths, and
+/// only those that are decoded are verified. With an index, or in blocks, several threads decode.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,
 /// ``BlobError/Code/unsupported`` and ``BlobError/Code/limitExceeded``. Their locator is the base's, and their byte
 /// offset that in the compressed bytes.
-public struct GzipSource: BlobInputStreamDataSource {
+public struct GzipSource: BlobLayer {
     /// What is around the deflate data.
     public enum Format: String, Sendable, CaseIterable {
         /// RFC 1952: members with a header, CRC-32 and length each.
@@ -25,17 +32,35 @@ public struct GzipSource: BlobInputStreamDataSource {
         case deflate
     }
 
+    /// The source of the compressed bytes.
+    public var underlying: any BlobInputStreamDataSource { self.base }
+
     private let base: any BlobInputStreamDataSource
     private let format: Format
+    private let library: InflateLibrary
+    private let holder: IndexHolder
 
     /// Creates a source of what `base` holds compressed.
-    public init(_ base: any BlobInputStreamDataSource, format: Format = .gzip) {
-        self.base = base
-        self.format = format
+    ///
+    /// - Parameter index: Where its index is kept.
+    public init(_ base: any BlobInputStreamDataSource, format: Format = .gzip, index: BlobIndexPolicy = .none) {
+        self.init(base, format: format, index: index, library: .isal)
     }
 
-    /// Those of the base but random access.
-    public var capabilities: BlobCapabilities { self.base.capabilities.subtracting(.randomAccess) }
+    /// - Parameter library: What decodes.
+    init(
+        _ base: any BlobInputStreamDataSource, format: Format, index: BlobIndexPolicy, library: InflateLibrary
+    ) {
+        self.base = base
+        self.format = format
+        self.library = library
+        self.holder = IndexHolder(base, format, index)
+    }
+
+    /// Those of the base; random access only with an index, once it was found: by ``info(_:)``, or by reading.
+    public var capabilities: BlobCapabilities {
+        self.holder.known == nil ? self.base.capabilities.subtracting(.randomAccess) : self.base.capabilities
+    }
 
     /// That of the base inside of one more wrapper.
     ///
@@ -49,29 +74,114 @@ public struct GzipSource: BlobInputStreamDataSource {
     /// What is known without decoding: the name, without the extension of the format, and the validator, which is made
     /// from the base's.
     ///
-    /// The length is never known before the end: a gzip says the length of its last member only, and only modulo 2^32.
-    public func info(_ context: BlobContext) throws -> BlobInfo { self.decoded(try self.base.checkedInfo(context)) }
+    /// The length is known from an index only: a gzip says the length of its last member only, and only modulo 2^32.
+    public func info(_ context: BlobContext) throws -> BlobInfo {
+        self.decoded(try self.base.checkedInfo(context), try self.holder.index(context))
+    }
 
-    /// Opens a reader of the base at its start; nothing is read yet.
+    /// Opens a reader of the base.
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-        var baseValidator: BlobValidator?
-        if let validator {
+        let index = try self.holder.index(context)
+        guard index == nil, validator == nil, byteOffset == 0 else {
             let baseInfo = try self.base.checkedInfo(context)
-            try self.decoded(baseInfo).check(byteOffset: byteOffset, matching: validator)
-            baseValidator = baseInfo.validator
+            let info = self.decoded(baseInfo, index)
+            try info.check(byteOffset: byteOffset, matching: validator)
+            if let index {
+                let opening = IndexedOpening(
+                    base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
+                    context: context)
+                return IndexedReader(index, opening, info: info, at: byteOffset)
+            }
+            return try self.reader(at: byteOffset, matching: baseInfo.validator, context)
         }
-        let reader = try self.base.pollableReader(matching: baseValidator, context: context)
-        return SkippingReader(
-            GzipReader(reader, self.format, locator: self.base.locator, info: self.decoded), bytesToSkip: byteOffset)
+        return try self.reader(at: 0, matching: nil, context)
+    }
+
+    /// Reads without an index, and makes one on the way from the start.
+    private func reader(
+        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext
+    ) throws -> any BlobReader {
+        let start = try self.block(of: byteOffset, matching: baseValidator, context)
+        let base = try self.base.pollableReader(at: start.bitOffset / 8, matching: baseValidator, context: context)
+        let recording = byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
+        let reader = GzipReader(
+            base, self.format, library: self.library, at: start, locator: self.base.locator, recording: recording,
+            context: context, info: { self.decoded($0, nil) })
+        return SkippingReader(reader, bytesToSkip: byteOffset - start.byteOffset, from: start.byteOffset)
+    }
+
+    /// The block that a byte is in, if the data are in blocks that say how long they are; otherwise the start.
+    private func block(
+        of byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext
+    ) throws -> RestartPoint {
+        guard byteOffset > 0, self.format == .gzip,
+            self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
+        else { return .start }
+        let reader = try self.base.reader(matching: baseValidator, context: context)
+        defer { reader.close() }
+        return try BlockWalk(reader, to: byteOffset).point
     }
 
     /// What the info of the base says of the decoded bytes.
-    private func decoded(_ base: BlobInfo) -> BlobInfo {
+    private func decoded(_ base: BlobInfo, _ index: GzipIndex?) -> BlobInfo {
         BlobInfo(
-            name: base.name.map(self.format.decodedName),
+            byteCount: index?.layout.byteCount, name: base.name.map(self.format.decodedName),
             validator: base.validator.map { .combined(self.format.rawValue, [$0]) })
     }
+}
+
+extension GzipSource: BlobIndexing {
+    /// Decodes everything once, unless there is an index; see ``BlobIndexing``.
+    ///
+    /// The policy is the one that the source was made with.
+    public func buildIndex(_ context: BlobContext) throws -> Bool {
+        if try self.holder.index(context) != nil { return true }
+        guard let recording = try self.holder.recording(isRequired: true, context) else { return false }
+        let base = try self.base.reader(context: context)
+        let reader = GzipReader(
+            base, self.format, library: self.library, at: .start, locator: self.base.locator, recording: recording,
+            context: context, info: { self.decoded($0, nil) })
+        defer { reader.close() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
+        defer { buffer.deallocate() }
+        var reported: Int64 = 0
+        while try reader.read(into: buffer) > 0 {
+            context.eventSink?(.bytes(Int(base.byteOffset - reported)))
+            reported = base.byteOffset
+        }
+        self.holder.forget()
+        return try self.holder.index(context) != nil
+    }
+}
+
+extension GzipSource: BlobDescribing {
+    /// Of a gzip: the name and the time that its first header gives; with an index, what that knows.
+    public func facts(_ context: BlobContext) throws -> [BlobFact] {
+        var facts: [BlobFact] = []
+        if self.format == .gzip {
+            let reader = try self.base.reader(context: context)
+            defer { reader.close() }
+            var header = GzipHeader(keepsName: true)
+            while let byte = try reader.bytes(atMost: 1).first, try !header.take(byte) {}
+            if !header.name.isEmpty { facts.append(BlobFact("original name", .text(latin1(header.name)))) }
+            if header.time > 0 {
+                facts.append(
+                    BlobFact("original time", .date(Date(timeIntervalSince1970: TimeInterval(header.time)))))
+            }
+        }
+        guard let layout = try self.holder.index(context)?.layout else { return facts }
+        facts.append(BlobFact("members", .integer(Int64(layout.memberCount))))
+        facts.append(BlobFact("compressed size in bytes", .integer(layout.compressedByteCount)))
+        facts.append(BlobFact("restart points", .integer(Int64(layout.points.count))))
+        facts.append(BlobFact("largest restart point spacing in bytes", .integer(layout.maximumSliceByteCount)))
+        return facts
+    }
+}
+
+/// RFC 1952, section 2.3: names are ISO 8859-1. Most are UTF-8 today.
+private func latin1(_ bytes: [UInt8]) -> String {
+    String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
 }

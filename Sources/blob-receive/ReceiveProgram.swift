@@ -11,7 +11,8 @@ struct ReceiveProgram: ParsableCommand {
         abstract: "Receives uploads for tries and tests: raw bodies and forms.",
         discussion: """
             Prints its URL first, then one line of JSON for each part that arrived whole, which is also the answer to \
-            the sender. Takes PUT and POST at any path. Without --directory, nothing is stored.
+            the sender. Takes PUT and POST at any path. Without --directory, nothing is stored. What is stored and summed \
+            is what came: a Content-Encoding is not undone.
             """)
 
     @Option(help: "Where to listen: HOST:PORT; port 0 takes any that is free.")

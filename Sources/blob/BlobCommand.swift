@@ -14,7 +14,8 @@ struct BlobCommand: ParsableCommand {
             """,
         subcommands: [
             CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, FormCommand.self,
-            UploadCommand.self, ReceiveCommand.self, LibraryCommand.self, SchemesCommand.self, CheckCommand.self,
+            IndexCommand.self, UploadCommand.self, ReceiveCommand.self, LibraryCommand.self, SchemesCommand.self,
+            CheckCommand.self,
         ])
 }
 

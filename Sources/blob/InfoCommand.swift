@@ -19,7 +19,7 @@ struct InfoCommand: ParsableCommand {
         let registry = self.source.registry
         let locator = try BlobLocator(argument: self.locator, registry: registry)
         let source = try registry.source(for: locator, context: context)
-        let report = Report(locator, source, try source.checkedInfo(context))
+        let report = try Report(locator, source, context)
         guard self.json else {
             for (name, value) in report.rows { try printLine("\(name): \(value)") }
             return
@@ -43,14 +43,16 @@ private struct Report: Encodable {
     let randomAccess: Bool
     let concurrentReaders: Bool
     let repeatable: Bool
+    let facts: [LayerFacts]?
     private let capabilities: String
 
     private enum CodingKeys: String, CodingKey {
         case locator, chain, byteCount, mediaType, name, validator, validatorIsStrong
-        case randomAccess, concurrentReaders, repeatable
+        case randomAccess, concurrentReaders, repeatable, facts
     }
 
-    init(_ locator: BlobLocator, _ source: any BlobInputStreamDataSource, _ info: BlobInfo) {
+    init(_ locator: BlobLocator, _ source: any BlobInputStreamDataSource, _ context: BlobContext) throws {
+        let info = try source.checkedInfo(context)
         self.locator = locator.description
         self.chain = locator.scheme.split(separator: "+").map(String.init)
         self.byteCount = info.byteCount
@@ -62,6 +64,8 @@ private struct Report: Encodable {
         self.concurrentReaders = source.capabilities.contains(.concurrentReaders)
         self.repeatable = source.capabilities.contains(.repeatable)
         self.capabilities = source.capabilities.description
+        let facts = try LayerFacts.all(of: source, context)
+        self.facts = facts.isEmpty ? nil : facts
     }
 
     /// For people: what is unknown says so.
@@ -71,6 +75,6 @@ private struct Report: Encodable {
             ("bytes", self.byteCount.map(String.init) ?? "unknown"), ("media type", self.mediaType ?? "unknown"),
             ("name", self.name.map(printable) ?? "none"), ("validator", self.validator ?? "none"),
             ("can", self.capabilities.isEmpty ? "be read once" : self.capabilities),
-        ]
+        ] + (self.facts ?? []).flatMap(\.rows)
     }
 }

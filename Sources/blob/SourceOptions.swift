@@ -10,6 +10,12 @@ struct SourceOptions: ParsableArguments {
     @Option(help: "Fail when nothing arrives for this many seconds (default: never).")
     var idleTimeout: Double?
 
+    @Option(
+        help: ArgumentHelp(
+            "Where indexes for random access are kept: auto (in the user's cache folder), none, or a file.",
+            valueName: "auto|none|path"))
+    var index = BlobIndexPolicy.automatic
+
     @Option(help: "The folder of the asset library (default: \(LibraryLocation.variable) in the environment).")
     var library: String?
 
@@ -24,7 +30,9 @@ struct SourceOptions: ParsableArguments {
     }
 
     func makeContext() -> BlobContext {
-        Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
+        var context = Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
+        context.index = self.index
+        return context
     }
 
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {

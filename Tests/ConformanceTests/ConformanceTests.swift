@@ -3,6 +3,7 @@ import BlobStreamsTesting
 import CryptoDigest
 import FileSource
 import Foundation
+import GzipSource
 import Testing
 
 /// Every built-in source, plain and event-driven, against the conformance kit.
@@ -45,6 +46,16 @@ import Testing
         expectNone(
             await violations(of: DigestSource(eventDriven(bytes), digest: CryptoDigest.sha256), expecting: bytes))
         expectNone(await violations(of: CountingSource(eventDriven(bytes)) { _, _, _ in }, expecting: bytes))
+    }
+
+    @Test(arguments: [0, 1, 65, 5000, 70_000])
+    func encodingKeepsEveryContract(length: Int) async throws {
+        let bytes = sampleBytes(length)
+        let encoded = try await GzipEncodedSource(MemorySource(bytes)).data(upTo: 1 << 20)
+        for base: any BlobInputStreamDataSource in [
+            MemorySource(bytes), FaultSource(MemorySource(bytes), .half), EventDrivenSource(MemorySource(bytes)),
+        ] { expectNone(await violations(of: GzipEncodedSource(base), expecting: encoded)) }
+        expectNone(await violations(of: GzipEncodedSource(pipeSource(bytes)), expecting: encoded))
     }
 
     @Test(arguments: [FaultSource.Fault.oneByte, .half])
@@ -113,6 +124,9 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
         },
         SourceMaker(testDescription: "digest") { bytes, _ in
             DigestSource(MemorySource(bytes), digest: CryptoDigest.sha256)
+        },
+        SourceMaker(testDescription: "gzip, encoded and decoded") { bytes, _ in
+            GzipSource(GzipEncodedSource(MemorySource(bytes)))
         },
         SourceMaker(testDescription: "FIFO") { bytes, folder in FileSource(path: try folder.fifo(bytes)) },
     ]

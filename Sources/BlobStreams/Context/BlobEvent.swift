@@ -1,6 +1,6 @@
 /// What a job reports on its way, besides bytes. New cases may come: give a `switch` a `default`.
 public enum BlobEvent: Hashable, Sendable {
-    /// This many more bytes passed a ``CountingSource``.
+    /// This many more bytes passed a ``CountingSource``, or were read to make an index.
     case bytes(Int)
     /// The content changed under the reader at this byte offset.
     case invalidated(byteOffset: Int64)

@@ -93,6 +93,20 @@ public final class BlobGuardedReader: BlobReader {
         }
     }
 
+    /// Passes over bytes without reading them, if the plugin can.
+    ///
+    /// - Parameter byteCount: Clamped to what is left of a known byte count.
+    /// - Returns: False when the plugin cannot: then nothing was passed over.
+    package func skip(_ byteCount: Int64) throws -> Bool {
+        guard case .reading = self.phase, self.openingIsChecked, let inner = self.inner as? any BlobSkippingReader,
+            let end = self.byteCount
+        else { return false }
+        let count = min(byteCount, end - self.byteOffset)
+        inner.skip(count)
+        self.byteOffset += count
+        return true
+    }
+
     /// Frees what the reader holds; later reads throw ``BlobError/Code/closed``. Twice is fine.
     public func close() {
         if case .closed = self.phase { return }
@@ -203,4 +217,12 @@ public final class BlobGuardedReader: BlobReader {
             layer: self.source.layerName, operation: operation, locator: self.source.locator?.description,
             byteOffset: self.byteOffset)
     }
+}
+
+/// A reader that can pass over bytes at no cost.
+package protocol BlobSkippingReader: BlobReader {
+    /// Goes on behind the next bytes.
+    ///
+    /// - Parameter byteCount: 0 to what is left of the byte count.
+    func skip(_ byteCount: Int64)
 }

@@ -15,9 +15,10 @@ public final class SkippingReader: BlobReader {
     /// - Parameters:
     ///   - inner: A reader at the start of the blob; this one owns it now.
     ///   - bytesToSkip: How many bytes to drop, from 0.
-    public init(_ inner: any BlobReader, bytesToSkip: Int64) {
+    ///   - innerByteOffset: Where in the blob the inner reader begins; for messages.
+    public init(_ inner: any BlobReader, bytesToSkip: Int64, from innerByteOffset: Int64 = 0) {
         self.inner = inner
-        self.byteOffset = bytesToSkip
+        self.byteOffset = innerByteOffset + bytesToSkip
         self.bytesToSkip = bytesToSkip
         // With nothing to skip the inner reader has the last word on the end.
         self.derived = bytesToSkip > 0 ? DerivedReadiness(following: inner) : nil

@@ -33,6 +33,9 @@ struct UploadCommand: ParsableCommand {
         guard self.offset >= 0 else { throw ValidationError("--offset cannot be negative.") }
         guard self.form.parts.isEmpty else {
             guard self.arguments.count == 1 else { throw ValidationError("-F goes with the URL alone.") }
+            guard self.request.contentEncoding == .identity else {
+                throw ValidationError("--content-encoding is for raw bodies: it goes without -F.")
+            }
             return
         }
         guard self.arguments.count >= 2 else { throw ValidationError("Name at least one source, then the URL.") }
@@ -52,7 +55,11 @@ struct UploadCommand: ParsableCommand {
                 .put, self.url.hasTrailingSlash ? self.url(for: source, context) : self.url,
                 idleTimeout: self.source.idleTimeout)
         }
-        for (source, upload) in zip(sources, uploads) { try self.send(source, upload, context) }
+        for (source, upload) in zip(sources, uploads) {
+            var upload = upload
+            let body = try self.request.contentEncoding.encode(source, &upload, context)
+            try self.send(body, upload, context)
+        }
     }
 
     private func sendForm(_ context: BlobContext) throws {

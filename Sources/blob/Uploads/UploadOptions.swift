@@ -29,6 +29,15 @@ struct UploadOptions: ParsableArguments {
             """)
     var retry = 0
 
+    @Option(
+        help: ArgumentHelp(
+            "Send raw bodies encoded: gzip, or identity (as they are, the default).",
+            discussion: """
+                The header then says Content-Encoding, the body goes in chunks, and --offset counts in the encoded bytes. \
+                Servers may decode it or store what came, as blob receive does.
+                """))
+    var contentEncoding = ContentEncoding.identity
+
     func validate() throws {
         guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
         for header in self.headers { _ = try self.field(header) }

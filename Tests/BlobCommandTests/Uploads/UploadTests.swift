@@ -46,6 +46,23 @@ import Testing
         }
     }
 
+    @Test func aBodyIsEncodedOnItsWay() throws {
+        try self.withReceiver { _, url in
+            let bytes = [UInt8](repeating: 7, count: 1_000_000)
+            let path = try self.folder.write(bytes, to: "sevens.bin")
+            let outcome = try Launch("upload", path, url, "--content-encoding", "gzip").run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            #expect(outcome.text.contains("\"name\":\"sevens.bin\""))
+            // The receiver stores what came.
+            let stored = self.store.path("sevens.bin")
+            #expect(outcome.text.contains("\"media_type\":\"application/octet-stream\""), "\(outcome.text)")
+            expect(try Launch("cat", "gzip+\(stored)").run(), prints: bytes)
+        }
+        expect(
+            try Launch("upload", "-F", "a=b", "http://localhost/", "--content-encoding", "gzip").run(),
+            failsWith: "invalidArgument", 64, saying: "--content-encoding")
+    }
+
     @Test func standardInputGoesInChunks() throws {
         try self.withReceiver { _, url in
             let bytes = makeContent(1_000_000)

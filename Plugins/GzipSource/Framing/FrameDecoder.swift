@@ -18,6 +18,15 @@ struct FrameDecoder: ~Copyable {
         case padding
         /// Behind what has neither members nor padding.
         case done
+
+        /// In front of what the format begins with.
+        init(beginning format: GzipSource.Format) {
+            switch format {
+            case .gzip: self = .gzipHeader(GzipHeader())
+            case .zlib: self = .zlibHeader(ZlibHeader())
+            case .deflate: self = .data
+            }
+        }
     }
 
     private let format: GzipSource.Format
@@ -28,19 +37,44 @@ struct FrameDecoder: ~Copyable {
     /// What the inflater took of what follows the data.
     private var surplus = Inflater.Surplus()
 
-    /// How many bytes of input were used.
+    /// How many bytes of input were used, counted from the start of the compressed data.
     private(set) var byteOffset: Int64 = 0
 
-    init(_ format: GzipSource.Format) throws(BlobError) {
+    /// Notes where decoding could begin again.
+    private let recorder: PointRecorder?
+
+    /// Begins in front of the first byte.
+    init(
+        _ format: GzipSource.Format, library: InflateLibrary = .isal, recorder: PointRecorder? = nil
+    ) throws(BlobError) {
         self.format = format
-        self.inflater = try Inflater()
+        self.recorder = recorder
+        self.inflater = try Inflater(library)
         self.sum = FrameSum(format)
-        self.phase =
-            switch format {
-            case .gzip: .gzipHeader(GzipHeader())
-            case .zlib: .zlibHeader(ZlibHeader())
-            case .deflate: .data
-            }
+        self.phase = Phase(beginning: format)
+    }
+
+    /// Begins at a restart point. The checks of the member that it is within are left out, as its beginning is unknown.
+    ///
+    /// - Parameters:
+    ///   - firstByte: The byte of the compressed data that the point is within; not part of the input to come. Means
+    ///     nothing when the point lies between two bytes.
+    ///   - window: That of the point.
+    mutating func resume(at point: RestartPoint, firstByte: UInt8, window: UnsafeRawBufferPointer) {
+        let bit = Int(point.bitOffset % 8)
+        self.byteOffset = (point.bitOffset + 7) / 8
+        self.surplus = Inflater.Surplus()
+        self.isFirstMember = point.bitOffset == 0
+        guard point.window != nil else {
+            self.inflater.reset()
+            self.sum = FrameSum(self.format)
+            // Behind a member there may also be nothing more.
+            self.phase = self.format == .gzip && !self.isFirstMember ? .gap : Phase(beginning: self.format)
+            return
+        }
+        self.inflater.resume(bits: bit == 0 ? 0 : firstByte >> UInt8(bit), bitCount: (8 - bit) % 8, window: window)
+        self.sum = .none
+        self.phase = .data
     }
 
     /// Decodes until `input` is used up or `output` is full.
@@ -98,25 +132,46 @@ struct FrameDecoder: ~Copyable {
     private mutating func decodeData(
         _ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {
-        let inputCount = input.count
+        let given = input
         let outputCount = output.byteCount
-        let isAtEnd: Bool
+        let stop: Inflater.Stop
         do {
-            isAtEnd = try self.inflater.decode(&input, into: &output)
+            stop = try self.inflater.decode(
+                &input, into: &output, stoppingAtBlockEnds: self.recorder?.wantsBlockEnd ?? false)
         } catch {
             var error = error
-            error.byteOffset = self.byteOffset + Int64(inputCount - input.count)
+            error.byteOffset = self.byteOffset + Int64(given.count - input.count)
             throw error
         }
-        self.byteOffset += Int64(inputCount - input.count)
+        self.byteOffset += Int64(given.count - input.count)
+        let isAtEnd = stop == .streamEnd
         if isAtEnd {
             self.surplus = self.inflater.surplus
             self.byteOffset -= Int64(self.surplus.count)
         }
         output.bytes.withUnsafeBytes { bytes in
-            self.sum.update(UnsafeRawBufferPointer(rebasing: bytes[outputCount...]))
+            let decoded = UnsafeRawBufferPointer(rebasing: bytes[outputCount...])
+            self.sum.update(decoded)
+            self.recorder?.take(UnsafeRawBufferPointer(rebasing: given[..<(given.count - input.count)]))
+            self.recorder?.append(decoded)
+        }
+        if let recorder, stop == .blockEnd {
+            self.inflater.withWindow { recorder.blockEnds(self.inflater.blockEnd, at: self.byteOffset, window: $0) }
+        }
+        if isAtEnd {
+            self.recorder?.dataEnd()
+            if self.format != .gzip { self.recorder?.memberEnds() }
         }
         return isAtEnd
+    }
+
+    /// To be called when there is no more input, before ``finish()``: hands out what was held back in the search for
+    /// the end of a block.
+    mutating func flush(into output: inout OutputRawSpan) throws(BlobError) {
+        guard case .data = self.phase, self.recorder?.wantsBlockEnd ?? false else { return }
+        self.recorder?.stopSearching()
+        var input = UnsafeRawBufferPointer(start: nil, count: 0)
+        try self.decode(&input, into: &output)
     }
 
     /// Takes a byte of anything but data.
@@ -137,6 +192,7 @@ struct FrameDecoder: ~Copyable {
             guard field.takeLowestFirst(byte) else { return self.phase = .byteCount(field) }
             try self.checkByteCount(field.value)
             self.isFirstMember = false
+            self.recorder?.memberEnds()
             self.phase = .gap
         case .gap:
             switch byte {
@@ -152,6 +208,7 @@ struct FrameDecoder: ~Copyable {
     private mutating func beginMember(_ firstByte: UInt8) throws(BlobError) {
         self.inflater.reset()
         self.sum = FrameSum(self.format)
+        self.recorder?.memberBegins(at: self.byteOffset)
         var header = GzipHeader()
         _ = try header.take(firstByte)
         self.phase = .gzipHeader(header)

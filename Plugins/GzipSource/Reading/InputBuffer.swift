@@ -8,9 +8,11 @@ struct InputBuffer: ~Copyable {
     /// What was fetched and is not used yet.
     var rest: UnsafeRawBufferPointer
 
-    init() {
-        self.memory = .allocate(byteCount: Self.byteCount, alignment: 64)
-        self.rest = UnsafeRawBufferPointer(rebasing: self.memory[..<0])
+    /// - Parameter beginning: What was fetched already.
+    init(beginning: some Collection<UInt8> = EmptyCollection()) {
+        self.memory = .allocate(byteCount: max(Self.byteCount, beginning.count), alignment: 64)
+        self.memory.copyBytes(from: beginning)
+        self.rest = UnsafeRawBufferPointer(rebasing: self.memory[..<beginning.count])
     }
 
     deinit { self.memory.deallocate() }

@@ -4,7 +4,7 @@ import BlobStreams
 /// The header of a gzip member (RFC 1952, section 2.3), byte by byte.
 ///
 /// Checked in full: the identification, the method, that no reserved flag is set, the header's own checksum. Keeps none
-/// of its fields, so that their lengths cost nothing.
+/// of its fields, so that their lengths cost nothing, unless the name is asked for.
 struct GzipHeader {
     /// The most bytes that a field may have, without its terminating zero: 64 KiB. Extra fields cannot be longer.
     static let maximumFieldByteCount = 64 * 1024
@@ -29,6 +29,15 @@ struct GzipHeader {
     private var number = 0  // Of a part that is a number of two bytes, the lowest first.
     private var extraByteCount = 0
     private var sum = CRC32()
+    private let keepsName: Bool
+
+    /// FNAME, as far as it was met, if it is kept.
+    private(set) var name: [UInt8] = []
+
+    /// MTIME: seconds since 1970, 0 when there is none.
+    private(set) var time: UInt32 = 0
+
+    init(keepsName: Bool = false) { self.keepsName = keepsName }
 
     /// Whether nothing of the header was met yet.
     var isEmpty: Bool { self.part == .fixed && self.position == 0 }
@@ -84,8 +93,9 @@ struct GzipHeader {
                     .unsupported, "The gzip header has reserved flags set: \(hexadecimal(Int(byte), digits: 2)).")
             }
             self.flags = byte
+        case 4...7: self.time |= UInt32(byte) << (8 * (position - 4))
         case 9: return self.begin(after: .fixed)
-        default: break  // MTIME, XFL and OS may be anything.
+        default: break  // XFL and OS may be anything.
         }
         return false
     }
@@ -99,6 +109,7 @@ struct GzipHeader {
                 "The \(name) in the gzip header is longer than the limit of \(Self.maximumFieldByteCount) bytes.")
         }
         self.position += 1
+        if self.keepsName, self.part == .name { self.name.append(byte) }
         return false
     }
 

@@ -1,0 +1,136 @@
+import BlobIndex
+import BlobInflate
+import BlobStreams
+
+/// What the index of compressed data says: points where decoding can begin, and checksums of what is between them.
+///
+/// The decoded bytes are divided at the points into slices, and each slice into segments of 64 KiB, the last one shorter;
+/// each segment has a CRC-32.
+struct GzipIndexLayout: Sendable {
+    /// The length of the compressed data.
+    let compressedByteCount: Int64
+    /// The length of the decoded bytes.
+    let byteCount: Int64
+    /// How many members there are; 1 for what has no members.
+    let memberCount: Int
+    /// In order, at least one, the first at the start.
+    let points: [RestartPoint]
+    /// Of all segments, in order.
+    let sums: [UInt32]
+    /// The first of the segments of each slice.
+    private let firstSegments: [Int]
+
+    init(compressedByteCount: Int64, byteCount: Int64, memberCount: Int, points: [RestartPoint], sums: [UInt32]) {
+        self.compressedByteCount = compressedByteCount
+        self.byteCount = byteCount
+        self.memberCount = memberCount
+        self.points = points
+        self.sums = sums
+        var next = 0
+        self.firstSegments = points.indices.map { index in
+            defer {
+                let end = index + 1 < points.count ? points[index + 1].byteOffset : byteCount
+                next += Int(
+                    (end - points[index].byteOffset + PointRecorder.sumByteCount - 1) / PointRecorder.sumByteCount)
+            }
+            return next
+        }
+        self.segmentCount = next
+    }
+
+    /// How many segments all slices have.
+    let segmentCount: Int
+
+    /// The decoded bytes of a slice.
+    func slice(_ index: Int) -> Range<Int64> {
+        let end = index + 1 < self.points.count ? self.points[index + 1].byteOffset : self.byteCount
+        return self.points[index].byteOffset..<end
+    }
+
+    /// The longest slice.
+    var maximumSliceByteCount: Int64 { self.points.indices.map { Int64(self.slice($0).count) }.max() ?? 0 }
+
+    /// The slice that a byte is in, 0...byteCount; at the end, the last one.
+    func sliceIndex(of byteOffset: Int64) -> Int {
+        var (low, high) = (0, self.points.count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if self.points[middle].byteOffset <= byteOffset { low = middle } else { high = middle }
+        }
+        return low
+    }
+
+    /// The CRC-32 of the segment that begins at `byteOffset`.
+    func sum(of slice: Int, at byteOffset: Int64) -> UInt32 {
+        self.sums[
+            self.firstSegments[slice]
+                + Int((byteOffset - self.points[slice].byteOffset) / PointRecorder.sumByteCount)]
+    }
+}
+
+extension GzipIndexLayout {
+    /// Of this form of the section; another one is not read.
+    private static let version: UInt64 = 1
+
+    /// 2^40 bytes of output in slices of 1 MiB, and what would not fit in memory anyhow.
+    private static let maximumCount = 1 << 28
+
+    /// The section of restart points. Offsets are differences to those of the point before.
+    var encoded: [UInt8] {
+        var writer = IndexWriter()
+        writer.append(varint: Self.version)
+        for number in [self.compressedByteCount, self.byteCount, Int64(self.memberCount), Int64(self.points.count)] {
+            writer.append(varint: UInt64(number))
+        }
+        var previous = RestartPoint.start
+        for point in self.points {
+            writer.append(varint: UInt64(point.bitOffset - previous.bitOffset))
+            writer.append(varint: UInt64(point.byteOffset - previous.byteOffset))
+            // 0: no window.
+            writer.append(varint: UInt64(point.window?.byteCount ?? 0))
+            if let window = point.window { writer.append(fixed: window.checksum) }
+            previous = point
+        }
+        for sum in self.sums { writer.append(fixed: sum) }
+        return writer.bytes
+    }
+
+    /// - Throws: ``BlobError/Code/corrupted`` for what no recorder has written.
+    init(decoding bytes: [UInt8]) throws(BlobError) {
+        var reader = IndexReader(bytes)
+        guard try reader.varint() == Self.version else { throw reader.failure("has another version") }
+        let compressedByteCount = Int64(try reader.count())
+        let byteCount = Int64(try reader.count())
+        let memberCount = try reader.count()
+        let pointCount = try reader.count(atMost: min(Self.maximumCount, reader.remaining))
+        guard pointCount > 0, compressedByteCount <= .max / 8 else { throw reader.failure("has no restart points") }
+        var points: [RestartPoint] = []
+        points.reserveCapacity(pointCount)
+        var (previous, windowOffset) = (RestartPoint.start, Int64(0))
+        for index in 0..<pointCount {
+            let (bits, bytes) = (Int64(try reader.count()), Int64(try reader.count()))
+            let windowCount = try reader.count(atMost: Inflater.windowByteCount * 2)
+            let (bitOffset, overflows) = previous.bitOffset.addingReportingOverflow(bits)
+            let (byteOffset, overflowsToo) = previous.byteOffset.addingReportingOverflow(bytes)
+            guard !overflows, !overflowsToo, bitOffset <= compressedByteCount * 8, byteOffset <= byteCount,
+                index == 0 ? bits == 0 && bytes == 0 && windowCount == 0 : bits > 0 && bytes > 0,
+                windowCount > 0 || bitOffset % 8 == 0
+            else { throw reader.failure("has a restart point out of order") }
+            var point = RestartPoint(bitOffset: bitOffset, byteOffset: byteOffset, window: nil)
+            if windowCount > 0 {
+                point.window = RestartPoint.PackedWindow(
+                    byteOffset: windowOffset, byteCount: windowCount, checksum: try reader.fixed())
+                windowOffset += Int64(windowCount)
+            }
+            points.append(point)
+            previous = point
+        }
+        let sums = try (0..<(reader.remaining / 4)).map { _ throws(BlobError) in try reader.fixed(UInt32.self) }
+        self.init(
+            compressedByteCount: compressedByteCount, byteCount: byteCount, memberCount: memberCount, points: points,
+            sums: sums)
+        guard reader.isAtEnd, self.sums.count == self.segmentCount else {
+            throw reader.failure("has another number of checksums")
+        }
+    }
+}

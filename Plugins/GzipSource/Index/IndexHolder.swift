@@ -1,0 +1,69 @@
+import BlobIndex
+import BlobStreams
+
+/// Finds the index of one source, and keeps it.
+final class IndexHolder: Sendable {
+    private let base: any BlobInputStreamDataSource
+    private let policy: BlobIndexPolicy
+    private let file: IndexFile?
+    private let layer: String
+    private let found = Locked<(content: IndexedContent, validator: BlobValidator, index: GzipIndex?)?>(nil)
+
+    /// Compressed bytes that are decoded in some ten milliseconds: below, an index is not worth its place.
+    private static let worthwhileByteCount: Int64 = 4 << 20
+
+    /// A path of layers that is longer is not kept.
+    private static let maximumLayerByteCount = 4096
+
+    init(_ base: any BlobInputStreamDataSource, _ format: GzipSource.Format, _ policy: BlobIndexPolicy) {
+        self.base = base
+        self.policy = policy
+        let locator = base.locator
+        self.layer = locator?.layer(format.rawValue) ?? format.rawValue
+        self.file = self.layer.utf8.count > Self.maximumLayerByteCount ? nil : IndexFile(policy, for: locator)
+    }
+
+    /// The index that was found, if one was looked for.
+    var known: GzipIndex? { self.found.withLock { $0?.index } }
+
+    /// The index of the content as it is now; nil when there is none.
+    ///
+    /// - Throws: What looking at the base brings.
+    func index(_ context: BlobContext) throws(BlobError) -> GzipIndex? { try self.look(context)?.index }
+
+    /// What makes an index on the way, if it is to be made and there is none.
+    ///
+    /// - Parameter isRequired: Whether it was asked for; otherwise it must be worth it.
+    func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> IndexRecording? {
+        guard let file, let (content, _, index) = try self.look(context), index == nil || isRequired else { return nil }
+        let isNamed = if case .file = self.policy { true } else { false }
+        guard isRequired || isNamed || content.byteCount >= Self.worthwhileByteCount else { return nil }
+        return IndexRecording(
+            file, layer: self.layer, content: content, isRequired: isRequired || isNamed, context)
+    }
+
+    /// Forgets what was found, as there is something new.
+    func forget() { self.found.withLock { $0 = nil } }
+
+    private func look(
+        _ context: BlobContext
+    ) throws(BlobError) -> (content: IndexedContent, validator: BlobValidator, index: GzipIndex?)? {
+        guard let file, self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
+        let validator = try self.base.checkedInfo(context).validator
+        if let found = self.found.withLock({ $0 }), found.validator == validator { return found }
+        guard let validator, let content = try IndexedContent.of(self.base, context) else { return nil }
+        let found = (content, validator, GzipIndex(file, layer: self.layer, content: content))
+        self.found.withLock { $0 = found }
+        return found
+    }
+}
+
+extension BlobLocator {
+    /// The path of layers up to a wrapper around this locator; see `IndexSection.Key`.
+    fileprivate func layer(_ wrapper: String) -> String {
+        let wrappers = [wrapper] + self.scheme.split(separator: "+").dropLast().map(String.init)
+        let path = wrappers.joined(separator: "+")
+        guard !self.selectors.isEmpty else { return path }
+        return "\(path)#\(self.selectors.map(\.text).joined(separator: "!/"))"
+    }
+}

@@ -1,0 +1,38 @@
+import BlobIndex
+import BlobStreams
+
+/// An index that is made while a stream is read from its beginning, and written when its end was met.
+final class IndexRecording {
+    let recorder = PointRecorder()
+
+    /// Whether the user named the file, so that it is wanted whatever it costs, and errors are told.
+    let isRequired: Bool
+
+    private let file: IndexFile
+    private let layer: String
+    private let content: IndexedContent
+    private let eventSink: (@Sendable (BlobEvent) -> Void)?
+
+    init(_ file: IndexFile, layer: String, content: IndexedContent, isRequired: Bool, _ context: BlobContext) {
+        self.file = file
+        self.layer = layer
+        self.content = content
+        self.isRequired = isRequired
+        self.eventSink = context.eventSink
+    }
+
+    /// Writes the index.
+    ///
+    /// - Throws: What keeps it from being written, if it is required.
+    func finish(compressedByteCount: Int64) throws(BlobError) {
+        // Only what is the whole content is what the index would be found by.
+        guard compressedByteCount == self.content.byteCount else { return }
+        do throws(BlobError) {
+            let index = try self.recorder.finish(compressedByteCount: compressedByteCount)
+            let byteCount = try index.write(to: self.file, layer: self.layer, content: self.content)
+            self.eventSink?(.indexBuilt(byteCount: byteCount))
+        } catch {
+            if self.isRequired { throw error }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+import BlobIndex
+import BlobInflate
+import BlobStreams
+import Foundation
+
+/// Packs the windows of restart points, without what nothing refers to; beside the decoding, on another thread.
+///
+/// References reach 32 KiB back, so only the first 32 KiB behind a point can use its window. They are decoded twice more,
+/// with windows that tell for each byte where it was copied from: what stands at position x is the low byte of x in one
+/// and the high byte in the other. About a quarter of a window is left on ordinary data, the rest becomes zeros.
+final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touched on `queue` only.
+    /// A window and what is behind it.
+    struct Job: Sendable {
+        let window: [UInt8]
+        let blockEnd: Inflater.BlockEnd
+        /// Compressed, from behind the bits that were taken.
+        var input: [UInt8] = []
+        /// Decoded, the first 32 KiB behind the point, or all that the stream has.
+        var following: [UInt8] = []
+    }
+
+    /// How many windows may wait; each takes less than 200 KiB.
+    private static let maximumWaitingCount = 16
+
+    private let queue = DispatchQueue(label: "BlobStreams.WindowPruner")
+    private let room = DispatchSemaphore(value: 0)
+    private var packed = SpillBuffer()
+    private var places: [RestartPoint.PackedWindow] = []
+    private var inflater: Inflater?
+    private var deflater: Deflater?
+    private var failure: BlobError?
+
+    init() { for _ in 0..<Self.maximumWaitingCount { self.room.signal() } }
+
+    /// Packs the window of `job` behind those before it; waits while too many are waiting.
+    func add(_ job: Job) {
+        self.room.wait()
+        self.queue.async {
+            self.run(job)
+            self.room.signal()
+        }
+    }
+
+    /// Where the windows are, in the order in which they were added, and their bytes; once all are packed.
+    func finish() throws(BlobError) -> (places: [RestartPoint.PackedWindow], packed: SpillBuffer) {
+        let (result, failure) = self.queue.sync { ((self.places, self.packed), self.failure) }
+        if let failure { throw failure }
+        return result
+    }
+
+    private func run(_ job: Job) {
+        guard self.failure == nil else { return }
+        do throws(BlobError) {
+            let bytes = try self.deflated(self.pruned(job))
+            var sum = CRC32()
+            bytes.withUnsafeBytes { sum.update($0) }
+            self.places.append(
+                RestartPoint.PackedWindow(
+                    byteOffset: self.packed.byteCount, byteCount: bytes.count, checksum: sum.value))
+            try self.packed.append(bytes)
+        } catch {
+            self.failure = error
+        }
+    }
+
+    private func deflated(_ bytes: [UInt8]) throws(BlobError) -> [UInt8] {
+        // Of what is left of a window, more work would take little off.
+        if self.deflater == nil { self.deflater = try Deflater(level: 1) } else { self.deflater?.reset() }
+        let room = bytes.count + bytes.count / 8 + 64
+        return try withUnsafeTemporaryAllocation(byteCount: room, alignment: 16) { buffer throws(BlobError) in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            try bytes.withBytes { bytes throws(BlobError) in
+                var bytes = bytes
+                guard try self.deflater?.encode(&bytes, isLast: true, into: &output) == true else {
+                    throw BlobError(.internalError, "A window does not fit the room that any has.")
+                }
+            }
+            let count = output.finalize(for: buffer)
+            return Array(buffer[..<count])
+        }
+    }
+
+    private func pruned(_ job: Job) throws(BlobError) -> [UInt8] {
+        let size = Inflater.windowByteCount
+        // A shorter window stands at the end of the one that positions are counted in.
+        let missing = size - job.window.count
+        let low = try self.probe(job, window: (missing..<size).map { UInt8(truncatingIfNeeded: $0) })
+        let high = try self.probe(job, window: (missing..<size).map { UInt8(truncatingIfNeeded: $0 >> 8) })
+        // When they end before the following bytes do, something that was not seen may refer to the window.
+        guard let low, let high, low.count == high.count, low.count == job.following.count else { return job.window }
+        var kept = [UInt8](repeating: 0, count: job.window.count)
+        for index in low.indices {
+            let position = Int(low[index]) | Int(high[index]) << 8
+            // A literal that happens to name a position keeps a byte too many, never too few.
+            let place = position - missing
+            if place >= 0, place < kept.count, job.window[place] == job.following[index] {
+                kept[place] = job.window[place]
+            }
+        }
+        return kept
+    }
+
+    /// The bytes behind the point with `window` in front of it; nil when they cannot be decoded.
+    private func probe(_ job: Job, window: [UInt8]) throws(BlobError) -> [UInt8]? {
+        if self.inflater == nil { self.inflater = try Inflater() }
+        let bitCount = job.blockEnd.unreadBitCount & 7
+        let bits = UInt8(truncatingIfNeeded: job.blockEnd.unreadBits) & (1 << bitCount - 1)
+        var rest = job.blockEnd.unreadBits >> UInt64(bitCount)
+        var input: [UInt8] = []
+        input.reserveCapacity(job.input.count + 8)
+        for _ in 0..<(job.blockEnd.unreadBitCount / 8) {
+            input.append(UInt8(truncatingIfNeeded: rest))
+            rest >>= 8
+        }
+        input += job.input
+        window.withUnsafeBytes { self.inflater?.resume(bits: bits, bitCount: bitCount, window: $0) }
+        var output = [UInt8](repeating: 0, count: job.following.count)
+        let count = output.withUnsafeMutableBytes { output in
+            var span = OutputRawSpan(buffer: output, initializedCount: 0)
+            input.withUnsafeBytes { input in
+                var input = input
+                // What is wrong with the data shows where they are decoded in earnest.
+                while span.freeCapacity > 0 {
+                    let before = (span.byteCount, input.count)
+                    guard (try? self.inflater?.decode(&input, into: &span)) == false else { break }
+                    if before == (span.byteCount, input.count) { break }
+                }
+            }
+            return span.finalize(for: output)
+        }
+        return count == output.count ? output : nil
+    }
+}

@@ -1,0 +1,41 @@
+import BlobStreams
+
+/// Memory for the decoded bytes of a slice. Filled by one thread, then read by another.
+final class SliceBuffer: @unchecked Sendable {  // Safe: handed from one thread to the next, never shared.
+    private let memory: UnsafeMutableRawBufferPointer
+    private var range = 0..<0
+
+    init(byteCount: Int) { self.memory = .allocate(byteCount: byteCount, alignment: 4096) }
+
+    deinit { self.memory.deallocate() }
+
+    var capacity: Int { self.memory.count }
+    var isEmpty: Bool { self.range.isEmpty }
+
+    /// Replaces the bytes by those that `body` appends.
+    func fill(_ body: (inout OutputRawSpan) throws -> Void) rethrows {
+        self.range = 0..<0
+        var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
+        try body(&output)
+        self.range = 0..<output.finalize(for: self.memory)
+    }
+
+    /// Drops bytes from the front.
+    func removeFirst(_ count: Int) { self.range = (self.range.lowerBound + count)..<self.range.upperBound }
+
+    /// Moves bytes from the front to `output`, as many as fit.
+    func move(to output: inout OutputRawSpan) {
+        self.removeFirst(output.append(contentsOf: UnsafeRawBufferPointer(rebasing: self.memory[self.range])))
+    }
+}
+
+/// Buffers that are used again and again.
+final class SliceBuffers: Sendable {
+    private let byteCount: Int
+    private let free = Locked<[SliceBuffer]>([])
+
+    init(byteCount: Int) { self.byteCount = byteCount }
+
+    func take() -> SliceBuffer { self.free.withLock { $0.popLast() } ?? SliceBuffer(byteCount: self.byteCount) }
+    func giveBack(_ buffer: SliceBuffer) { self.free.withLock { $0.append(buffer) } }
+}

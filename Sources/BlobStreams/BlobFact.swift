@@ -1,0 +1,59 @@
+import Foundation
+
+/// Something that a format knows of a blob, beyond what ``BlobInfo`` has a place for: how many members a gzip has, the
+/// mode of a file in an archive.
+public struct BlobFact: Hashable, Sendable {
+    /// What a fact says.
+    public enum Value: Hashable, Sendable {
+        case integer(Int64)
+        case text(String)
+        case date(Date)
+        case bool(Bool)
+    }
+
+    /// What it is about: a few words in lower case, the same for every blob of the format, with its unit if it has one:
+    /// "members", "restart point spacing in bytes".
+    public let name: String
+
+    /// What it says.
+    public let value: Value
+
+    /// Creates a fact.
+    public init(_ name: String, _ value: Value) {
+        self.name = name
+        self.value = value
+    }
+}
+
+extension BlobFact.Value: CustomStringConvertible {
+    /// For people: a number without grouping, a date as in ISO 8601 (UTC), "yes" or "no". Text is as it is, and may have
+    /// control characters.
+    public var description: String {
+        switch self {
+        case .integer(let number): "\(number)"
+        case .text(let text): text
+        case .date(let date): date.clampedToFourDigits.ISO8601Format()
+        case .bool(let isTrue): isTrue ? "yes" : "no"
+        }
+    }
+}
+
+extension BlobFact.Value: Encodable {
+    /// Encodes a single value; a date as text, as ``description`` has it.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .integer(let number): try container.encode(number)
+        case .text(let text): try container.encode(text)
+        case .date: try container.encode(self.description)
+        case .bool(let isTrue): try container.encode(isTrue)
+        }
+    }
+}
+
+extension Date {
+    /// Formats of archives hold any number; ISO 8601 has the years 0000 to 9999 (these are their first and last second).
+    fileprivate var clampedToFourDigits: Date {
+        Date(timeIntervalSince1970: max(-62_167_219_200, min(self.timeIntervalSince1970, 253_402_300_799)))
+    }
+}

@@ -1,0 +1,39 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct IndexBuildCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "build",
+        abstract: "Builds the index of a locator, unless there is a valid one, and prints its path.")
+
+    @OptionGroup var options: IndexOptions
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    func run() throws {
+        var context = self.options.makeContext()
+        let locator = try self.options.parsedLocator()
+        let file = try self.options.file(for: locator)
+        let registry = self.options.source.registry
+        let indexable = try registry.indexable(for: locator, context: context)
+        let origin = try registry.source(for: locator.origin, context: context).checkedInfo(context)
+        let state = Locked((line: ProgressLine(self.progress), read: Int64(0)))
+        context.eventSink = { event in
+            guard case .bytes(let count) = event else { return }
+            state.withLock { state in
+                state.read += Int64(count)
+                state.line.show(state.read, of: origin.byteCount)
+            }
+        }
+        defer { state.withLock { $0.line.clear() } }
+        guard try indexable.buildIndex(context) else {
+            throw BlobError(
+                .unsupported, "No index is of use here: bytes are found without one, or must be read in their order.",
+                locator: locator.description)
+        }
+        state.withLock { $0.line.clear() }
+        try printLine(printable(file.path))
+    }
+}

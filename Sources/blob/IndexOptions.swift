@@ -1,0 +1,41 @@
+import ArgumentParser
+import BlobIndex
+import BlobStreamsStandard
+
+/// What the commands about indexes share.
+struct IndexOptions: ParsableArguments {
+    @Argument(help: "What the index is of; a plain path is looked into.")
+    var locator: String
+
+    @Option(name: .shortAndLong, help: "The file of the index; the same as --index PATH.")
+    var output: String?
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard self.policy != .none else { throw ValidationError("--index none leaves nothing to do.") }
+        guard self.output != "" else { throw ValidationError("--output takes the path of a file.") }
+    }
+
+    private var policy: BlobIndexPolicy { self.output.map { .file($0) } ?? self.source.index }
+
+    func makeContext() -> BlobContext {
+        var context = self.source.makeContext()
+        context.index = self.policy
+        return context
+    }
+
+    func parsedLocator() throws(BlobError) -> BlobLocator {
+        try BlobLocator(argument: self.locator, registry: self.source.registry)
+    }
+
+    /// The file of the index, whether it is there or not.
+    func file(for locator: BlobLocator) throws(BlobError) -> IndexFile {
+        guard let file = IndexFile(self.policy, for: locator) else {
+            throw BlobError(
+                .unsupported, "There is no folder for caches: set HOME or XDG_CACHE_HOME, or give --output FILE.",
+                locator: locator.description)
+        }
+        return file
+    }
+}

@@ -1,0 +1,72 @@
+import ArgumentParser
+import BlobIndex
+import BlobStreamsStandard
+import Foundation
+
+struct IndexShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Prints where the index of a locator is, and what is in it.",
+        discussion: """
+            The path first, then one line for each section: layer, kind, bytes, and whether it is valid for the content as \
+            it is now or stale. Nothing but the path means that there is no index.
+            """)
+
+    @OptionGroup var options: IndexOptions
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func run() throws {
+        let context = self.options.makeContext()
+        let locator = try self.options.parsedLocator()
+        let file = try self.options.file(for: locator)
+        let sections = file.sections()
+        let contents = sections.isEmpty ? [] : try self.contents(of: locator, context)
+        let report = Report(
+            path: printable(file.path), sections: sections.map { Report.Section($0, contents) })
+        guard self.json else {
+            try printLine(report.path)
+            for section in report.sections { try printLine(section.line) }
+            return
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        try printLine(String(decoding: encoder.encode(report), as: UTF8.self))
+    }
+
+    /// What sections may be bound to: the content of the origin, and of what the layers over it decode.
+    private func contents(of locator: BlobLocator, _ context: BlobContext) throws -> Set<IndexedContent> {
+        let registry = self.options.source.registry
+        var contents: Set<IndexedContent> = []
+        let origin = try registry.source(for: locator.origin, context: context)
+        if let content = try IndexedContent.of(origin, context) { contents.insert(content) }
+        guard let source = try? registry.source(for: locator, context: context) else { return contents }
+        for layer in layers(of: source) {
+            if let content = try? IndexedContent.of(layer, context) { contents.insert(content) }
+        }
+        return contents
+    }
+}
+
+/// What `show` prints.
+private struct Report: Encodable {
+    struct Section: Encodable {
+        let layer: String
+        let kind: String
+        let byteCount: Int64
+        let isValid: Bool
+
+        init(_ summary: IndexSection.Summary, _ contents: Set<IndexedContent>) {
+            self.layer = printable(summary.key.layer)
+            self.kind = printable(summary.key.kind.description)
+            self.byteCount = summary.byteCount
+            self.isValid = contents.contains(summary.content)
+        }
+
+        var line: String { "\(self.layer) \(self.kind) \(self.byteCount) \(self.isValid ? "valid" : "stale")" }
+    }
+
+    let path: String
+    let sections: [Section]
+}

@@ -1,0 +1,46 @@
+import BlobStreamsStandard
+
+/// What one layer of a source knows beyond its info.
+struct LayerFacts: Encodable {
+    /// The path of layers that it stands for, as in a locator's scheme: `gzip`; or the name of its type.
+    private let layer: String
+    private let facts: [BlobFact]
+    private let isOutermost: Bool
+
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+
+        init?(intValue: Int) { nil }
+    }
+
+    /// Those of all layers that have some, outermost first.
+    static func all(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> [LayerFacts] {
+        var all: [LayerFacts] = []
+        for (depth, layer) in layers(of: source).enumerated() {
+            guard let facts = try (layer as? any BlobDescribing)?.facts(context), !facts.isEmpty else { continue }
+            let scheme = layer.locator?.scheme.split(separator: "+").first.map(String.init)
+            all.append(LayerFacts(layer: scheme ?? layer.layerName, facts: facts, isOutermost: depth == 0))
+        }
+        return all
+    }
+
+    /// For people: `members: 3`, and `members of gzip: 3` of what is beneath.
+    var rows: [(String, String)] {
+        self.facts.map { fact in
+            (self.isOutermost ? fact.name : "\(fact.name) of \(self.layer)", printable(fact.value.description))
+        }
+    }
+
+    /// One object: `{"layer": "gzip", "members": 3}`, with `_` for the spaces of names.
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Key.self)
+        try container.encode(self.layer, forKey: Key(stringValue: "layer"))
+        for fact in self.facts {
+            let name = String(fact.name.map { $0 == " " || $0 == "-" ? "_" : $0 })
+            try container.encode(fact.value, forKey: Key(stringValue: name))
+        }
+    }
+}

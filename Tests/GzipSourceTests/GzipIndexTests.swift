@@ -1,0 +1,296 @@
+import BlobInflate
+import BlobStreams
+import BlobStreamsTesting
+import FileSource
+import Foundation
+import Testing
+
+@testable import GzipSource
+
+/// Any byte at once: restart points, blocks, and what becomes of them when something is wrong.
+@Suite struct GzipIndexTests {
+    /// 3.3 MB: some restart points.
+    private static let bytes = mixedBytes(3_300_000)
+
+    /// The same bytes in many forms, with the fewest restart points that their index must have.
+    private static let forms: [(name: String, format: GzipSource.Format, compressed: Data, pointCount: Int)] = [
+        ("gzip", .gzip, gzipped(bytes), 3), ("level 1", .gzip, gzipped(bytes, level: 1), 3),
+        ("stored", .gzip, gzipped(bytes, level: 0), 3), ("zlib", .zlib, compressed(bytes, .zlib), 3),
+        ("deflate", .deflate, compressed(bytes, .deflate), 3),
+        ("members", .gzip, pieces(of: bytes, 300_000).reduce(Data()) { $0 + gzipped($1) }, 3),
+        (
+            "one large, many small", .gzip,
+            gzipped(bytes.prefix(2_000_000))
+                + pieces(of: bytes.dropFirst(2_000_000), 1000).reduce(Data()) { $0 + gzipped($1) },
+            3
+        ),
+        ("blocks", .gzip, blocked(bytes), 3), ("padded", .gzip, gzipped(bytes) + Data(count: 1000), 3),
+    ]
+
+    @Test(arguments: forms.indices, InflateLibrary.available)
+    func everyOffsetIsFoundAndVerified(form: Int, library: InflateLibrary) throws {
+        let folder = try TestFolder()
+        let (name, format, compressed, pointCount) = Self.forms[form]
+        let file = try folder.file("data", compressed)
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        let source = GzipSource(file, format: format, index: policy, library: library)
+        #expect(!source.capabilities.contains(.randomAccess))
+        #expect(try source.buildIndex(BlobContext()))
+        #expect(source.capabilities.contains(.randomAccess))
+        #expect(try source.info(BlobContext()).byteCount == Int64(Self.bytes.count))
+        let points = try #require(try source.facts(BlobContext()).first { $0.name == "restart points" })
+        // Where blocks end among small members, one more may fit.
+        #expect([.integer(Int64(pointCount)), .integer(Int64(pointCount + 1))].contains(points.value), "\(name)")
+
+        // Another one, which finds what the first wrote.
+        let other = GzipSource(file, format: format, index: policy, library: library)
+        #expect(outcome(of: other, pieceByteCount: 100_000).bytes == Self.bytes, "\(name)")
+        var random = SystemRandomNumberGenerator()
+        let count = Self.bytes.count
+        let offsets =
+            [0, 1, 65_535, 65_536, 65_537, 1_048_576, count - 1, count]
+            + (0..<20).map { _ in Int.random(in: 0...count, using: &random) }
+        for offset in offsets {
+            let reader = try other.reader(at: Int64(offset))
+            let expected = Self.bytes.dropFirst(offset).prefix(100_000)
+            #expect(try reader.bytes(atMost: 100_000) == Array(expected), "\(name) at \(offset)")
+        }
+        #expect(codeThrown(by: { try other.reader(at: Int64(count + 1)) }) == .invalidArgument)
+    }
+
+    @Test func theFirstReadingOfTheWholeLeavesAnIndexBehind() throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", gzipped(Self.bytes))
+        let events = Locked<[BlobEvent]>([])
+        let context = BlobContext(eventSink: { event in events.withLock { $0.append(event) } })
+        let source = GzipSource(file, index: .file(folder.path("index")))
+        let reader = try source.reader(context: context)
+        #expect(try reader.bytes(atMost: 5_000_000) == Array(Self.bytes))
+        guard case .indexBuilt(let byteCount) = events.withLock({ $0 }).first else {
+            Issue.record("No index was built.")
+            return
+        }
+        // A window takes 32 KiB at most, and those of text far less.
+        #expect(byteCount < 64 * 1024)
+        #expect(try GzipSource(file, index: .file(folder.path("index"))).info(BlobContext()).byteCount == 3_300_000)
+    }
+
+    @Test func whatIsSmallLeavesNoneBehindUnasked() throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", gzipped(Self.bytes.prefix(100_000)))
+        let source = GzipSource(file, index: .folder(folder.path("indexes"), maximumByteCount: 1 << 20))
+        #expect(outcome(of: source).isWhole)
+        #expect(!FileManager.default.fileExists(atPath: folder.path("indexes")))
+        #expect(try source.buildIndex(BlobContext()))
+        #expect(try source.info(BlobContext()).byteCount == 100_000)
+    }
+
+    @Test func aPartialReadingLeavesNoneBehind() throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", gzipped(Self.bytes))
+        let reader = try GzipSource(file, index: .file(folder.path("index"))).reader()
+        _ = try reader.bytes(atMost: 3_000_000)
+        reader.close()
+        #expect(!FileManager.default.fileExists(atPath: folder.path("index")))
+    }
+
+    @Test func anIndexOfOtherContentIsNotUsed() throws {
+        let folder = try TestFolder()
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        let file = try folder.file("data.gz", gzipped(Self.bytes))
+        let source = GzipSource(file, index: policy)
+        #expect(try source.buildIndex(BlobContext()))
+        let changed = Data(Self.bytes.reversed())
+        _ = try folder.file("data.gz", gzipped(changed))
+        for source in [source, GzipSource(file, index: policy)] {
+            #expect(outcome(of: source, at: 2_000_000, pieceByteCount: 65_536).bytes == changed.dropFirst(2_000_000))
+        }
+        #expect(outcome(of: source, pieceByteCount: 65_536).bytes == changed)
+    }
+
+    /// The validator does not see it: as after the bits of a disk went.
+    @Test func bytesThatAreNotThoseOfTheIndexAreAnError() throws {
+        let folder = try TestFolder()
+        let compressed = gzipped(Self.bytes)
+        let memory = Locked(compressed)
+        let info = BlobInfo(byteCount: Int64(compressed.count), validator: .strong("always"))
+        let base = ClosureSource(info: info) { offset, output, _ in
+            memory.withLock { bytes in
+                _ = bytes.dropFirst(Int(offset)).prefix(100_000).withUnsafeBytes { output.append(contentsOf: $0) }
+            }
+        }
+        let source = GzipSource(base, index: .file(folder.path("index")))
+        #expect(try source.buildIndex(BlobContext()))
+        for _ in 0..<50 {
+            let place = Int.random(in: 5000..<(compressed.count - 5000))
+            memory.withLock { $0[place] ^= 0x10 }
+            for start in [0, 1_500_000] {
+                let outcome = outcome(of: source, at: Int64(start), pieceByteCount: 65_536)
+                let expected = Self.bytes.dropFirst(start)
+                // Damage before the restart point is not met.
+                #expect(expected.starts(with: outcome.bytes) && (!outcome.isWhole || outcome.bytes == expected))
+                if start == 0 { #expect(!outcome.isWhole) }
+            }
+            memory.withLock { $0[place] ^= 0x10 }
+        }
+    }
+
+    @Test func aDamagedIndexNeverGivesWrongBytes() throws {
+        let folder = try TestFolder()
+        let bytes = Self.bytes.prefix(2_500_000)
+        let file = try folder.file("data.gz", gzipped(bytes))
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
+        let index = try Data(contentsOf: URL(fileURLWithPath: folder.path("index")))
+        var errorCount = 0
+        for number in 0..<400 {
+            var damaged = index
+            // Some are cut, the others have a bit flipped.
+            if number % 8 == 0 {
+                damaged = damaged.prefix(Int.random(in: 0..<damaged.count))
+            } else {
+                damaged[Int.random(in: 0..<damaged.count)] ^= 1 << UInt8.random(in: 0...7)
+            }
+            try damaged.write(to: URL(fileURLWithPath: folder.path("index")))
+            let outcome = outcome(
+                of: SliceSource(GzipSource(file, index: policy), range: 1_900_000..<2_000_000), pieceByteCount: 65_536)
+            let expected = bytes.dropFirst(1_900_000).prefix(100_000)
+            #expect(expected.starts(with: outcome.bytes) && (!outcome.isWhole || outcome.bytes == expected))
+            if !outcome.isWhole {
+                errorCount += 1
+                // Windows are looked at only when they are needed.
+                #expect(outcome.error?.code == .corrupted)
+            }
+        }
+        #expect(errorCount < 400)
+    }
+
+    @Test(arguments: [1, 7, 4096, 3_400_000]) func blocksAreDecodedInOrder(pieceByteCount: Int) throws {
+        let bytes = pieceByteCount < 100 ? Self.bytes.prefix(200_000) : Self.bytes
+        let source = GzipSource(MemorySource(blocked(bytes)))
+        let outcome = outcome(of: source, pieceByteCount: pieceByteCount)
+        #expect(outcome.isWhole && outcome.bytes == bytes)
+        for offset in [1, 65_279, 65_280, 65_281, bytes.count - 1, bytes.count] {
+            #expect(
+                try source.reader(at: Int64(offset)).bytes(atMost: 1000) == Array(bytes.dropFirst(offset).prefix(1000)))
+        }
+    }
+
+    @Test func offsetsInBlocksOfAFileAreFoundWithoutDecoding() throws {
+        let folder = try TestFolder()
+        var compressed = blocked(Self.bytes)
+        // What is passed over is not decoded: its damage is not seen.
+        compressed[2000] ^= 0xFF
+        let source = GzipSource(try folder.file("data.gz", compressed))
+        for offset in [70_000, 1_000_000, 3_299_999, 3_300_000] {
+            #expect(
+                try source.reader(at: Int64(offset)).bytes(atMost: 100_000)
+                    == Array(Self.bytes.dropFirst(offset).prefix(100_000)))
+        }
+        #expect(codeThrown(by: { try source.reader(at: 3_300_001).bytes(atMost: 1) }) == .invalidArgument)
+        #expect(!outcome(of: source, pieceByteCount: 65_536).isWhole)
+    }
+
+    @Test func whateverFollowsBlocksIsJudgedAsAlways() throws {
+        let bytes = Self.bytes.prefix(300_000)
+        let blocks = blocked(bytes)
+        #expect(outcome(decoding: blocks + Data(count: 100)).bytes == bytes)
+        #expect(outcome(decoding: blocks + Data(count: 100)).isWhole)
+        #expect(outcome(decoding: blocks + gzipped(Data("end".utf8))).bytes == bytes + Data("end".utf8))
+        #expect(outcome(decoding: gzipped(Data("start".utf8)) + blocks).bytes == Data("start".utf8) + bytes)
+        let junk = outcome(decoding: blocks + Data("junk".utf8))
+        #expect(junk.bytes == bytes && junk.error?.code == .trailingData)
+        #expect(junk.error?.byteOffset == Int64(blocks.count))
+        for count in [1, 17, 18, 19, 25, 27] {
+            let cut = outcome(decoding: blocks.dropLast(28) + blocks.suffix(28).prefix(count))
+            #expect(cut.bytes == bytes && cut.error?.code == .truncated, "\(count)")
+        }
+    }
+
+    @Test func everyDamagedBlockIsSeen() throws {
+        let bytes = Self.bytes.prefix(200_000)
+        let blocks = blocked(bytes)
+        for number in 0..<300 {
+            var damaged = blocks
+            if number % 4 == 0 {
+                damaged = damaged.prefix(Int.random(in: 0..<damaged.count))
+            } else {
+                damaged[Int.random(in: 0..<damaged.count)] ^= 1 << UInt8.random(in: 0...7)
+            }
+            let outcome = outcome(decoding: damaged)
+            #expect(bytes.starts(with: outcome.bytes) && (!outcome.isWhole || outcome.bytes == bytes))
+        }
+    }
+
+    @Test(arguments: ["gzip", "blocks"]) func withAnIndexEveryContractIsKept(name: String) async throws {
+        let folder = try TestFolder()
+        let bytes = Self.bytes.prefix(2_200_000)
+        let file = try folder.file("data.gz", name == "gzip" ? gzipped(bytes) : blocked(bytes))
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
+        let found = await violations(
+            of: SliceSource(GzipSource(file, index: policy), range: 1_040_000..<1_060_000),
+            expecting: Data(bytes[1_040_000..<1_060_000]))
+        #expect(found.isEmpty)
+    }
+}
+
+/// A folder that goes with its owner.
+final class TestFolder {
+    private let url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+
+    init() throws { try FileManager.default.createDirectory(at: self.url, withIntermediateDirectories: true) }
+
+    deinit { try? FileManager.default.removeItem(at: self.url) }
+
+    func path(_ name: String) -> String { self.url.appendingPathComponent(name).path }
+
+    func file(_ name: String, _ bytes: Data) throws -> FileSource {
+        try bytes.write(to: URL(fileURLWithPath: self.path(name)))
+        return FileSource(path: self.path(name))
+    }
+}
+
+/// Text, numbers and noise.
+private func mixedBytes(_ count: Int) -> Data {
+    var bytes = Data(capacity: count)
+    var (state, number) = (UInt64(3), 0)
+    while bytes.count < count {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        number += 1
+        if state >> 61 == 0 {
+            withUnsafeBytes(of: state) { bytes.append(contentsOf: $0) }
+        } else {
+            bytes.append(
+                contentsOf: "line \(number): \(["red", "green", "blue", "black"][Int(state >> 62)]) \(state >> 50)\n"
+                    .utf8)
+        }
+    }
+    return bytes.prefix(count)
+}
+
+private func pieces(of bytes: Data, _ byteCount: Int) -> [Data] {
+    stride(from: bytes.startIndex, to: bytes.endIndex, by: byteCount).map {
+        Data(bytes[$0..<min($0 + byteCount, bytes.endIndex)])
+    }
+}
+
+/// As `bgzip` writes them: 65,280 bytes a block, and an empty one at the end.
+func blocked(_ bytes: Data) -> Data {
+    (pieces(of: bytes, 65_280) + [Data()]).reduce(Data()) { blocks, piece in
+        var member = GzipMember(bytes: piece, level: 6)
+        member.extra = Data("BC".utf8) + 2.littleEndian(2) + 0.littleEndian(2)
+        let byteCount = member.encoded.count
+        member.extra = Data("BC".utf8) + 2.littleEndian(2) + (byteCount - 1).littleEndian(2)
+        return blocks + member.encoded
+    }
+}
+
+private func codeThrown(by body: () throws -> some Any) -> BlobError.Code? {
+    do {
+        _ = try body()
+        return nil
+    } catch {
+        return BlobError(wrapping: error).code
+    }
+}
