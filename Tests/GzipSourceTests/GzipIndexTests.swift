@@ -208,6 +208,15 @@ import Testing
         }
     }
 
+    @Test func theBlocksBeforeAFailureOfTheBaseComeFirst() throws {
+        let bytes = Self.bytes.prefix(1_000_000)
+        let blocks = blocked(bytes)
+        let place = blocks.count * 9 / 10
+        let outcome = outcome(of: GzipSource(FaultSource(MemorySource(blocks), .fail(at: Int64(place)))))
+        #expect(!outcome.isWhole && bytes.starts(with: outcome.bytes))
+        #expect(outcome.bytes.count > bytes.count * 8 / 10)
+    }
+
     @Test func everyDamagedBlockIsSeen() throws {
         let bytes = Self.bytes.prefix(200_000)
         let blocks = blocked(bytes)
