@@ -172,7 +172,8 @@ extension GzipSource: BlobDescribing {
                     BlobFact("original time", .date(Date(timeIntervalSince1970: TimeInterval(header.time)))))
             }
         }
-        guard let layout = try self.holder.index(of: self.base.checkedInfo(context), context)?.layout else { return facts }
+        let baseInfo = try self.base.checkedInfo(context)
+        guard let layout = try self.holder.index(of: baseInfo, context)?.layout else { return facts }
         facts.append(BlobFact("members", .integer(Int64(layout.memberCount))))
         facts.append(BlobFact("compressed size in bytes", .integer(layout.compressedByteCount)))
         facts.append(BlobFact("restart points", .integer(Int64(layout.points.count))))
