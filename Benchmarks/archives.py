@@ -156,7 +156,8 @@ def measure_small(folder):
             modules.append(('ratarmount, index kept', RATARMOUNT_READS))
         for name, code in modules:
             each = measure_python(code, path, f'{path}.ratarmount', chosen_names)
-            print(f'  {name:<34} {each:>9.3f} ms a member, in process; ours {ours:.3f}, whole process: '
+            print(f'  {name:<34} failed' if each is None else
+                  f'  {name:<34} {each:>9.3f} ms a member, in process; ours {ours:.3f}, whole process: '
                   f'{ours / each:.2f}', flush=True)
 
 
