@@ -39,9 +39,10 @@ public struct ArchiveContainer: BlobContainer {
         MemberSource(self.base, self.format, selector)
     }
 
-    /// Lists the members, in their order in the archive (zip: by the place of their bytes).
+    /// Lists the members, in their order in the archive (zip: in its directory).
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
-        let walker = try ArchiveWalker(self.format, over: self.base, context)
+        if self.format == .zip { return try ZipListing(base: self.base, context: context).forEach(body) }
+        let walker = try self.format.walker(over: self.base, context)
         while let entry = try walker.next() {
             guard try body(entry.member) else { return }
         }

@@ -1,3 +1,4 @@
+import BlobStreams
 import CArchive
 
 /// The formats of archives that are read; no other one is ever tried.
@@ -21,13 +22,20 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
+    /// What goes through an archive of this format.
+    func walker(
+        over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any MemberWalker {
+        self == .tar ? try TarWalker(over: base, context) : try ArchiveWalker(self, over: base, context)
+    }
+
     /// Allows this format alone to the library.
     ///
-    /// Zip is read by its central directory only: the local headers, which a stream would go by, may lie.
+    /// Of zip, the library sees single members, whose local headers agreed with the central directory.
     func enable(_ archive: OpaquePointer) -> CInt {
         switch self {
         case .tar: archive_read_support_format_tar(archive)
-        case .zip: archive_read_support_format_zip_seekable(archive)
+        case .zip: archive_read_support_format_zip_streamable(archive)
         case .sevenzip: archive_read_support_format_7zip(archive)
         case .cpio: archive_read_support_format_cpio(archive)
         case .ar: archive_read_support_format_ar(archive)

@@ -1,18 +1,14 @@
 import BlobStreams
 import CArchive
 
-/// Goes through an archive from member to member; what the rest of this module knows of a parser.
-final class ArchiveWalker {
-    /// Nil for an archive of no members that the library does not know for one.
-    private let handle: ArchiveHandle?
+/// Goes through an archive as libarchive reads it.
+final class ArchiveWalker: MemberWalker {
+    private let handle: ArchiveHandle
     private let format: ArchiveFormat
     private let context: BlobContext
-    private var count = 0
+    private var current: ArchiveEntry?
 
-    /// The archive itself, as it was opened.
     let baseInfo: BlobInfo
-
-    /// True when the base is read from one end to the other.
     let isSequential: Bool
 
     init(
@@ -24,12 +20,6 @@ final class ArchiveWalker {
         self.format = format
         self.context = context
         do throws(BlobError) {
-            // libarchive does not look for the end of a zip where the end is all there is.
-            if format == .zip, try input.beginsWith([BlobSignature([0x50, 0x4B, 0x05, 0x06])]) {
-                input.close()
-                self.handle = nil
-                return
-            }
             self.handle = try ArchiveHandle(input, label: "\(format.rawValue) archive", configure: format.enable)
         } catch {
             input.close()
@@ -37,40 +27,40 @@ final class ArchiveWalker {
         }
     }
 
-    /// The next member; nil at the end of the archive.
-    func next() throws(BlobError) -> ArchiveEntry? {
-        try self.context.check()
-        guard let handle else { return nil }
-        var entry: OpaquePointer?
-        let status = try handle.call(toleratingWarnings: true) { archive_read_next_header($0, &entry) }
-        guard status != ARCHIVE_EOF, let entry else { return nil }
-        defer { self.count += 1 }
-        let warning = status == ARCHIVE_WARN ? handle.message ?? "a warning without a reason" : nil
-        return handle.ask { _ in ArchiveEntry(entry, index: self.count, warning: warning) }
+    var index: Int { self.current?.member.index ?? -1 }
+    var place: Int64? { nil }
+    func go(to place: Int64, index: Int) { preconditionFailure("No place was told.") }
+    func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
+
+    var entry: ArchiveEntry {
+        guard let current else { preconditionFailure("There is a member once one was gone to.") }
+        return current
     }
 
-    /// Some bytes of the member, which stay where they are until the next call, and their offset in it; what lies
-    /// between them is zeros. No bytes at the end of the member, at whose offset it ends.
+    func advance() throws(BlobError) -> Bool {
+        try self.context.check()
+        var entry: OpaquePointer?
+        let status = try self.handle.call(toleratingWarnings: true) { archive_read_next_header($0, &entry) }
+        guard status != ARCHIVE_EOF, let entry else { return false }
+        let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
+        let index = self.index + 1
+        self.current = self.handle.ask { _ in ArchiveEntry(entry, index: index, warning: warning) }
+        return true
+    }
+
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
-        while let handle {
+        while true {
             var start: UnsafeRawPointer?
             var count = 0
             var byteOffset: Int64 = 0
-            let status = try handle.call { archive_read_data_block($0, &start, &count, &byteOffset) }
+            let status = try self.handle.call { archive_read_data_block($0, &start, &count, &byteOffset) }
             if status == ARCHIVE_EOF { return (UnsafeRawBufferPointer(start: nil, count: 0), byteOffset) }
             if count > 0 { return (UnsafeRawBufferPointer(start: start, count: count), byteOffset) }
             try self.context.check()
         }
-        return (UnsafeRawBufferPointer(start: nil, count: 0), 0)
     }
 
-    /// Reads and drops the bytes of the member.
-    func dropData() throws(BlobError) {
-        while try !self.nextBlock().bytes.isEmpty { try self.context.check() }
-    }
-
-    /// Reads what is behind the last member, if the base is read from one end to the other: its end is checked there.
     func finish() throws(BlobError) {
-        if self.isSequential { try self.handle?.input.drain() }
+        if self.isSequential { try self.handle.input.drain() }
     }
 }

@@ -134,8 +134,8 @@ final class MemberReader: BlobReader {
         }
         guard found.walker.isSequential else { return }
         var count = 1
-        while let entry = try found.walker.next() {
-            if entry.member.name == found.uniqueName { count += 1 }
+        while try found.walker.advance() {
+            if let name = found.uniqueName, found.walker.isNamed(name) { count += 1 }
         }
         try found.walker.finish()
         if let name = found.uniqueName, count > 1 {

@@ -4,7 +4,7 @@ import BlobStreams
 struct MemberSearch {
     /// An archive, in front of the bytes of a member.
     struct Found {
-        let walker: ArchiveWalker
+        let walker: any MemberWalker
         let entry: ArchiveEntry
         /// The member that was asked for; another one than ``entry`` if that was a hard link.
         let member: BlobMember
@@ -24,18 +24,27 @@ struct MemberSearch {
 
     /// Opens the archive at the member.
     ///
-    /// - Parameter readsEarlierMembers: Whether the bytes before are read and not skipped.
-    func open(readingEarlierMembers readsEarlierMembers: Bool = false) throws(BlobError) -> Found {
+    /// - Parameters:
+    ///   - readsEarlierMembers: Whether the bytes before are read and not skipped.
+    ///   - checksum: What the CRC-32 of the bytes must be.
+    func open(
+        readingEarlierMembers readsEarlierMembers: Bool = false, checksum: UInt32? = nil
+    ) throws(BlobError) -> Found {
         var walker = try self.makeWalker()
         var index: Int?
         if case .index(let number) = self.selector { index = number }
         if !walker.isSequential, case .name(let name) = self.selector {
             // Headers are cheap here: a name that is not unique is refused before the first byte.
-            index = try self.uniqueIndex(of: name, walker)
-            walker = try self.makeWalker()
+            let place: Int64?
+            (index, place) = try self.uniqueMember(name, walker)
+            if let index, let place {
+                walker.go(to: place, index: index)
+            } else {
+                walker = try self.makeWalker()
+            }
         }
         guard var entry = try self.advance(walker, to: index, reading: readsEarlierMembers) else {
-            throw self.notFound
+            throw BlobError(notFound: self.selector)
         }
         let member = entry.member
         var uniqueName: [UInt8]?
@@ -48,60 +57,52 @@ struct MemberSearch {
             (walker, entry) = try self.bytesBehindLinks(of: entry, walker, reading: readsEarlierMembers)
         }
         try self.checkReadable(entry)
-        return Found(
-            walker: walker, entry: entry, member: member, uniqueName: uniqueName,
-            checksum: try self.checksum(of: entry, walker.baseInfo))
+        return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum)
     }
 
-    private func makeWalker() throws(BlobError) -> ArchiveWalker {
-        try ArchiveWalker(self.format, over: self.base, self.context)
-    }
-
-    private var notFound: BlobError {
-        switch self.selector {
-        case .name(let name): BlobError(.notFound, "There is no member '\(BlobMember.printable(name))'.")
-        case .index(let index): BlobError(.notFound, "There is no member with the index \(index).")
-        }
+    private func makeWalker() throws(BlobError) -> any MemberWalker {
+        try self.format.walker(over: self.base, self.context)
     }
 
     /// Goes on to the member with this index, or else to the first with the selected name.
     private func advance(
-        _ walker: ArchiveWalker, to index: Int?, reading readsEarlierMembers: Bool
+        _ walker: any MemberWalker, to index: Int?, reading readsEarlierMembers: Bool
     ) throws(BlobError) -> ArchiveEntry? {
-        while let entry = try walker.next() {
+        while try walker.advance() {
             if let index {
-                if entry.member.index == index { return entry }
-            } else if self.selector == .name(entry.member.name) {
-                return entry
+                if walker.index == index { return walker.entry }
+            } else if case .name(let name) = self.selector, walker.isNamed(name) {
+                return walker.entry
             }
-            if readsEarlierMembers, entry.hasBytes { try walker.dropData() }
+            if readsEarlierMembers, walker.entry.hasBytes { try walker.dropData() }
         }
         return nil
     }
 
-    /// The index of the one member of that name.
+    /// The index and the place of the one member of that name.
     ///
     /// Damage behind it keeps it from being proven unique, not from being read.
-    private func uniqueIndex(of name: [UInt8], _ walker: ArchiveWalker) throws(BlobError) -> Int {
-        var (first, count): (Int?, Int) = (nil, 0)
+    private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (Int, Int64?) {
+        var first: (index: Int, place: Int64?)?
+        var count = 0
         do {
-            while let entry = try walker.next() {
-                guard entry.member.name == name else { continue }
-                first = first ?? entry.member.index
+            while try walker.advance() {
+                guard walker.isNamed(name) else { continue }
+                first = first ?? (walker.index, walker.place)
                 count += 1
             }
         } catch {
             guard first != nil, error.isAboutFormat else { throw error }
         }
-        guard let first else { throw self.notFound }
-        guard count == 1 else { throw .ambiguous(name, count: count, first: first) }
+        guard let first else { throw BlobError(notFound: self.selector) }
+        guard count == 1 else { throw .ambiguous(name, count: count, first: first.index) }
         return first
     }
 
     /// The member that a hard link stands for: the last one of that name before the link, as when they are unpacked.
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
-    ) throws(BlobError) -> (ArchiveWalker, ArchiveEntry) {
+    ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         guard self.base.capabilities.contains(.repeatable) else {
             throw BlobError(
                 .unsupported, "This member is a hard link to an earlier one, and the archive can be read only once.")
@@ -128,8 +129,8 @@ struct MemberSearch {
     /// cpio lets the last of several names for a file have the bytes: the first of its later names with some, or else
     /// the member itself, which is empty.
     private func bytesBehindLinks(
-        of entry: ArchiveEntry, _ walker: ArchiveWalker, reading readsEarlierMembers: Bool
-    ) throws(BlobError) -> (ArchiveWalker, ArchiveEntry) {
+        of entry: ArchiveEntry, _ walker: any MemberWalker, reading readsEarlierMembers: Bool
+    ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         while let later = try walker.next() {
             if later.member.linkTarget == entry.member.name, later.member.kind == .hardLink, later.hasBytes {
                 return (walker, later)
@@ -144,13 +145,6 @@ struct MemberSearch {
             throw BlobError(.changed, "The archive is no longer what it was.")
         }
         return (again, same)
-    }
-
-    /// What the directory of a zip says of the bytes, once it agrees with the header before them.
-    private func checksum(of entry: ArchiveEntry, _ baseInfo: BlobInfo) throws(BlobError) -> UInt32? {
-        guard self.format == .zip, let byteCount = baseInfo.byteCount else { return nil }
-        let directory = try ZipDirectory(self.base, byteCount: byteCount, baseInfo.validator, self.context)
-        return try directory.check(entry.member.index, byteCount: entry.member.byteCount).checksum
     }
 
     private func checkReadable(_ entry: ArchiveEntry) throws(BlobError) {
@@ -193,7 +187,7 @@ extension BlobError {
 
 extension String {
     /// Warnings that leave the bytes alone: a name in no known encoding, rights and attributes that are not read.
-    fileprivate var isAboutNames: Bool {
+    var isAboutNames: Bool {
         self.contains("be converted") || self.contains("acl") || self.contains("ACL") || self.contains("xattr")
     }
 }

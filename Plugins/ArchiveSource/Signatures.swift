@@ -95,15 +95,7 @@ extension CompressionFormat {
 enum TarChecksum {
     /// True when `header` holds 512 bytes whose sum is the one they tell (POSIX.1, pax, "ustar Interchange Format").
     static func isRight(_ header: [UInt8]) -> Bool {
-        guard header.count >= 512, header[0] != 0 else { return false }
-        let field = 148..<156
-        let digits = header[field].drop { $0 == UInt8(ascii: " ") }
-            .prefix { (UInt8(ascii: "0")...UInt8(ascii: "7")).contains($0) }
-        guard !digits.isEmpty else { return false }
-        let expected = digits.reduce(0) { $0 << 3 | Int($1 & 7) }
-        // The field itself counts as spaces. Old writers took bytes for signed.
-        let others = header.indices.prefix(512).map { field.contains($0) ? UInt8(ascii: " ") : header[$0] }
-        return others.reduce(0) { $0 + Int($1) } == expected
-            || others.reduce(0) { $0 + Int(Int8(bitPattern: $1)) } == expected
+        guard header.count >= TarHeader.byteCount, header[0] != 0 else { return false }
+        return header.withUnsafeBytes { TarHeader($0).isChecksumRight }
     }
 }

@@ -1,227 +1,181 @@
 import BlobStreams
-import Foundation
 
-/// What the central directory of a zip says of each member, by the place of its bytes.
+/// Where the central directory of a zip is, and the way through it.
 ///
-/// libarchive goes by the local headers, and a directory that says something else would go unnoticed. Numbers of
-/// sections are those of APPNOTE.TXT.
+/// Never held as a whole: it is gone through in a buffer, as often as needed. Numbers of sections are those of
+/// APPNOTE.TXT.
 struct ZipDirectory {
-    /// What is said of one member.
-    struct Entry: Equatable {
-        let flags: UInt16
-        let method: UInt16
-        let checksum: UInt32
-        let compressedByteCount: Int64
-        let byteCount: Int64
-        var localOffset: Int64
-        let name: ArraySlice<UInt8>
-    }
-
     /// 4.3.16: 22 bytes and a comment of at most 65,535.
     private static let maximumTrailerByteCount = 22 + 65_535
 
-    /// Room for what is read at once; the fixed part of an entry is 46 bytes, its parts of 16-bit lengths follow.
-    private static let bufferByteCount = 256 * 1024
+    let scanner: ArchiveScanner
+    /// The place of the entries.
+    let range: Range<Int64>
+    /// What is to be added to the places that the entries name: something may stand before the archive.
+    private let shift: Int64
+    /// How many members the archive says it has; modulo 2^16 without zip64.
+    private let declaredCount: (number: UInt64, modulus: UInt64)
 
-    /// By the place of their bytes, as libarchive orders members too.
-    let entries: [Entry]
+    init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        try self.init(ArchiveScanner(base, context))
+    }
 
-    private let directoryOffset: Int64
-    private let base: any BlobInputStreamDataSource
-    private let context: BlobContext
-    private let validator: BlobValidator?
-
-    init(_ base: any BlobInputStreamDataSource, byteCount: Int64, _ validator: BlobValidator?, _ context: BlobContext)
-        throws(BlobError)
-    {
-        self.base = base
-        self.context = context
-        self.validator = validator
-        let read: (Int64, Int) throws(BlobError) -> ZipBytes = { offset, count throws(BlobError) in
-            try Self.read(base, validator, context, at: offset, count: count)
+    init(_ scanner: ArchiveScanner) throws(BlobError) {
+        guard scanner.hasRandomAccess, let byteCount = scanner.info.byteCount else {
+            throw BlobError(.unsupported, "A zip archive has its directory at its end, and this source cannot seek.")
         }
+        self.scanner = scanner
         let tailCount = min(Int64(Self.maximumTrailerByteCount), byteCount)
         let tailOffset = byteCount - tailCount
-        let tail = try read(tailOffset, Int(tailCount))
+        let tail = try scanner.bytes(at: tailOffset, count: Int(tailCount))
         guard let end = Self.lastTrailer(tail) else {
-            throw BlobError(.truncated, "The zip archive ends without the directory of its members.")
+            throw BlobError(
+                .truncated, "The zip archive ends without the directory of its members.", byteOffset: byteCount)
         }
-        var size = Int64(tail.number32(at: end + 12))
-        var declared = Int64(tail.number32(at: end + 16))
-        var directoryEnd = tailOffset + Int64(end)
+        let trailerOffset = tailOffset + Int64(end)
+        var disks = (UInt32(tail.number16(at: end + 4)), UInt32(tail.number16(at: end + 6)))
+        var count = UInt64(tail.number16(at: end + 10))
+        var modulus: UInt64 = 1 << 16
+        var size = UInt64(tail.number32(at: end + 12))
+        var declared = UInt64(tail.number32(at: end + 16))
+        var directoryEnd = trailerOffset
         // 4.3.15 and 4.3.14: where the numbers are in 64 bits.
-        let locatorOffset = directoryEnd - 20
-        if locatorOffset >= 0 {
-            let locator = try read(locatorOffset, 20)
-            if locator.number32(at: 0) == 0x0706_4B50 {
-                let place = Int64(bitPattern: locator.number64(at: 8))
-                let record = try read(max(0, min(place, byteCount)), 56)
-                if record.number32(at: 0) == 0x0606_4B50 {
-                    size = Int64(bitPattern: record.number64(at: 40))
-                    declared = Int64(bitPattern: record.number64(at: 48))
-                    directoryEnd = place
-                }
-            }
+        if let place = try Self.zip64Trailer(scanner, before: trailerOffset) {
+            let record = try scanner.bytes(at: place, count: 56)
+            disks = (record.number32(at: 16), record.number32(at: 20))
+            (count, modulus) = (record.number64(at: 32), 0)
+            (size, declared) = (record.number64(at: 40), record.number64(at: 48))
+            directoryEnd = place
         }
-        guard size >= 0, size <= directoryEnd, declared >= 0 else {
-            throw BlobError(.inconsistent, "The directory of the zip archive does not lie within it.")
+        guard disks == (0, 0) else {
+            throw BlobError(
+                .unsupported, "The zip archive is one part of several, which cannot be read.", byteOffset: trailerOffset
+            )
         }
+        guard size <= UInt64(directoryEnd), declared <= UInt64(Int64.max) else {
+            throw BlobError(
+                .inconsistent, "The directory of the zip archive does not lie within it.", byteOffset: trailerOffset)
+        }
+        let start = directoryEnd - Int64(size)
+        self.range = start..<directoryEnd
         // Something may stand before the archive: then all places are meant from its beginning.
-        self.directoryOffset = directoryEnd - size
-        let shift = self.directoryOffset - declared
-        var entries = try Self.entries(from: self.directoryOffset, to: directoryEnd, read)
-        for index in entries.indices {
-            let (offset, overflows) = entries[index].localOffset.addingReportingOverflow(shift)
-            guard !overflows, offset >= 0, offset < self.directoryOffset else {
-                throw BlobError(.inconsistent, "The directory of the zip archive names a place outside of it.")
-            }
-            entries[index].localOffset = offset
-        }
-        entries.sort { $0.localOffset < $1.localOffset }
-        // The same entry twice means one member, and libarchive takes it so.
-        entries = entries.indices.filter { $0 == 0 || entries[$0] != entries[$0 - 1] }.map { entries[$0] }
-        guard zip(entries, entries.dropFirst()).allSatisfy({ $0.localOffset < $1.localOffset }) else {
-            throw BlobError(.inconsistent, "Two members of the zip archive have their bytes at one place.")
-        }
-        self.entries = entries
+        self.shift = start - Int64(declared)
+        self.declaredCount = (count, modulus)
     }
 
-    /// Checks that the local header of a member says the same, and that its bytes are no other member's (4.3.7).
+    /// Checks that there were as many entries as the archive says, once all were gone through.
     ///
     /// - Throws: ``BlobError/Code/inconsistent``.
-    func check(_ index: Int, byteCount: Int64?) throws(BlobError) -> Entry {
-        guard self.entries.indices.contains(index) else {
-            throw BlobError(.inconsistent, "The directory of the zip archive has fewer members than there are.")
-        }
-        let entry = self.entries[index]
-        let header = try Self.read(
-            self.base, self.validator, self.context, at: entry.localOffset, count: 30 + entry.name.count)
-        let (nameCount, extraCount) = (Int(header.number16(at: 26)), Int(header.number16(at: 28)))
-        let difference: String? =
-            if header.number32(at: 0) != 0x0403_4B50 {
-                "place"
-            } else if header.number16(at: 8) != entry.method {
-                "method"
-            } else if nameCount != entry.name.count || header.bytes[30...] != entry.name {
-                "name"
-            } else if (header.number16(at: 6) ^ entry.flags) & 1 != 0 {
-                "encryption"
-            } else if header.number16(at: 6) & 8 == 0, header.number32(at: 14) != entry.checksum {
-                "checksum"
-            } else if let byteCount, byteCount != entry.byteCount {
-                "length"
-            } else {
-                nil
-            }
-        if let difference {
+    func checkCount(_ records: Records) throws(BlobError) {
+        let count = records.count
+        let (number, modulus) = self.declaredCount
+        guard modulus == 0 ? UInt64(count) == number : UInt64(count) % modulus == number else {
             throw BlobError(
-                .inconsistent,
-                "The directory of the zip archive and the header of the member differ in its \(difference).")
+                .inconsistent, "The zip archive has \(count) members, and says that it has \(number).",
+                byteOffset: self.range.upperBound)
         }
-        let next = index + 1 < self.entries.count ? self.entries[index + 1].localOffset : self.directoryOffset
-        let (end, overflows) = (entry.localOffset + Int64(30 + nameCount + extraCount))
-            .addingReportingOverflow(entry.compressedByteCount)
-        guard !overflows, end <= next else {
-            throw BlobError(.inconsistent, "The member lies over what follows it in the zip archive.")
-        }
-        return entry
     }
 
-    private static func lastTrailer(_ tail: ZipBytes) -> Int? {
-        guard tail.bytes.count >= 22 else { return nil }
-        return (0...(tail.bytes.count - 22)).reversed().first { tail.number32(at: $0) == 0x0605_4B50 }
-    }
+    /// A way through the entries from the first one on.
+    func records() -> Records { Records(scanner: self.scanner, range: self.range, shift: self.shift) }
 
-    /// 4.3.12: one entry after the other.
-    private static func entries(
-        from start: Int64, to end: Int64, _ read: (Int64, Int) throws(BlobError) -> ZipBytes
-    ) throws(BlobError) -> [Entry] {
-        var entries: [Entry] = []
-        var offset = start
-        while offset < end {
-            let chunk = try read(offset, Int(min(Int64(Self.bufferByteCount), end - offset)))
-            var position = 0
-            while let (entry, count) = try self.entry(in: chunk, at: position) {
-                entries.append(entry)
-                position += count
+    /// 4.3.12: one entry after the other. One that is there twice in a row means one member.
+    struct Records {
+        private let scanner: ArchiveScanner
+        private let range: Range<Int64>
+        private let shift: Int64
+        /// What of the directory is in the buffer of the scanner, which nobody else uses meanwhile.
+        private var window = UnsafeRawBufferPointer(start: nil, count: 0)
+        private var windowOffset: Int64
+        private var position = 0
+        private var previous: (byteOffset: Int64, localOffset: Int64) = (0, -1)
+        /// How many entries there were so far, repeated ones too.
+        private(set) var count = 0
+
+        fileprivate init(scanner: ArchiveScanner, range: Range<Int64>, shift: Int64) {
+            self.scanner = scanner
+            self.range = range
+            self.shift = shift
+            self.windowOffset = range.lowerBound
+        }
+
+        /// The next entry, whose bytes stay until the next call; nil at the end.
+        mutating func next() throws(BlobError) -> ZipRecord? {
+            while let record = try self.nextRecord() {
+                self.count += 1
+                let previous = self.previous
+                self.previous = (self.byteOffset - Int64(record.bytes.count), record.localOffset)
+                guard record.localOffset == previous.localOffset else { return record }
+                let copy = Array(record.bytes)
+                let isRepeated = try self.scanner.bytes(at: previous.byteOffset, count: copy.count).elementsEqual(copy)
+                try self.fill(from: self.previous.byteOffset, atLeast: copy.count)
+                if !isRepeated { return try self.nextRecord() }
+                self.position = copy.count
             }
-            // What is no entry is a signature of the directory, or nothing that members are found by.
-            guard position > 0 else { break }
-            offset += Int64(position)
+            return nil
         }
-        return entries
-    }
 
-    private static func entry(in chunk: ZipBytes, at start: Int) throws(BlobError) -> (Entry, Int)? {
-        guard start + 46 <= chunk.bytes.count, chunk.number32(at: start) == 0x0201_4B50 else { return nil }
-        let nameCount = Int(chunk.number16(at: start + 28))
-        let extraCount = Int(chunk.number16(at: start + 30))
-        let count = 46 + nameCount + extraCount + Int(chunk.number16(at: start + 32))
-        guard start + count <= chunk.bytes.count else { return nil }
-        var numbers = [
-            UInt64(chunk.number32(at: start + 24)), UInt64(chunk.number32(at: start + 20)),
-            UInt64(chunk.number32(at: start + 42)),
-        ]
-        // 4.5.3: those that do not fit are in this extra field, in this order.
-        var field = start + 46 + nameCount
-        let fieldsEnd = field + extraCount
-        while field + 4 <= fieldsEnd {
-            let (kind, fieldCount) = (chunk.number16(at: field), Int(chunk.number16(at: field + 2)))
-            if kind == 1 {
-                var place = field + 4
-                for index in numbers.indices where numbers[index] == 0xFFFF_FFFF {
-                    guard place + 8 <= min(field + 4 + fieldCount, fieldsEnd) else { break }
-                    numbers[index] = chunk.number64(at: place)
-                    place += 8
-                }
-            }
-            field += 4 + fieldCount
-        }
-        guard numbers.allSatisfy({ $0 <= UInt64(Int64.max) }) else {
-            throw BlobError(.inconsistent, "The directory of the zip archive has a length that no file can have.")
-        }
-        let entry = Entry(
-            flags: chunk.number16(at: start + 8), method: chunk.number16(at: start + 10),
-            checksum: chunk.number32(at: start + 16), compressedByteCount: Int64(numbers[1]),
-            byteCount: Int64(numbers[0]), localOffset: Int64(numbers[2]),
-            name: chunk.bytes[(start + 46)..<(start + 46 + nameCount)])
-        return (entry, count)
-    }
+        private var byteOffset: Int64 { self.windowOffset + Int64(self.position) }
 
-    /// The bytes at a place; fewer only at the end of the archive.
-    private static func read(
-        _ base: any BlobInputStreamDataSource, _ validator: BlobValidator?, _ context: BlobContext, at offset: Int64,
-        count: Int
-    ) throws(BlobError) -> ZipBytes {
-        let reader = try base.reader(at: offset, matching: validator, context: context)
-        defer { reader.close() }
-        do {
-            let bytes = try [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-                while initializedCount < count {
-                    let rest = UnsafeMutableRawBufferPointer(
-                        rebasing: UnsafeMutableRawBufferPointer(buffer)[initializedCount...])
-                    let more = try reader.read(into: rest)
-                    if more == 0 { break }
-                    initializedCount += more
-                }
-            }
-            return ZipBytes(bytes: bytes)
-        } catch {
-            throw BlobError(wrapping: error)
+        @inline(__always)
+        private mutating func nextRecord() throws(BlobError) -> ZipRecord? {
+            let fixed = try self.bytes(ZipRecord.fixedByteCount)
+            // 4.3.13: a signature of the directory may follow.
+            if fixed.isEmpty || fixed.number32(at: 0) == 0x0505_4B50 { return nil }
+            guard let count = ZipRecord.byteCount(fixed) else { throw self.isBroken }
+            let bytes = try self.bytes(count)
+            guard bytes.count == count, let record = ZipRecord(bytes, shift: self.shift),
+                record.localOffset < self.range.lowerBound
+            else { throw self.isBroken }
+            self.position += count
+            return record
+        }
+
+        /// The next bytes, fewer only at the end of the directory.
+        @inline(__always)
+        private mutating func bytes(_ count: Int) throws(BlobError) -> UnsafeRawBufferPointer {
+            if count > self.window.count - self.position { try self.fill(from: self.byteOffset, atLeast: count) }
+            let end = min(self.window.count, self.position + count)
+            return UnsafeRawBufferPointer(rebasing: self.window[self.position..<end])
+        }
+
+        private mutating func fill(from byteOffset: Int64, atLeast count: Int) throws(BlobError) {
+            let rest = self.range.upperBound - byteOffset
+            _ = try self.scanner.bytes(at: byteOffset, count: Int(min(Int64(count), rest)))
+            self.window = try self.scanner.some(at: byteOffset, atMost: rest)
+            (self.windowOffset, self.position) = (byteOffset, 0)
+        }
+
+        private var isBroken: BlobError {
+            BlobError(
+                .inconsistent, "The directory of the zip archive is broken, or names a place outside of it.",
+                byteOffset: self.byteOffset)
         }
     }
-}
 
-/// Little-endian numbers in bytes; those past the end are zeros, which are no signature.
-struct ZipBytes {
-    let bytes: [UInt8]
+    /// The last trailer whose comment reaches to the end of the archive; if there is none, the last.
+    private static func lastTrailer(_ tail: UnsafeRawBufferPointer) -> Int? {
+        guard tail.count >= 22 else { return nil }
+        var last: Int?
+        for place in (0...(tail.count - 22)).reversed() where tail.number32(at: place) == 0x0605_4B50 {
+            let rest = tail.count - place - 22 - Int(tail.number16(at: place + 20))
+            if rest == 0 { return place }
+            last = last ?? place
+        }
+        return last
+    }
 
-    func number16(at offset: Int) -> UInt16 { UInt16(truncatingIfNeeded: self.number(at: offset, 2)) }
-    func number32(at offset: Int) -> UInt32 { UInt32(truncatingIfNeeded: self.number(at: offset, 4)) }
-    func number64(at offset: Int) -> UInt64 { self.number(at: offset, 8) }
-
-    private func number(at offset: Int, _ count: Int) -> UInt64 {
-        guard offset >= 0, offset + count <= self.bytes.count else { return 0 }
-        return (0..<count).reversed().reduce(0) { $0 << 8 | UInt64(self.bytes[offset + $1]) }
+    /// The place of the trailer with 64-bit numbers; nil when there is none.
+    private static func zip64Trailer(_ scanner: ArchiveScanner, before offset: Int64) throws(BlobError) -> Int64? {
+        let locatorOffset = offset - 20
+        guard locatorOffset >= 0 else { return nil }
+        let locator = try scanner.bytes(at: locatorOffset, count: 20)
+        guard locator.number32(at: 0) == 0x0706_4B50 else { return nil }
+        let named = Int64(clamping: locator.number64(at: 8))
+        // Where something stands before the archive, the place is meant from its beginning.
+        for place in [named, locatorOffset - 56] where place >= 0 && place <= locatorOffset - 56 {
+            if try scanner.bytes(at: place, count: 56).number32(at: 0) == 0x0606_4B50 { return place }
+        }
+        throw BlobError(.inconsistent, "The zip archive names a trailer that is not there.", byteOffset: locatorOffset)
     }
 }

@@ -104,6 +104,36 @@ enum Made {
         with zipfile.ZipFile('twice.zip', 'w') as archive:
             archive.writestr('same', b'1')
             archive.writestr('same', b'2')
+        text = b'some text, some more text, some text ' * 20
+        with zipfile.ZipFile('methods.zip', 'w') as archive:
+            archive.writestr('bzip2', text, zipfile.ZIP_BZIP2)
+            archive.writestr('lzma', text, zipfile.ZIP_LZMA)
+        class Once(io.RawIOBase):
+            # What cannot seek gets its lengths behind the bytes.
+            def __init__(self): self.bytes = b''
+            def writable(self): return True
+            def write(self, more):
+                self.bytes += bytes(more)
+                return len(more)
+        once = Once()
+        with zipfile.ZipFile(once, 'w') as archive:
+            archive.writestr('one', text, zipfile.ZIP_DEFLATED)
+            archive.writestr('two', b'stored')
+        open('streamed.zip', 'wb').write(once.bytes)
+        with zipfile.ZipFile('zip64.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
+            with archive.open('one', 'w', force_zip64=True) as member: member.write(text)
+            for i in range(69999): archive.writestr('%d' % i, b'')
+            archive.writestr('last', b'the last')
+        with zipfile.ZipFile('kinds.zip', 'w') as archive:
+            def special(name, mode, content, time):
+                info = zipfile.ZipInfo(name, (1980, 0, 0, 0, 0, 0))
+                info.external_attr, info.create_system = mode << 16, 3
+                # Info-ZIP's time in UTC.
+                if time: info.extra = b'UT\x05\x00\x01' + time.to_bytes(4, 'little')
+                archive.writestr(info, content)
+            special('dir/', 0o40755, b'', 0)
+            special('dir/abc', 0o100750, b'abc', 1700000000)
+            special('link', 0o120777, b'dir/abc', 1700000000)
         encrypted = bytearray(open('small.zip', 'rb').read())
         encrypted[6] |= 1
         encrypted[encrypted.index(b'PK\1\2') + 8] |= 1
@@ -123,6 +153,54 @@ enum Made {
             block[148:156] = b' ' * 8
             block[148:156] = b'%06o\0 ' % sum(block)
             file.write(block + b'S' * 512 + bytes(1024))
+        # Small archives to be damaged: a file, a link, a folder, a long name, in three formats.
+        for name, format in [
+            ('ustar', tarfile.USTAR_FORMAT), ('pax', tarfile.PAX_FORMAT), ('gnu', tarfile.GNU_FORMAT)]:
+            with tarfile.open('tiny-%s.tar' % name, 'w', format=format) as archive:
+                add(archive, 'one', b'first member')
+                add(archive, 'dir/' + 'n' * 90 + '/' + 'm' * 60, b'long' * 150)
+                link = tarfile.TarInfo('hard')
+                link.type, link.linkname = tarfile.LNKTYPE, 'one'
+                archive.addfile(link)
+                add(archive, 'three', b'')
+                add(archive, 'four', b'4444')
+        # What Python does not write by itself: sparse files of pax, a global header, a size and a name from pax.
+        with open('odd.tar', 'wb') as file:
+            def header(name, size, type, linkname=''):
+                info = tarfile.TarInfo(name)
+                info.size, info.type, info.linkname = size, type, linkname
+                return info.tobuf(tarfile.USTAR_FORMAT)
+            def body(content): return content + bytes(-len(content) % 512)
+            def pax(records, type=b'x'):
+                content = b''
+                for key, value in records:
+                    rest = b' %s=%s\n' % (key.encode(), value.encode())
+                    length = len(rest) + 1
+                    while length != len(b'%d' % length) + len(rest): length = len(b'%d' % length) + len(rest)
+                    content += b'%d' % length + rest
+                return header('pax', len(content), type) + body(content)
+            file.write(pax([('comment', 'for all')], b'g'))
+            file.write(pax([('path', 'renamed'), ('mtime', '1.5')]) + header('plain', 5, b'0') + body(b'plain'))
+            file.write(pax([('size', '600')]) + header('sized', 1, b'0') + body(b's' * 600))
+            sparse = [('GNU.sparse.numblocks', '2'), ('GNU.sparse.size', '5000'), ('GNU.sparse.name', 'sparse 0.0')]
+            parts = [('GNU.sparse.offset', '1000'), ('GNU.sparse.numbytes', '4')] \
+                + [('GNU.sparse.offset', '2000'), ('GNU.sparse.numbytes', '3')]
+            file.write(pax(sparse + parts) + header('sparse00', 7, b'0') + body(b'1111222'))
+            sparse = [('GNU.sparse.name', 'sparse 0.1'), ('GNU.sparse.size', '5000')]
+            file.write(pax(sparse + [('GNU.sparse.map', '0,4,4000,3')]) + header('s01', 7, b'0') + body(b'1111222'))
+            sparse = [('GNU.sparse.major', '1'), ('GNU.sparse.minor', '0'), ('GNU.sparse.name', 'sparse 1.0')]
+            content = body(b'2\n512\n4\n4000\n3\n') + b'1111222'
+            file.write(
+                pax(sparse + [('GNU.sparse.realsize', '5000')]) + header('s10', len(content), b'0') + body(content))
+            file.write(header('folder', 0, b'5') + header('soft', 0, b'2', 'plain') + header('slash/', 0, b'0'))
+            file.write(header('last', 4, b'7') + body(b'last') + bytes(1024))
+        # A header of Solaris, a name of a volume, a hard link with bytes, as pax allows.
+        with open('star.tar', 'wb') as file:
+            file.write(header('volume', 0, b'V') + pax([('path', 'of Solaris')], b'X') + header('x', 3, b'0') + body(b'sun'))
+            file.write(pax([('path', 'linked')]) + header('l', 3, b'1', 'of Solaris') + body(b'sun'))
+            file.write(header('two', 3, b'0') + body(b'two') + bytes(1024))
+        pax_archive = open('odd.tar', 'rb').read()
+        open('pax.tar', 'wb').write(pax_archive[1024:])
         with open('links.cpio', 'wb') as file:
             # The new format, where the last name of a file has its bytes.
             def entry(name, content, inode, links):

@@ -69,6 +69,9 @@ extension BlobMember {
 
     /// As ``printableName``, of any bytes.
     package static func printable(_ name: [UInt8]) -> String {
+        if name.allSatisfy(Self.isPlain) && name.first != UInt8(ascii: "@") {
+            return String(decoding: name, as: UTF8.self)
+        }
         var text = ""
         for (character, bytes) in PrintableScalars(bytes: name[...]) {
             switch character {
@@ -79,6 +82,17 @@ extension BlobMember {
             }
         }
         return text
+    }
+}
+
+extension BlobMember {
+    /// Whether a byte is a character of ASCII that stands for itself in ``printableName``.
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "%"), UInt8(ascii: "!"), UInt8(ascii: "#"): false
+        case 0x20...0x7E: true
+        default: false
+        }
     }
 }
 

@@ -1,0 +1,155 @@
+import BlobStreams
+
+/// What the headers before a member's own say of it: the pax headers `x` and `X`, and the long names of GNU, `L` and `K`.
+///
+/// Of several of a kind the last counts; of the two kinds, the one that comes first.
+struct TarExtensions {
+    /// How many bytes one may have: 1 MiB.
+    static let maximumByteCount: Int64 = 1 << 20
+
+    /// Where the first of them begins; nil when there is none.
+    var start: Int64?
+    var pax: PaxRecords?
+    var paxIsFirst = false
+    private var longName: [UInt8]?
+    private var longLinkName: [UInt8]?
+
+    var isEmpty: Bool { self.start == nil }
+    var hasLongNames: Bool { self.longName != nil || self.longLinkName != nil }
+
+    var name: [UInt8]? {
+        let paxName = self.pax?.sparseName ?? self.pax?.path
+        return self.paxIsFirst ? paxName ?? self.longName : self.longName ?? paxName
+    }
+
+    var linkName: [UInt8]? {
+        let paxName = self.pax?.linkPath
+        return self.paxIsFirst ? paxName ?? self.longLinkName : self.longLinkName ?? paxName
+    }
+
+    mutating func takeLongName(_ body: [UInt8]) { self.longName = Array(body.prefix { $0 != 0 }) }
+
+    mutating func takeLongLinkName(_ body: [UInt8]) { self.longLinkName = Array(body.prefix { $0 != 0 }) }
+}
+
+/// The records of a pax header that are of interest; of equal keys the last counts.
+///
+/// A record is its length in decimal digits, a space, a key, `=`, a value and a line feed.
+struct PaxRecords {
+    private(set) var path: [UInt8]?
+    private(set) var linkPath: [UInt8]?
+    private(set) var sparseName: [UInt8]?
+    /// How many bytes of the archive the member takes.
+    private(set) var size: Int64?
+    /// How many bytes it has with its holes.
+    private(set) var realSize: Int64?
+    private(set) var modificationTime: Double?
+    /// The parts that are not holes, in formats 0.0 and 0.1 of GNU's sparse files.
+    private(set) var sparseParts: [TarSparsePart]?
+    /// Why the bytes are not to be trusted; nil when nothing is odd.
+    private(set) var warning: String?
+    private var sparseVersion: (major: Int64, minor: Int64)?
+    private var partOffset: Int64?
+    private var partCount: Int64?
+
+    /// True for format 1.0 of GNU's sparse files, which has the list of the parts before the bytes.
+    var hasMapInData: Bool { self.sparseVersion.map { $0 == (1, 0) } ?? false }
+
+    init(_ body: [UInt8]) {
+        var rest = body[...]
+        while let first = rest.first, first != 0 {
+            guard let length = decimal(rest.prefix { $0 != 0x20 }), length <= rest.count,
+                let record = Self.record(rest.prefix(Int(length)))
+            else {
+                self.warning = self.warning ?? "a record of the pax header is malformed"
+                break
+            }
+            self.take(record.key, record.value)
+            rest = rest.dropFirst(Int(length))
+        }
+        if let partCount, partCount != Int64(self.sparseParts?.count ?? 0) {
+            self.warning = self.warning ?? "the map of the sparse file is not whole"
+        }
+        if let version = self.sparseVersion, version != (0, 0), version != (0, 1), version != (1, 0) {
+            self.warning = self.warning ?? "the format of the sparse file is not known"
+        }
+    }
+
+    private static func record(_ bytes: ArraySlice<UInt8>) -> (key: ArraySlice<UInt8>, value: ArraySlice<UInt8>)? {
+        guard bytes.last == 0x0A, let space = bytes.firstIndex(of: 0x20) else { return nil }
+        let text = bytes[(space + 1)...].dropLast()
+        guard let equals = text.firstIndex(of: UInt8(ascii: "=")), equals > text.startIndex else { return nil }
+        return (text[..<equals], text[(equals + 1)...])
+    }
+
+    private mutating func take(_ key: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
+        switch String(decoding: key, as: UTF8.self) {
+        case "path": self.path = Self.text(value)
+        case "linkpath": self.linkPath = Self.text(value)
+        case "size": self.size = self.number(value)
+        case "mtime": self.modificationTime = Double(String(decoding: value, as: UTF8.self))
+        case "SCHILY.realsize", "GNU.sparse.size", "GNU.sparse.realsize": self.realSize = self.number(value)
+        case "GNU.sparse.name": self.sparseName = Self.text(value)
+        case "GNU.sparse.major": self.sparseVersion = (self.number(value) ?? -1, self.sparseVersion?.minor ?? 0)
+        case "GNU.sparse.minor": self.sparseVersion = (self.sparseVersion?.major ?? 0, self.number(value) ?? -1)
+        case "GNU.sparse.numblocks":
+            self.partCount = self.number(value)
+            self.sparseParts = []
+        case "GNU.sparse.offset": self.partOffset = self.number(value)
+        case "GNU.sparse.numbytes":
+            guard let offset = self.partOffset, let count = self.number(value), self.sparseParts != nil else {
+                self.warning = self.warning ?? "the map of the sparse file is malformed"
+                return
+            }
+            self.sparseParts?.append(TarSparsePart(byteOffset: offset, byteCount: count))
+            self.partOffset = nil
+        case "GNU.sparse.map": self.takeMap(value)
+        case "SUN.holesdata": self.warning = "it is a sparse file of Solaris"
+        default: break
+        }
+    }
+
+    /// Up to a zero; an empty name is none.
+    private static func text(_ value: ArraySlice<UInt8>) -> [UInt8]? {
+        let text = Array(value.prefix { $0 != 0 })
+        return text.isEmpty ? nil : text
+    }
+
+    /// Offsets and lengths in turn, with commas between them.
+    private mutating func takeMap(_ value: ArraySlice<UInt8>) {
+        let numbers = value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { decimal($0) }
+        guard numbers.count.isMultiple(of: 2) else {
+            self.warning = "the map of the sparse file is malformed"
+            return
+        }
+        var parts: [TarSparsePart] = []
+        for index in stride(from: 0, to: numbers.count, by: 2) {
+            guard let offset = numbers[index], let count = numbers[index + 1] else {
+                self.warning = "the map of the sparse file is malformed"
+                return
+            }
+            parts.append(TarSparsePart(byteOffset: offset, byteCount: count))
+        }
+        (self.sparseParts, self.partCount) = (parts, nil)
+    }
+
+    private mutating func number(_ value: ArraySlice<UInt8>) -> Int64? {
+        let number = decimal(value)
+        if number == nil { self.warning = "a number of the pax header is malformed" }
+        return number
+    }
+}
+
+/// A number of decimal digits alone, at least one; nil for everything else and for what does not fit.
+func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
+    guard !digits.isEmpty else { return nil }
+    var number: Int64 = 0
+    for byte in digits {
+        guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
+        let (product, overflows) = number.multipliedReportingOverflow(by: 10)
+        let (sum, overflowsToo) = product.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
+        guard !overflows, !overflowsToo else { return nil }
+        number = sum
+    }
+    return number
+}

@@ -1,0 +1,53 @@
+import BlobStreams
+
+/// The members of a zip, as its central directory has them.
+struct ZipListing {
+    /// No target of a link is longer: PATH_MAX of Linux.
+    private static let maximumTargetByteCount: Int64 = 4096
+
+    let base: any BlobInputStreamDataSource
+    let context: BlobContext
+
+    /// Calls `body` with one member after the other, until it returns false.
+    func forEach(_ body: (BlobMember) throws -> Bool) throws {
+        let directory = try ZipDirectory(self.base, self.context)
+        var records = directory.records()
+        var links: ArchiveScanner?
+        var clock = DOSClock()
+        var index = 0
+        while let record = try records.next() {
+            var member = record.member(index: index, &clock)
+            if member.kind == .symbolicLink {
+                // With a buffer of their own: the directory keeps its.
+                let scanner = try links ?? ArchiveScanner(self.base, self.context)
+                links = scanner
+                member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner)
+            }
+            guard try body(member) else { return }
+            index += 1
+            if index & 0xFFF == 0 { try self.context.check() }
+        }
+        try directory.checkCount(records)
+    }
+
+    /// The bytes of a symbolic link are what it leads to; nil when they cannot be read.
+    private func target(of entry: ZipEntry, _ scanner: ArchiveScanner) -> [UInt8]? {
+        guard let method = ZipReader.Method(rawValue: entry.method), !entry.isEncrypted,
+            entry.byteCount <= Self.maximumTargetByteCount
+        else { return nil }
+        let around = ZipSurroundings(earlierEnd: 0, next: .max)
+        guard let data = try? entry.locate(scanner, within: around),
+            let reader = try? ZipReader(
+                ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner), method,
+                info: BlobInfo(byteCount: entry.byteCount))
+        else { return nil }
+        return try? [UInt8](unsafeUninitializedCapacity: Int(entry.byteCount) + 1) { buffer, count in
+            while case let more = try reader.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])),
+                more > 0
+            {
+                count += more
+            }
+        }
+    }
+}

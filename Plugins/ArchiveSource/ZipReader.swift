@@ -1,0 +1,151 @@
+import BlobInflate
+import BlobStreams
+
+/// Reads a member of a zip that is stored or deflated, and checks its length and checksum before its end.
+final class ZipReader: BlobReader {
+    /// The methods that are decoded here (APPNOTE.TXT 4.4.5).
+    enum Method: UInt16 {
+        case stored = 0
+        case deflated = 8
+    }
+
+    let info: BlobInfo
+    private let entry: ZipEntry
+    private let method: Method
+    private var scanner: ArchiveScanner?
+    private var inflater: Inflater?
+    private var isInflated = false
+    /// The compressed bytes that are still to come.
+    private var data: Range<Int64>
+    private var byteOffset: Int64 = 0
+    private var checksum = CRC32()
+    private var isAtEnd = false
+    private var failure: BlobError?
+
+    init(_ found: ZipSearch.Found, _ method: Method, info: BlobInfo) throws(BlobError) {
+        self.entry = found.entry
+        self.info = info
+        self.method = method
+        self.scanner = found.scanner
+        self.data = found.data
+        if method == .stored, found.entry.compressedByteCount != found.entry.byteCount {
+            throw BlobError(
+                .inconsistent,
+                "The member is stored as it is, in \(found.entry.compressedByteCount) bytes, "
+                    + "and should have \(found.entry.byteCount).", byteOffset: found.entry.localOffset)
+        }
+    }
+
+    func read(into output: inout OutputRawSpan) throws {
+        if let failure { throw failure }
+        guard !self.isAtEnd else { return }
+        let start = output.byteCount
+        do {
+            try self.readOn(&output)
+        } catch {
+            self.leave(for: error)
+            // The bytes before the fault come first; the next read throws.
+            if output.byteCount == start { throw error }
+        }
+    }
+
+    func close() { self.leave(for: BlobError(.closed, "The reader is closed.")) }
+
+    private func leave(for failure: BlobError?) {
+        self.failure = failure
+        self.isAtEnd = failure == nil
+        self.scanner = nil
+        self.inflater = nil
+    }
+
+    private func readOn(_ output: inout OutputRawSpan) throws(BlobError) {
+        let start = output.byteCount
+        var isDone = false
+        switch self.method {
+        case .stored: isDone = try self.copy(into: &output)
+        case .deflated: isDone = try self.inflate(into: &output)
+        }
+        let appended = output.byteCount - start
+        guard Int64(appended) <= self.entry.byteCount - self.byteOffset else {
+            output.removeLast(appended)
+            throw BlobError(
+                .sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes that the archive says.")
+        }
+        self.byteOffset += Int64(appended)
+        output.bytes.withUnsafeBytes { self.checksum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        guard isDone else { return }
+        try self.check()
+        // What was appended goes out first: the end is for the next read to say, which finds the same again.
+        if appended == 0 { self.leave(for: nil) }
+    }
+
+    /// True at the end.
+    private func copy(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
+        guard let scanner, !self.data.isEmpty else { return true }
+        let bytes = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
+        guard !bytes.isEmpty else { throw self.isTruncated }
+        let count = output.append(contentsOf: bytes)
+        self.data = (self.data.lowerBound + Int64(count))..<self.data.upperBound
+        return false
+    }
+
+    /// True at the end.
+    private func inflate(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
+        guard let scanner, !self.isInflated else { return true }
+        if self.inflater == nil { self.inflater = try Inflater() }
+        let start = output.byteCount
+        while output.byteCount == start {
+            let lent = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
+            guard !lent.isEmpty || self.data.isEmpty else { throw self.isTruncated }
+            var rest = lent
+            self.isInflated = try self.decode(&rest, into: &output)
+            self.data = (self.data.lowerBound + Int64(lent.count - rest.count))..<self.data.upperBound
+            if self.isInflated {
+                guard self.data.isEmpty else {
+                    throw BlobError(
+                        .inconsistent, "The deflate data of the member end before their declared end.",
+                        byteOffset: self.data.lowerBound)
+                }
+                return output.byteCount == start
+            }
+            guard !lent.isEmpty || output.byteCount > start else {
+                throw BlobError(
+                    .truncated, "The deflate data of the member go on behind their declared end.",
+                    byteOffset: self.data.lowerBound)
+            }
+        }
+        return false
+    }
+
+    private func decode(
+        _ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan
+    ) throws(BlobError) -> Bool {
+        let count = input.count
+        do throws(BlobError) {
+            return try self.inflater?.decode(&input, into: &output) ?? true
+        } catch {
+            var error = error
+            error.byteOffset = self.data.lowerBound + Int64(count - input.count)
+            throw error
+        }
+    }
+
+    private var isTruncated: BlobError {
+        BlobError(.truncated, "The archive ends within the member.", byteOffset: self.data.lowerBound)
+    }
+
+    private func check() throws(BlobError) {
+        guard self.byteOffset == self.entry.byteCount else {
+            throw BlobError(
+                .sizeMismatch,
+                "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."
+            )
+        }
+        guard self.checksum.value == self.entry.checksum else {
+            throw BlobError(
+                .checksumMismatch,
+                "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
+                    + "and the archive says \(String(self.entry.checksum, radix: 16)).")
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import BlobStreams
+import Foundation
+
+extension ZipRecord {
+    /// As a line of the listing.
+    func member(index: Int, _ clock: inout DOSClock) -> BlobMember {
+        let kind = self.kind
+        let mode = self.mode
+        return BlobMember(
+            index: index, name: self.name, kind: kind, byteCount: kind == .file ? self.byteCount : nil,
+            modificationTime: self.modificationTime(&clock), permissions: mode.map { UInt16($0 & 0o7777) },
+            checksum: kind == .file ? ZipRecord.text(ofChecksum: self.checksum) : nil,
+            isEncrypted: self.flags & 1 != 0)
+    }
+
+    static func text(ofChecksum checksum: UInt32) -> String {
+        let digits = String(checksum, radix: 16)
+        return "crc32:" + String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
+    /// The mode as in `stat(2)`, of writers that have one: Unix and Darwin (4.4.2.2).
+    private var mode: UInt32? {
+        let mode = self.externalAttributes >> 16
+        return (self.system == 3 || self.system == 19) && mode != 0 ? mode : nil
+    }
+
+    var kind: BlobMember.Kind {
+        let isFolder = self.endsWithSlash
+        if let mode {
+            switch mode & 0o170000 {
+            case 0o040000: return .directory
+            case 0o120000: return .symbolicLink
+            case 0, 0o100000: return isFolder ? .directory : .file
+            default: return .special
+            }
+        }
+        // Of MS-DOS: bit 4 is that of folders.
+        return isFolder || self.system == 0 && self.externalAttributes & 0x10 != 0 ? .directory : .file
+    }
+
+    private func modificationTime(_ clock: inout DOSClock) -> Date? {
+        // Info-ZIP's "UT": flags, then seconds since 1970.
+        if let field = self.extraFields.field(0x5455), field.count >= 5, field[0] & 1 != 0 {
+            return Date(timeIntervalSince1970: Double(Int32(bitPattern: field.number32(at: 1))))
+        }
+        // 4.5.5, NTFS: a reserved number, then attribute 1 with three times in units of 100 ns since 1601.
+        if let field = self.extraFields.field(0x000A), field.count >= 16, field.number16(at: 4) == 1 {
+            let ticks = Double(field.number64(at: 8)) / 10_000_000
+            return Date(timeIntervalSince1970: ticks - 11_644_473_600)
+        }
+        // Info-ZIP's older "UX": the times of access and modification.
+        if let field = self.extraFields.field(0x5855), field.count >= 8 {
+            return Date(timeIntervalSince1970: Double(Int32(bitPattern: field.number32(at: 4))))
+        }
+        return self.date == 0 ? nil : clock.time(date: self.date, time: self.time)
+    }
+}
+
+/// Times as MS-DOS counts them (4.4.6): in steps of two seconds, and in the time zone of nobody in particular.
+struct DOSClock {
+    /// The hour that was last asked for: the system looks at its time zone each time, which costs more than the rest.
+    private var hour: (date: UInt16, hour: UInt16, start: Double)?
+
+    mutating func time(date: UInt16, time: UInt16) -> Date {
+        let start: Double
+        if let hour, hour.date == date, hour.hour == time >> 11 {
+            start = hour.start
+        } else {
+            var parts = tm()
+            parts.tm_year = Int32(date >> 9) + 80
+            parts.tm_mon = Int32(date >> 5 & 15) - 1
+            parts.tm_mday = Int32(date & 31)
+            parts.tm_hour = Int32(time >> 11)
+            parts.tm_isdst = -1
+            start = Double(mktime(&parts))
+            self.hour = (date, time >> 11, start)
+        }
+        return Date(timeIntervalSince1970: start + Double(time >> 5 & 63) * 60 + Double(time & 31) * 2)
+    }
+}

@@ -1,0 +1,164 @@
+import BlobInflate
+import BlobStreams
+
+/// An entry of the central directory of a zip (APPNOTE.TXT 4.3.12), as it lies in the buffer.
+struct ZipRecord {
+    static let fixedByteCount = 46
+
+    let bytes: UnsafeRawBufferPointer
+    private let nameCount: Int
+    private let extraCount: Int
+
+    let byteCount: Int64
+    let compressedByteCount: Int64
+    /// The place of the local header in the base.
+    let localOffset: Int64
+
+    /// How many bytes an entry takes that begins with `fixed`; nil when it is none.
+    @inline(__always)
+    static func byteCount(_ fixed: UnsafeRawBufferPointer) -> Int? {
+        guard fixed.count >= Self.fixedByteCount, fixed.number32(at: 0) == 0x0201_4B50 else { return nil }
+        return Self.fixedByteCount + Int(fixed.number16(at: 28)) + Int(fixed.number16(at: 30))
+            + Int(fixed.number16(at: 32))
+    }
+
+    /// Nil when a number is none that a file can have.
+    @inline(__always)
+    init?(_ bytes: UnsafeRawBufferPointer, shift: Int64) {
+        self.bytes = bytes
+        self.nameCount = Int(bytes.number16(at: 28))
+        self.extraCount = Int(bytes.number16(at: 30))
+        var numbers = Zip64Numbers(
+            byteCount: UInt64(bytes.number32(at: 24)), compressedByteCount: UInt64(bytes.number32(at: 20)),
+            localOffset: UInt64(bytes.number32(at: 42)))
+        if numbers.areMissing {
+            let extra = bytes[Self.fixedByteCount + self.nameCount..<Self.fixedByteCount + self.nameCount + extraCount]
+            numbers.fill(from: ZipExtraFields(UnsafeRawBufferPointer(rebasing: extra)))
+        }
+        guard let byteCount = Int64(exactly: numbers.byteCount),
+            let compressedByteCount = Int64(exactly: numbers.compressedByteCount),
+            let localOffset = Int64(exactly: numbers.localOffset)
+        else { return nil }
+        let (place, overflows) = localOffset.addingReportingOverflow(shift)
+        guard !overflows, place >= 0 else { return nil }
+        self.byteCount = byteCount
+        self.compressedByteCount = compressedByteCount
+        self.localOffset = place
+    }
+
+    /// The name as directory and local header have it.
+    var rawName: UnsafeRawBufferPointer {
+        UnsafeRawBufferPointer(rebasing: self.bytes[Self.fixedByteCount..<Self.fixedByteCount + self.nameCount])
+    }
+
+    /// The name of the member: that in UTF-8 beside one in another encoding, if there is one, and with slashes where a
+    /// writer of MS-DOS left its own (4.4.17.1 wants them).
+    var name: [UInt8] {
+        let bytes = self.storedName
+        guard self.hasBackslashes(bytes) else { return Array(bytes) }
+        return bytes.map { $0 == UInt8(ascii: "\\") ? UInt8(ascii: "/") : $0 }
+    }
+
+    var endsWithSlash: Bool {
+        let name = self.storedName
+        return name.last == UInt8(ascii: "/") || name.last == UInt8(ascii: "\\") && self.hasBackslashes(name)
+    }
+
+    private var storedName: UnsafeRawBufferPointer {
+        self.extraCount > 0 ? self.unicodeName ?? self.rawName : self.rawName
+    }
+
+    private func hasBackslashes(_ name: UnsafeRawBufferPointer) -> Bool {
+        self.system == 0 && name.contains(UInt8(ascii: "\\")) && !name.contains(UInt8(ascii: "/"))
+    }
+
+    /// 4.6.9, Info-ZIP's Unicode Path: a version, the CRC-32 of the other name, and the name.
+    private var unicodeName: UnsafeRawBufferPointer? {
+        guard let field = self.extraFields.field(0x7075), field.count > 5, field[0] == 1 else { return nil }
+        var checksum = CRC32()
+        checksum.update(self.rawName)
+        return checksum.value == field.number32(at: 1) ? UnsafeRawBufferPointer(rebasing: field[5...]) : nil
+    }
+
+    var extraFields: ZipExtraFields {
+        let start = Self.fixedByteCount + self.nameCount
+        return ZipExtraFields(UnsafeRawBufferPointer(rebasing: self.bytes[start..<start + self.extraCount]))
+    }
+
+    /// The system whose attributes ``externalAttributes`` are (4.4.2).
+    var system: UInt8 { self.bytes[5] }
+    var flags: UInt16 { self.bytes.number16(at: 8) }
+    var method: UInt16 { self.bytes.number16(at: 10) }
+    var time: UInt16 { self.bytes.number16(at: 12) }
+    var date: UInt16 { self.bytes.number16(at: 14) }
+    var checksum: UInt32 { self.bytes.number32(at: 16) }
+    var externalAttributes: UInt32 { self.bytes.number32(at: 38) }
+
+    /// No byte of the member can lie behind this place: its header is at least this long, and the bytes follow it.
+    var leastEnd: Int64 {
+        let (end, overflows) = (self.localOffset + 30 + Int64(self.nameCount))
+            .addingReportingOverflow(self.compressedByteCount)
+        return overflows ? .max : end
+    }
+
+    @inline(__always)
+    func isNamed(_ name: [UInt8]) -> Bool {
+        let own = self.storedName
+        // The last byte differs where names count up.
+        guard own.count == name.count, own.last == name.last || self.system == 0 else { return false }
+        return self.hasBackslashes(own) ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
+    }
+}
+
+/// The extra fields of an entry or a header (4.5.1): a kind, a length and that many bytes each.
+struct ZipExtraFields {
+    private let bytes: UnsafeRawBufferPointer
+
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    /// The first field of this kind, as far as it is there.
+    func field(_ kind: UInt16) -> UnsafeRawBufferPointer? {
+        var place = 0
+        while place + 4 <= self.bytes.count {
+            let end = min(place + 4 + Int(self.bytes.number16(at: place + 2)), self.bytes.count)
+            if self.bytes.number16(at: place) == kind {
+                return UnsafeRawBufferPointer(rebasing: self.bytes[(place + 4)..<end])
+            }
+            place = end
+        }
+        return nil
+    }
+}
+
+/// Numbers that may be too large for their 32 bits, and are then in an extra field, in this order (4.5.3).
+struct Zip64Numbers {
+    private static let isElsewhere: UInt64 = 0xFFFF_FFFF
+
+    private(set) var byteCount: UInt64
+    private(set) var compressedByteCount: UInt64
+    private(set) var localOffset: UInt64 = 0
+
+    var areMissing: Bool {
+        self.byteCount == Self.isElsewhere || self.compressedByteCount == Self.isElsewhere
+            || self.localOffset == Self.isElsewhere
+    }
+
+    init(byteCount: UInt64, compressedByteCount: UInt64, localOffset: UInt64 = 0) {
+        self.byteCount = byteCount
+        self.compressedByteCount = compressedByteCount
+        self.localOffset = localOffset
+    }
+
+    mutating func fill(from fields: ZipExtraFields) {
+        guard let field = fields.field(1) else { return }
+        var place = 0
+        func take(_ number: inout UInt64) {
+            guard number == Self.isElsewhere, place + 8 <= field.count else { return }
+            number = field.number64(at: place)
+            place += 8
+        }
+        take(&self.byteCount)
+        take(&self.compressedByteCount)
+        take(&self.localOffset)
+    }
+}

@@ -1,0 +1,119 @@
+import BlobStreams
+
+/// Finds one member of a zip in memory that does not grow with the number of members.
+struct ZipSearch {
+    /// A member and the place of its bytes.
+    struct Found {
+        let entry: ZipEntry
+        /// Of the compressed bytes, once the local header agreed.
+        let data: Range<Int64>
+        /// The place of the next header, or that of the directory.
+        let next: Int64
+        let scanner: ArchiveScanner
+    }
+
+    let base: any BlobInputStreamDataSource
+    let selector: BlobLocator.Selector
+    let context: BlobContext
+
+    /// Finds the member, and checks its header.
+    func open() throws(BlobError) -> Found {
+        let directory = try ZipDirectory(self.base, self.context)
+        let (entry, surroundings) = try self.find(directory)
+        return try Self.open(entry, within: surroundings, directory.scanner)
+    }
+
+    /// Checks the header of a member that is known.
+    static func open(
+        _ entry: ZipEntry, within surroundings: ZipSurroundings, _ scanner: ArchiveScanner
+    ) throws(BlobError) -> Found {
+        guard !entry.isEncrypted else { throw BlobError(.encrypted, "This member is encrypted.") }
+        let data = try entry.locate(scanner, within: surroundings)
+        guard entry.kind == .file else {
+            let what =
+                switch entry.kind {
+                case .directory: "a directory"
+                case .symbolicLink: "a symbolic link"
+                case .file, .hardLink, .special: "a device or another special file"
+                }
+            throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
+        }
+        return Found(entry: entry, data: data, next: surroundings.next, scanner: scanner)
+    }
+
+    private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipSurroundings) {
+        var found: ZipEntry?
+        var (count, index) = (0, 0)
+        var before = Neighbours(next: directory.range.lowerBound)
+        var around = Neighbours(next: directory.range.lowerBound)
+        var records = directory.records()
+        while let record = try records.next() {
+            if let found {
+                around.add(record, around: found)
+                if self.means(record, index), !found.isSame(as: record) { count += 1 }
+            } else if self.means(record, index) {
+                found = ZipEntry(record, index: index)
+                count = 1
+            } else {
+                before.add(record)
+            }
+            index += 1
+            if index & 0xFFF == 0 { try self.context.check() }
+        }
+        try directory.checkCount(records)
+        guard let found else { throw BlobError(notFound: self.selector) }
+        guard count == 1 else { throw .ambiguous(found.name, count: count, first: found.index) }
+        // Nearly all writers list members in the order of their bytes: then those before it have told all there is.
+        guard before.highest < found.localOffset else {
+            return (found, try self.surroundings(of: found, directory))
+        }
+        return (found, ZipSurroundings(earlierEnd: max(before.end, around.end), next: around.next))
+    }
+
+    private func means(_ record: ZipRecord, _ index: Int) -> Bool {
+        switch self.selector {
+        case .name(let name): record.isNamed(name)
+        case .index(let wanted): index == wanted
+        }
+    }
+
+    private func surroundings(of entry: ZipEntry, _ directory: ZipDirectory) throws(BlobError) -> ZipSurroundings {
+        var around = Neighbours(next: directory.range.lowerBound)
+        var records = directory.records()
+        while let record = try records.next() {
+            if !entry.isSame(as: record) { around.add(record, around: entry) }
+        }
+        return ZipSurroundings(earlierEnd: around.end, next: around.next)
+    }
+
+    /// What is learnt of the other members on the way.
+    private struct Neighbours {
+        /// The highest place of a header, when they are only gathered.
+        var highest: Int64 = -1
+        var end: Int64 = 0
+        var next: Int64
+
+        mutating func add(_ record: ZipRecord) {
+            self.highest = max(self.highest, record.localOffset)
+            self.end = max(self.end, record.leastEnd)
+        }
+
+        mutating func add(_ record: ZipRecord, around entry: ZipEntry) {
+            if record.localOffset > entry.localOffset {
+                self.next = min(self.next, record.localOffset)
+            } else if record.localOffset < entry.localOffset || !entry.isSame(as: record) {
+                // At the same place: then it ends behind the beginning, which is the error that it is.
+                self.end = max(self.end, record.leastEnd)
+            }
+        }
+    }
+}
+
+extension BlobError {
+    init(notFound selector: BlobLocator.Selector) {
+        switch selector {
+        case .name(let name): self.init(.notFound, "There is no member '\(BlobMember.printable(name))'.")
+        case .index(let index): self.init(.notFound, "There is no member with the index \(index).")
+        }
+    }
+}
