@@ -30,8 +30,13 @@ setup:
 	  echo "On this system, make sure of: $(DEBIAN_PACKAGES) (names of Debian)"; \
 	fi
 
-# Linked statically, so that it starts in milliseconds and runs where there is no Swift.
-STATIC := $(if $(filter Linux,$(shell uname)),--static-swift-stdlib)
+# Linked statically, so that it starts in milliseconds and runs where there is no Swift. What nothing uses is left out, and
+# relocations are packed where the C library knows them (glibc 2.36): three megabytes less in memory.
+ifeq ($(shell uname),Linux)
+GLIBC := $(shell getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.*2\.//')
+STATIC := --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --gc-sections -Xlinker --icf=safe \
+  $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
+endif
 
 release: setup
 	swift build -c release --product blob $(STATIC)
@@ -62,6 +67,8 @@ install: release
 # The folder of the build is outside of Benchmarks, so that the style is checked of nothing but sources.
 benchmark: release
 	Benchmarks/files.py $(BLOB)
+	Benchmarks/gzip_files.py $(BLOB)
+	Benchmarks/archives.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 

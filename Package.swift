@@ -137,7 +137,11 @@ let package = Package(
             "ArchiveSourceTests", "BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource"),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(
-            name: "BlobCommandTests", dependencies: ["blob", "blob-receive"], exclude: filesLeftOut,
+            name: "BlobCommandTests",
+            dependencies: [
+                "blob", "blob-receive", "ArchiveSource", "BlobIndex", "BlobStreams", "FileSource", "GzipSource",
+            ],
+            exclude: filesLeftOut,
             swiftSettings: partSettings),
         tests("BlobIndexTests", "BlobIndex", "BlobInflate", "BlobStreams"),
         tests("BlobInflateTests", "BlobStreams", "BlobInflate", "CZlib"),

@@ -52,8 +52,9 @@ extension BlobFact.Value: Encodable {
 }
 
 extension Date {
-    /// Formats of archives hold any number; ISO 8601 has the years 0000 to 9999 (these are their first and last second).
+    /// Formats of archives hold any number; what is shown begins with the calendar, 1582-10-15, and ends with the year
+    /// 9999.
     fileprivate var clampedToFourDigits: Date {
-        Date(timeIntervalSince1970: max(-62_167_219_200, min(self.timeIntervalSince1970, 253_402_300_799)))
+        Date(timeIntervalSince1970: max(-12_219_292_800, min(self.timeIntervalSince1970, 253_402_300_799)))
     }
 }

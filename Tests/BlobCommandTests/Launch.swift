@@ -19,6 +19,8 @@ struct Launch {
     /// Commands of the shell before the program replaces it, such as `cd` and `trap`.
     var prelude: String?
     var blockedSignals: [CInt] = []
+    /// Where indexes are kept. Without one there is no index: nothing can be made below a device.
+    var caches = "/dev/null"
     var input = Standard.pipe
     var output = Standard.pipe
     var errors = Standard.pipe

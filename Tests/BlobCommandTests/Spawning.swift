@@ -60,9 +60,10 @@ func spawn(_ launch: Launch, _ connections: [Connection]) throws -> pid_t {
     var pointers = words.map { strdup($0.map { CChar(bitPattern: $0) } + [0]) } + [nil]
     defer { for pointer in pointers { free(pointer) } }
     var number: pid_t = 0
-    // A process under the thread sanitizer would wait for a second at its end.
-    var environment = environmentPointers() + [strdup("TSAN_OPTIONS=atexit_sleep_ms=0"), nil]
-    defer { free(environment[environment.count - 2]) }
+    // First, because the first of two counts. A process under the thread sanitizer would wait for a second at its end.
+    let ours = [strdup("XDG_CACHE_HOME=\(launch.caches)"), strdup("TSAN_OPTIONS=atexit_sleep_ms=0")]
+    defer { for pointer in ours { free(pointer) } }
+    var environment = ours + environmentPointers() + [nil]
     let result = posix_spawn(&number, program, &actions, &attributes, &pointers, &environment)
     try #require(result == 0, "\(program): \(String(cString: strerror(result)))")
     return number

@@ -1,6 +1,8 @@
+import BlobInflate
 import BlobStreams
 import Foundation
-import GzipSource
+
+@testable import GzipSource
 
 /// What came out of a source, and how it ended.
 struct Outcome {
@@ -31,7 +33,10 @@ func outcome(
 
 /// Decodes bytes in memory.
 func outcome(
-    decoding compressed: Data, _ format: GzipSource.Format = .gzip, pieceByteCount: Int = 4096
+    decoding compressed: Data, _ format: GzipSource.Format = .gzip, pieceByteCount: Int = 4096,
+    library: InflateLibrary = .isal
 ) -> Outcome {
-    outcome(of: GzipSource(MemorySource(compressed), format: format), pieceByteCount: pieceByteCount)
+    outcome(
+        of: GzipSource(MemorySource(compressed), format: format, index: .none, library: library),
+        pieceByteCount: pieceByteCount)
 }

@@ -1,9 +1,11 @@
+import BlobInflate
 import BlobStreams
 import BlobStreamsTesting
 import FileSource
 import Foundation
-import GzipSource
 import Testing
+
+@testable import GzipSource
 
 /// The conformance kit over every kind of base.
 @Suite struct GzipConformanceTests {
@@ -14,6 +16,32 @@ import Testing
         let bytes = sampleBytes(length)
         let file = compressed(bytes, format)
         expectNone(await violations(of: GzipSource(MemorySource(file), format: format), expecting: bytes))
+    }
+
+    @Test(arguments: GzipSource.Format.allCases, lengths)
+    func everyFormatKeepsEveryContractWithZlibAlone(_ format: GzipSource.Format, length: Int) async {
+        let bytes = sampleBytes(length)
+        let file = compressed(bytes, format)
+        expectNone(
+            await violations(
+                of: GzipSource(
+                    FaultSource(MemorySource(file), .half), format: format, index: .none, library: .zlib),
+                expecting: bytes))
+    }
+
+    @Test(arguments: GzipSource.Format.allCases, InflateLibrary.available)
+    func everyFormatKeepsEveryContractWithAnIndex(_ format: GzipSource.Format, library: InflateLibrary) async throws {
+        for length in Self.lengths + [1_500_000] {
+            let folder = try TestFolder()
+            let bytes = sampleBytes(min(length, 200_000)) + Data(count: max(0, length - 200_000))
+            let file = try folder.file("data", compressed(bytes, format))
+            let make = { @Sendable in
+                GzipSource(file, format: format, index: .file(folder.path("index")), library: library)
+            }
+            #expect(try make().buildIndex(BlobContext()))
+            #expect(try make().info(BlobContext()).byteCount == Int64(length))
+            expectNone(await violations(of: make(), expecting: bytes))
+        }
     }
 
     @Test(arguments: lengths) func gzipKeepsEveryContractOverAFile(length: Int) async throws {

@@ -1,3 +1,4 @@
+import BlobInflate
 import BlobStreams
 import Foundation
 import GzipSource
@@ -35,21 +36,24 @@ import Testing
         ]
     }()
 
-    @Test(arguments: fixtures) func everyTruncationIsAnErrorAfterAPrefix(_ fixture: Fixture) {
-        self.expectTruncations(fixture)
+    @Test(arguments: fixtures, InflateLibrary.available)
+    func everyTruncationIsAnErrorAfterAPrefix(_ fixture: Fixture, library: InflateLibrary) {
+        self.expectTruncations(fixture, library)
     }
 
-    @Test func everyTruncationOfDeflateIsAnErrorAfterAPrefix() {
+    @Test(arguments: InflateLibrary.available)
+    func everyTruncationOfDeflateIsAnErrorAfterAPrefix(library: InflateLibrary) {
         for level in [0, 1, 9] as [CInt] {
             let file = deflated(Self.bytes, level: level)
             self.expectTruncations(
-                Fixture(testDescription: "deflate", format: .deflate, file: file, bytes: Self.bytes))
+                Fixture(testDescription: "deflate", format: .deflate, file: file, bytes: Self.bytes), library)
         }
     }
 
-    private func expectTruncations(_ fixture: Fixture) {
+    private func expectTruncations(_ fixture: Fixture, _ library: InflateLibrary) {
         for count in 0..<fixture.file.count {
-            let outcome = outcome(decoding: fixture.file.prefix(count), fixture.format, pieceByteCount: 100)
+            let outcome = outcome(
+                decoding: fixture.file.prefix(count), fixture.format, pieceByteCount: 100, library: library)
             if let whole = fixture.memberEnds[count] {
                 #expect(outcome.isWhole && outcome.bytes == whole)
             } else {
@@ -60,12 +64,13 @@ import Testing
         }
     }
 
-    @Test(arguments: fixtures) func everyFlippedBitIsAnErrorOrHarmless(_ fixture: Fixture) {
+    @Test(arguments: fixtures, InflateLibrary.available)
+    func everyFlippedBitIsAnErrorOrHarmless(_ fixture: Fixture, library: InflateLibrary) {
         var harmlessCount = 0
         for bit in 0..<(fixture.file.count * 8) {
             var file = fixture.file
             file[file.startIndex + bit / 8] ^= 1 << (bit % 8)
-            let outcome = outcome(decoding: file, fixture.format, pieceByteCount: 1000)
+            let outcome = outcome(decoding: file, fixture.format, pieceByteCount: 1000, library: library)
             guard outcome.isWhole else { continue }
             harmlessCount += 1
             #expect(outcome.bytes == fixture.bytes, "bit \(bit) of \(fixture.testDescription)")

@@ -80,28 +80,35 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
         }
     }
 
+    /// Windows whose bytes tell where they are: the lower and the higher part of their position.
+    private static let lowPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0) }
+    private static let highPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0 >> 8) }
+
     private func pruned(_ job: Job) throws(BlobError) -> [UInt8] {
-        let size = Inflater.windowByteCount
+        let count = job.window.count
         // A shorter window stands at the end of the one that positions are counted in.
-        let missing = size - job.window.count
-        let low = try self.probe(job, window: (missing..<size).map { UInt8(truncatingIfNeeded: $0) })
-        let high = try self.probe(job, window: (missing..<size).map { UInt8(truncatingIfNeeded: $0 >> 8) })
+        let missing = Inflater.windowByteCount - count
+        let low = try self.probe(job, window: Self.lowPositions[missing...])
+        let high = try self.probe(job, window: Self.highPositions[missing...])
         // When they end before the following bytes do, something that was not seen may refer to the window.
-        guard let low, let high, low.count == high.count, low.count == job.following.count else { return job.window }
-        var kept = [UInt8](repeating: 0, count: job.window.count)
-        for index in low.indices {
-            let position = Int(low[index]) | Int(high[index]) << 8
-            // A literal that happens to name a position keeps a byte too many, never too few.
-            let place = position - missing
-            if place >= 0, place < kept.count, job.window[place] == job.following[index] {
-                kept[place] = job.window[place]
+        guard let low, let high else { return job.window }
+        return [UInt8](unsafeUninitializedCapacity: count) { kept, keptCount in
+            kept.initialize(repeating: 0)
+            keptCount = count
+            job.window.withUnsafeBufferPointer { window in
+                var index = 0
+                while index < low.count {
+                    // A literal that happens to name a position keeps a byte too many, never too few.
+                    let place = (Int(low[index]) | Int(high[index]) << 8) - missing
+                    if place >= 0, place < count, window[place] == job.following[index] { kept[place] = window[place] }
+                    index += 1
+                }
             }
         }
-        return kept
     }
 
     /// The bytes behind the point with `window` in front of it; nil when they cannot be decoded.
-    private func probe(_ job: Job, window: [UInt8]) throws(BlobError) -> [UInt8]? {
+    private func probe(_ job: Job, window: ArraySlice<UInt8>) throws(BlobError) -> [UInt8]? {
         if self.inflater == nil { self.inflater = try Inflater() }
         let bitCount = job.blockEnd.unreadBitCount & 7
         let bits = UInt8(truncatingIfNeeded: job.blockEnd.unreadBits) & (1 << bitCount - 1)

@@ -1,0 +1,171 @@
+"""What the scripts of this folder share: running commands in turn, and making data that are the same every time."""
+import array, ctypes, importlib.util, json, os, random, shutil, statistics, subprocess, sys, time
+
+
+def tool(name):
+    """The path of a program, or None: beside this Python first, where pip puts it, without a shim's start-up."""
+    beside = os.path.join(os.path.dirname(sys.executable), name)
+    return beside if os.access(beside, os.X_OK) else shutil.which(name)
+
+
+def has_module(name):
+    return importlib.util.find_spec(name) is not None
+
+
+# The reader of a pipe is a process of its own, reading as `cat` does and doing nothing else.
+READER = '''
+import os
+buffer = bytearray(131072)
+os.write(1, b"r")
+while os.readv(0, [buffer]): pass
+'''
+
+
+class Failure(Exception):
+    """A command ended with an error."""
+
+
+def run(argv, into_pipe=False):
+    """Wall seconds, and CPU seconds of the process."""
+    ends = os.pipe() if into_pipe else None
+    out = ends[1] if ends else os.open(os.devnull, os.O_WRONLY)
+    reader = None
+    if ends:
+        reader = subprocess.Popen([sys.executable, '-c', READER], stdin=ends[0], stdout=subprocess.PIPE)
+        reader.stdout.read(1)  # It is ready: its start does not count.
+        os.close(ends[0])
+    start = time.perf_counter()
+    pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out, 1)])
+    os.close(out)
+    _, status, usage = os.wait4(pid, 0)
+    if reader:
+        reader.wait()
+    wall = time.perf_counter() - start
+    if status != 0:
+        raise Failure(f'{" ".join(argv)}: status {os.waitstatus_to_exitcode(status)}')
+    return wall, usage.ru_utime + usage.ru_stime
+
+
+def peak_memory(argv):
+    """MiB, in a run of its own; None where that cannot be measured.
+
+    A process starts with the memory of the one that starts it, which for this script is more than what is measured. So
+    a small shell starts it and goes away, and the process becomes a child of this script (prctl(2), Linux).
+    """
+    if not sys.platform.startswith('linux'):
+        return None
+    PR_SET_CHILD_SUBREAPER = 36
+    ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    shell = subprocess.Popen(['/bin/sh', '-c', '"$@" > /dev/null & echo $!', 'sh', *argv], stdout=subprocess.PIPE)
+    pid = int(shell.stdout.readline())
+    shell.wait()
+    _, _, usage = os.wait4(pid, 0)
+    return usage.ru_maxrss / 1024
+
+
+def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memory=True):
+    """Runs the commands in turn and prints a table.
+
+    commands: names and argument lists, ours first; one without a program, or that fails, is left out. The ratios are of
+    neighbouring runs, ours over each peer's: below 1 we are faster. `before` is called with the name before each run.
+    Returns the medians of the wall seconds; None when ours failed.
+    """
+    print(f'\n{title}' + (f'   goal: {goal}' if goal else ''), flush=True)
+    times = {}
+
+    def works(name, argv):
+        try:
+            if before:
+                before(name)
+            run(argv, into_pipe)
+        except Failure as failure:
+            print(f'  {name:<34} failed: {failure}', flush=True)
+            return False
+        times[name] = []
+        return True
+
+    first = commands[0][0]
+    commands = [(name, argv) for name, argv in commands if argv and argv[0] and works(name, argv)]
+    if first not in times:
+        return None
+    for _ in range(runs):
+        for name, argv in commands:
+            if before:
+                before(name)
+            times[name].append(run(argv, into_pipe))
+    ours = times[first]
+    for name, argv in commands:
+        theirs = times[name]
+        wall, cpu = (statistics.median(a[i] / max(b[i], 1e-4) for a, b in zip(ours, theirs)) for i in (0, 1))
+        if before:
+            before(name)
+        peak = peak_memory(argv) if memory else None
+        print(f'  {name:<34} {statistics.median(t[0] for t in theirs):>9.4f} s {statistics.median(t[1] for t in theirs):>9.4f} cpu'
+              + (f' {peak:>7.1f} MiB' if peak else ' ' * 12)
+              + ('' if theirs is ours else f'   ours/this: wall {wall:>6.2f}, cpu {cpu:>6.2f}'), flush=True)
+    return {name: statistics.median(t[0] for t in values) for name, values in times.items()}
+
+
+def measure_python(code, *arguments):
+    """Runs Python code as a process of its own; it prints one line of JSON."""
+    result = subprocess.run([sys.executable, '-c', code, *map(str, arguments)], stdout=subprocess.PIPE, check=True)
+    return json.loads(result.stdout)
+
+
+def banner(what, blob, options):
+    print(f'{what}; {options.runs} runs of each, in turn, from the page cache; '
+          f'load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {blob}', flush=True)
+
+
+def mixed_pieces(count, byte_count=1 << 20, seed=1):
+    """Pieces of data of different kinds, the same for the same seed; `gzip -6` makes about a 3.6th of them."""
+    rng = random.Random(seed)
+    words = [''.join(rng.choices('etaoinshrdlucmfwypvbgkjqxz', weights=range(26, 0, -1), k=rng.randint(2, 10)))
+             for _ in range(4000)]
+    weights = [1 / (rank + 3) for rank in range(len(words))]
+
+    def text():
+        return ' '.join(rng.choices(words, weights, k=byte_count // 5))
+
+    def log():
+        names = words[:60]
+        return '\n'.join(
+            f'2026-03-{1 + n % 28:02} 12:{n % 60:02}:{n % 59:02}.{rng.randrange(1000):03} {level} {name}: request '
+            f'{rng.randrange(1 << 24):x} took {rng.randrange(5000)} us, status {status}'
+            for n, (level, name, status) in enumerate(zip(
+                rng.choices(['INFO', 'DEBUG', 'WARN'], k=byte_count // 60), rng.choices(names, k=byte_count // 60),
+                rng.choices([200, 204, 304, 404], k=byte_count // 60))))
+
+    def records():
+        return ',\n'.join(
+            f'{{"id": {n}, "name": "{name}", "tags": ["{tag}", "new"], "value": {rng.randrange(10000)}, "active": true}}'
+            for n, (name, tag) in enumerate(zip(rng.choices(words, weights, k=byte_count // 60),
+                                                rng.choices(words[:40], k=byte_count // 60))))
+
+    def numbers():
+        value, values = 0, array.array('I')
+        for step in rng.choices(range(16), k=byte_count // 4):
+            value = (value + step) & 0xFFFFFFFF
+            values.append(value)
+        return values.tobytes()
+
+    def noise():
+        return rng.randbytes(byte_count)
+
+    kinds = [text, log, records, log, numbers, records, text, log, records, noise, log, records, log,
+             records]
+    for number in range(count):
+        piece = kinds[number % len(kinds)]()
+        piece = piece.encode() if isinstance(piece, str) else piece
+        yield (piece * (byte_count // len(piece) + 1))[:byte_count]
+
+
+def write_mixed(path, mebibytes):
+    """Writes mixed data; few of the pieces are made, but none comes twice within the window of deflate."""
+    pieces = list(mixed_pieces(min(mebibytes, 42)))
+    order = random.Random(2)
+    with open(path, 'wb') as file:
+        for number in range(mebibytes):
+            if number % len(pieces) == 0 and number > 0:
+                order.shuffle(pieces)
+            file.write(pieces[number % len(pieces)])
