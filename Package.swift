@@ -98,7 +98,7 @@ let package = Package(
 
         plugin("FileSource"),
         plugin("GzipSource", "BlobIndex", "BlobInflate"),
-        plugin("ArchiveSource", "BlobInflate", "CArchive"),
+        plugin("ArchiveSource", "BlobIndex", "BlobInflate", "CArchive"),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(

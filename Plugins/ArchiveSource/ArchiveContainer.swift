@@ -23,29 +23,59 @@ public struct ArchiveContainer: BlobContainer {
 
     private let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
+    private let tables: TableHolder
 
     /// Creates a container; nothing is read yet.
-    public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat) {
+    ///
+    /// - Parameters:
+    ///   - base: The archive.
+    ///   - format: What it is.
+    ///   - index: Where the table of its members is kept.
+    public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none) {
         let canSeek = base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
         let isSpooled = format.needsRandomAccess && !canSeek
         self.base = isSpooled ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
         self.format = format
+        self.tables = TableHolder(base, format, index)
     }
 
     /// The member with this name or index; whether there is one shows when it is opened.
     public func member(
         _ selector: BlobLocator.Selector, context: BlobContext
     ) throws -> any BlobInputStreamDataSource {
-        MemberSource(self.base, self.format, selector)
+        MemberSource(self.base, self.format, selector, self.tables)
     }
 
     /// Lists the members, in their order in the archive (zip: in its directory).
+    ///
+    /// From the table of the members when there is one. Otherwise the archive is gone through, which leaves a table
+    /// behind if an index is wanted and there are enough members for it.
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
-        if self.format == .zip { return try ZipListing(base: self.base, context: context).forEach(body) }
-        let walker = try self.format.walker(over: self.base, context)
-        while let entry = try walker.next() {
-            guard try body(entry.member) else { return }
+        // The directory of a zip is as good as a table here.
+        if self.format != .zip, let table = try self.tables.table(context) {
+            return try table.forEach { record in
+                try context.check()
+                return try body(record.member)
+            }
         }
-        try walker.finish()
+        let isKnown = try self.tables.table(context) != nil
+        let recording = isKnown ? nil : try self.tables.recording(isRequired: false, context)
+        try ArchiveListing(base: self.base, format: self.format, context: context).forEach(recording, body)
+    }
+}
+
+extension ArchiveContainer: BlobIndexing {
+    /// Lists the members once, unless there is a table of them, and has what is around the archive make its index too.
+    ///
+    /// The policy is the one that the container was made with.
+    public func buildIndex(_ context: BlobContext) throws -> Bool {
+        var hasIndex = try self.tables.table(context) != nil
+        if !hasIndex, let recording = try self.tables.recording(isRequired: true, context) {
+            try ArchiveListing(base: self.base, format: self.format, context: context).forEach(recording) { _ in true }
+            hasIndex = try self.tables.table(context) != nil
+        }
+        // What decodes may have made its own on the way.
+        let baseHasIndex = try (self.base as? any BlobIndexing)?.buildIndex(context) ?? false
+        return hasIndex || baseHasIndex
     }
 }

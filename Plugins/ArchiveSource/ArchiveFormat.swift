@@ -22,6 +22,12 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
+    /// Members must be read and not skipped on the way to others.
+    ///
+    /// Skipping decodes them anyway, and before version 3.7.5 libarchive takes a decoder that was skipped to a multiple
+    /// of 64 KiB for the end of the archive (its issue 2106).
+    var mustNotSkip: Bool { self == .sevenzip }
+
     /// What goes through an archive of this format.
     func walker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext

@@ -32,7 +32,8 @@ extension BlobProvider {
 
     private static func container(_ format: ArchiveFormat) -> BlobProvider {
         BlobProvider(
-            .container { base, _ in ArchiveContainer(base, format: format) }, schemes: [format.rawValue],
+            .container { base, context in ArchiveContainer(base, format: format, index: context.index) },
+            schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions, signatures: format.signatures,
             recognizes: format == .tar ? TarChecksum.isRight : nil, module: "ArchiveSource")
     }

@@ -8,7 +8,10 @@ import BlobStreams
 /// which formats have no checksum: there, damage can look like data.
 ///
 /// Memory is what the format's window takes, up to 128 MiB for Zstandard and what the header of an xz says.
-public struct DecompressedSource: BlobInputStreamDataSource {
+public struct DecompressedSource: BlobLayer {
+    /// The source of the compressed bytes.
+    public var underlying: any BlobInputStreamDataSource { self.base }
+
     private let base: any BlobInputStreamDataSource
     private let format: CompressionFormat
 

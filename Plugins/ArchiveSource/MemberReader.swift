@@ -9,7 +9,7 @@ final class MemberReader: BlobReader {
     }
 
     let info: BlobInfo
-    private let search: MemberSearch
+    private let mustNotSkip: Bool
     private var found: MemberSearch.Found?
     private var phase = Phase.beginning
     /// What the library has lent and nobody has taken yet.
@@ -18,10 +18,10 @@ final class MemberReader: BlobReader {
     private var byteOffset: Int64 = 0
     private var checksum = CRC32()
 
-    init(_ found: MemberSearch.Found, info: BlobInfo, _ search: MemberSearch) {
+    init(_ found: MemberSearch.Found, info: BlobInfo, mustNotSkip: Bool) {
         self.found = found
         self.info = info
-        self.search = search
+        self.mustNotSkip = mustNotSkip
     }
 
     func read(into output: inout OutputRawSpan) throws {
@@ -110,17 +110,8 @@ final class MemberReader: BlobReader {
 
     private func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         guard let found else { throw BlobError(.closed, "The reader is closed.") }
-        guard case .beginning = self.phase else { return try found.walker.nextBlock() }
         self.phase = .data
-        do {
-            return try found.walker.nextBlock()
-        } catch  where self.search.format == .sevenzip && error.code == .truncated {
-            // Before version 3.7.5, libarchive takes a decoder that was skipped to a multiple of 64 KiB for the end of
-            // the archive (its issue 2106). Read and dropped, the earlier members do no harm.
-            let again = try self.search.open(readingEarlierMembers: true)
-            self.found = again
-            return try again.walker.nextBlock()
-        }
+        return try found.walker.nextBlock()
     }
 
     /// What can only be checked behind the member: that its name is the only one, and the end of the archive.
@@ -132,10 +123,11 @@ final class MemberReader: BlobReader {
                 "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
                     + "and the directory of the archive says \(String(expected, radix: 16)).")
         }
-        guard found.walker.isSequential else { return }
+        guard found.walker.isSequential || found.uniqueName != nil else { return }
         var count = 1
         while try found.walker.advance() {
             if let name = found.uniqueName, found.walker.isNamed(name) { count += 1 }
+            if self.mustNotSkip, found.walker.entry.hasBytes { try found.walker.dropData() }
         }
         try found.walker.finish()
         if let name = found.uniqueName, count > 1 {

@@ -21,30 +21,30 @@ struct MemberSearch {
     let format: ArchiveFormat
     let selector: BlobLocator.Selector
     let context: BlobContext
+    /// The members, if they are known.
+    var table: MemberTable?
 
     /// Opens the archive at the member.
     ///
     /// - Parameters:
-    ///   - readsEarlierMembers: Whether the bytes before are read and not skipped.
+    ///   - known: The member, as the table has it.
     ///   - checksum: What the CRC-32 of the bytes must be.
-    func open(
-        readingEarlierMembers readsEarlierMembers: Bool = false, checksum: UInt32? = nil
-    ) throws(BlobError) -> Found {
+    func open(_ known: MemberTable.Record? = nil, checksum: UInt32? = nil) throws(BlobError) -> Found {
         var walker = try self.makeWalker()
         var index: Int?
         if case .index(let number) = self.selector { index = number }
-        if !walker.isSequential, case .name(let name) = self.selector {
+        if let known {
+            index = known.member.index
+            self.go(walker, to: known.place, index: known.member.index)
+        } else if !walker.isSequential, !self.format.mustNotSkip, case .name(let name) = self.selector {
             // Headers are cheap here: a name that is not unique is refused before the first byte.
-            let place: Int64?
-            (index, place) = try self.uniqueMember(name, walker)
-            if let index, let place {
-                walker.go(to: place, index: index)
-            } else {
-                walker = try self.makeWalker()
-            }
+            let unique = try self.uniqueMember(name, walker)
+            index = unique.index
+            if !self.go(walker, to: unique.place, index: unique.index) { walker = try self.makeWalker() }
         }
-        guard var entry = try self.advance(walker, to: index, reading: readsEarlierMembers) else {
-            throw BlobError(notFound: self.selector)
+        guard var entry = try self.advance(walker, to: index) else { throw BlobError(notFound: self.selector) }
+        if let known, entry.member.name != known.member.name {
+            throw BlobError(.corrupted, "The table of members does not fit the archive.")
         }
         let member = entry.member
         var uniqueName: [UInt8]?
@@ -54,10 +54,18 @@ struct MemberSearch {
             uniqueName = nil
         }
         if self.format == .cpio, entry.hasBytes, entry.member.byteCount == 0, entry.linkCount > 1 {
-            (walker, entry) = try self.bytesBehindLinks(of: entry, walker, reading: readsEarlierMembers)
+            (walker, entry) = try self.bytesBehindLinks(of: entry, walker)
         }
         try self.checkReadable(entry)
         return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum)
+    }
+
+    /// Goes straight to a place, if there is one and that is possible.
+    @discardableResult
+    private func go(_ walker: any MemberWalker, to place: Int64?, index: Int) -> Bool {
+        guard let place, !walker.isSequential else { return false }
+        walker.go(to: place, index: index)
+        return true
     }
 
     private func makeWalker() throws(BlobError) -> any MemberWalker {
@@ -65,16 +73,14 @@ struct MemberSearch {
     }
 
     /// Goes on to the member with this index, or else to the first with the selected name.
-    private func advance(
-        _ walker: any MemberWalker, to index: Int?, reading readsEarlierMembers: Bool
-    ) throws(BlobError) -> ArchiveEntry? {
+    private func advance(_ walker: any MemberWalker, to index: Int?) throws(BlobError) -> ArchiveEntry? {
         while try walker.advance() {
             if let index {
                 if walker.index == index { return walker.entry }
             } else if case .name(let name) = self.selector, walker.isNamed(name) {
                 return walker.entry
             }
-            if readsEarlierMembers, walker.entry.hasBytes { try walker.dropData() }
+            if self.format.mustNotSkip, walker.entry.hasBytes { try walker.dropData() }
         }
         return nil
     }
@@ -82,7 +88,9 @@ struct MemberSearch {
     /// The index and the place of the one member of that name.
     ///
     /// Damage behind it keeps it from being proven unique, not from being read.
-    private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (Int, Int64?) {
+    private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (
+        index: Int, place: Int64?
+    ) {
         var first: (index: Int, place: Int64?)?
         var count = 0
         do {
@@ -107,6 +115,16 @@ struct MemberSearch {
             throw BlobError(
                 .unsupported, "This member is a hard link to an earlier one, and the archive can be read only once.")
         }
+        if let table {
+            // The table knows also that the name is unique.
+            let earlier = try table.records(named: link.member.linkTarget ?? [])
+                .last { $0.member.index < link.member.index }
+            let walker = try self.makeWalker()
+            guard let earlier else { throw Self.leadsAstray(link) }
+            self.go(walker, to: earlier.place, index: earlier.member.index)
+            guard let entry = try self.advance(walker, to: earlier.member.index) else { throw Self.leadsAstray(link) }
+            return (walker, entry)
+        }
         let target = link.member.linkTarget
         var (targetIndex, count): (Int?, Int) = (nil, 0)
         let scout = try self.makeWalker()
@@ -117,19 +135,23 @@ struct MemberSearch {
         }
         if let uniqueName, count > 1 { throw .ambiguous(uniqueName, count: count, first: link.member.index) }
         let walker = try self.makeWalker()
-        guard let targetIndex, let entry = try self.advance(walker, to: targetIndex, reading: false) else {
-            throw BlobError(
-                .corrupted,
-                "This member is a hard link to '\(BlobMember.printable(target ?? []))', and there is no such member before it."
-            )
+        guard let targetIndex, let entry = try self.advance(walker, to: targetIndex) else {
+            throw Self.leadsAstray(link)
         }
         return (walker, entry)
+    }
+
+    private static func leadsAstray(_ link: ArchiveEntry) -> BlobError {
+        BlobError(
+            .corrupted,
+            "This member is a hard link to '\(BlobMember.printable(link.member.linkTarget ?? []))', "
+                + "and there is no such member before it.")
     }
 
     /// cpio lets the last of several names for a file have the bytes: the first of its later names with some, or else
     /// the member itself, which is empty.
     private func bytesBehindLinks(
-        of entry: ArchiveEntry, _ walker: any MemberWalker, reading readsEarlierMembers: Bool
+        of entry: ArchiveEntry, _ walker: any MemberWalker
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
         while let later = try walker.next() {
             if later.member.linkTarget == entry.member.name, later.member.kind == .hardLink, later.hasBytes {
@@ -141,7 +163,7 @@ struct MemberSearch {
                 .unsupported, "This member has several names and no bytes, and the archive can be read only once.")
         }
         let again = try self.makeWalker()
-        guard let same = try self.advance(again, to: entry.member.index, reading: readsEarlierMembers) else {
+        guard let same = try self.advance(again, to: entry.member.index) else {
             throw BlobError(.changed, "The archive is no longer what it was.")
         }
         return (again, same)

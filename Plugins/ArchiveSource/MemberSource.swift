@@ -1,16 +1,23 @@
 import BlobStreams
 
 /// One member of an archive.
-struct MemberSource: BlobInputStreamDataSource {
+struct MemberSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
     private let selector: BlobLocator.Selector
+    private let tables: TableHolder
 
-    init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ selector: BlobLocator.Selector) {
+    init(
+        _ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ selector: BlobLocator.Selector,
+        _ tables: TableHolder
+    ) {
+        self.tables = tables
         self.base = base
         self.format = format
         self.selector = selector
     }
+
+    var underlying: any BlobInputStreamDataSource { self.base }
 
     /// Any offset is reached by reading from the member's beginning.
     var capabilities: BlobCapabilities { self.base.capabilities.intersection([.repeatable, .concurrentReaders]) }
@@ -34,21 +41,47 @@ struct MemberSource: BlobInputStreamDataSource {
         return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
     }
 
+    private typealias Opening = (info: BlobInfo, makeReader: () throws(BlobError) -> any BlobReader)
+
     /// The member, and how to read it from its beginning.
+    private func find(_ context: BlobContext) throws(BlobError) -> Opening {
+        guard let table = try self.table(context) else { return try self.find(context, nil, nil) }
+        do {
+            return try self.find(context, table, table.record(of: self.selector))
+        } catch  where error.code == .corrupted || error.code == .internalError {
+            // The table may be at fault: it is a cache.
+            self.tables.forget()
+            return try self.find(context, nil, nil)
+        }
+    }
+
+    /// The table of the members, made now if that is better than to go on searching.
+    private func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
+        if let table = try self.tables.table(context) { return table }
+        guard self.tables.shouldBuild() else { return nil }
+        let listing = ArchiveListing(base: self.base, format: self.format, context: context)
+        // What is damaged elsewhere does not keep this member from being read.
+        try? listing.forEach(self.tables.ownRecording(context)) { _ in true }
+        try context.check()
+        return try self.tables.table(context)
+    }
+
     private func find(
-        _ context: BlobContext
-    ) throws(BlobError) -> (info: BlobInfo, makeReader: () throws(BlobError) -> any BlobReader) {
+        _ context: BlobContext, _ table: MemberTable?, _ known: MemberTable.Record?
+    ) throws(BlobError) -> Opening {
         if self.format == .zip {
-            let found = try ZipSearch(base: self.base, selector: self.selector, context: context).open()
+            let found = try ZipSearch(base: self.base, selector: self.selector, context: context).open(known)
             let info = self.info(
                 name: found.entry.name, byteCount: found.entry.byteCount, found.scanner.info.validator)
             return (info, { () throws(BlobError) in try found.makeReader(info, over: self.base, context) })
         }
-        let search = MemberSearch(base: self.base, format: self.format, selector: self.selector, context: context)
-        let found = try search.open()
+        let search = MemberSearch(
+            base: self.base, format: self.format, selector: self.selector, context: context, table: table)
+        let found = try search.open(known)
         let info = self.info(
             name: found.member.name, byteCount: found.entry.member.byteCount, found.walker.baseInfo.validator)
-        return (info, { () throws(BlobError) in MemberReader(found, info: info, search) })
+        let mustNotSkip = self.format.mustNotSkip
+        return (info, { () throws(BlobError) in MemberReader(found, info: info, mustNotSkip: mustNotSkip) })
     }
 
     private func info(name: [UInt8], byteCount: Int64?, _ validator: BlobValidator?) -> BlobInfo {
@@ -71,6 +104,6 @@ extension ZipSearch.Found {
         let slice = SliceSource(base, range: self.entry.localOffset..<min(self.next, self.data.upperBound + 24))
         let search = MemberSearch(base: slice, format: .zip, selector: .index(0), context: context)
         let found = try search.open(checksum: self.entry.checksum)
-        return MemberReader(found, info: info, search)
+        return MemberReader(found, info: info, mustNotSkip: false)
     }
 }

@@ -20,10 +20,10 @@ protocol MemberWalker: AnyObject {
     /// What the header of the member says; to be asked before its bytes are.
     var entry: ArchiveEntry { get }
 
-    /// Where the member begins, for ``go(to:index:)``; nil when it cannot be gone to.
+    /// Where the member begins; nil where only going through the archive leads there.
     var place: Int64? { get }
 
-    /// Has the next ``advance()`` go to the member with this index at this place.
+    /// Has the next ``advance()`` go to the member with this index at this place. Not when ``isSequential``.
     func go(to place: Int64, index: Int)
 
     /// Some bytes of the member, which stay where they are until the next call, and their offset in it; what lies

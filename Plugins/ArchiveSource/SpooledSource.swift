@@ -3,7 +3,7 @@ import BlobStreams
 /// The bytes of a source that cannot seek, in a temporary file without a name, which goes with its last reader.
 ///
 /// Copied when it is first opened, and again when the content has changed or nothing tells whether it has.
-final class SpooledSource: BlobInputStreamDataSource {
+final class SpooledSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let maximumByteCount: Int64
     private let copy = Locked<Spool?>(nil)
@@ -14,6 +14,7 @@ final class SpooledSource: BlobInputStreamDataSource {
         self.maximumByteCount = maximumByteCount
     }
 
+    var underlying: any BlobInputStreamDataSource { self.base }
     var capabilities: BlobCapabilities { .all }
     var locator: BlobLocator? { self.base.locator }
     var layerName: String { self.base.layerName }

@@ -49,7 +49,7 @@ final class TarWalker: MemberWalker {
 
     var baseInfo: BlobInfo { self.scanner.info }
     var isSequential: Bool { !self.scanner.hasRandomAccess }
-    var place: Int64? { self.scanner.hasRandomAccess ? self.start : nil }
+    var place: Int64? { self.start }
 
     func go(to place: Int64, index: Int) {
         self.nextOffset = place

@@ -76,8 +76,12 @@ struct ZipDirectory {
         }
     }
 
-    /// A way through the entries from the first one on.
-    func records() -> Records { Records(scanner: self.scanner, range: self.range, shift: self.shift) }
+    /// A way through the entries from the first one on, or from one whose place is known.
+    func records(from byteOffset: Int64? = nil) -> Records {
+        let start = byteOffset.map { max(self.range.lowerBound, min($0, self.range.upperBound)) }
+        return Records(
+            scanner: self.scanner, range: self.range, shift: self.shift, from: start ?? self.range.lowerBound)
+    }
 
     /// 4.3.12: one entry after the other. One that is there twice in a row means one member.
     struct Records {
@@ -92,11 +96,14 @@ struct ZipDirectory {
         /// How many entries there were so far, repeated ones too.
         private(set) var count = 0
 
-        fileprivate init(scanner: ArchiveScanner, range: Range<Int64>, shift: Int64) {
+        /// Where the entry is that came last.
+        var recordOffset: Int64 { self.previous.byteOffset }
+
+        fileprivate init(scanner: ArchiveScanner, range: Range<Int64>, shift: Int64, from byteOffset: Int64) {
             self.scanner = scanner
             self.range = range
             self.shift = shift
-            self.windowOffset = range.lowerBound
+            self.windowOffset = byteOffset
         }
 
         /// The next entry, whose bytes stay until the next call; nil at the end.

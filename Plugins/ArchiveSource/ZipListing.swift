@@ -9,11 +9,14 @@ struct ZipListing {
     let context: BlobContext
 
     /// Calls `body` with one member after the other, until it returns false.
-    func forEach(_ body: (BlobMember) throws -> Bool) throws {
+    ///
+    /// - Parameter recording: Gets all members and the places of their entries, if no two of them lie over one another.
+    func forEach(_ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws {
         let directory = try ZipDirectory(self.base, self.context)
         var records = directory.records()
         var links: ArchiveScanner?
         var clock = DOSClock()
+        var extents: [(start: Int64, end: Int64)] = []
         var index = 0
         while let record = try records.next() {
             var member = record.member(index: index, &clock)
@@ -23,11 +26,20 @@ struct ZipListing {
                 links = scanner
                 member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner)
             }
+            if let recording {
+                recording.append(member, at: records.recordOffset)
+                extents.append((record.localOffset, record.leastEnd))
+            }
             guard try body(member) else { return }
             index += 1
             if index & 0xFFF == 0 { try self.context.check() }
         }
         try directory.checkCount(records)
+        extents.sort { $0.start < $1.start }
+        guard zip(extents, extents.dropFirst()).allSatisfy({ $0.end <= $1.start }),
+            extents.last?.end ?? 0 <= directory.range.lowerBound
+        else { return }
+        try recording?.finish()
     }
 
     /// The bytes of a symbolic link are what it leads to; nil when they cannot be read.

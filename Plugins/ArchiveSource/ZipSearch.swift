@@ -17,8 +17,18 @@ struct ZipSearch {
     let context: BlobContext
 
     /// Finds the member, and checks its header.
-    func open() throws(BlobError) -> Found {
+    ///
+    /// - Parameter known: Where the table of the members has it; there is none whose members lie over one another.
+    func open(_ known: MemberTable.Record? = nil) throws(BlobError) -> Found {
         let directory = try ZipDirectory(self.base, self.context)
+        if let known {
+            var records = directory.records(from: known.place)
+            guard let record = try records.next(), record.isNamed(known.member.name) else {
+                throw BlobError(.corrupted, "The table of members does not fit the archive.")
+            }
+            let around = ZipSurroundings(earlierEnd: 0, next: directory.range.lowerBound)
+            return try Self.open(ZipEntry(record, index: known.member.index), within: around, directory.scanner)
+        }
         let (entry, surroundings) = try self.find(directory)
         return try Self.open(entry, within: surroundings, directory.scanner)
     }

@@ -66,13 +66,3 @@ final class IndexHolder: Sendable {
         return found
     }
 }
-
-extension BlobLocator {
-    /// The path of layers up to a wrapper around this locator; see `IndexSection.Key`.
-    fileprivate func layer(_ wrapper: String) -> String {
-        let wrappers = [wrapper] + self.scheme.split(separator: "+").dropLast().map(String.init)
-        let path = wrappers.joined(separator: "+")
-        guard !self.selectors.isEmpty else { return path }
-        return "\(path)#\(self.selectors.map(\.text).joined(separator: "!/"))"
-    }
-}

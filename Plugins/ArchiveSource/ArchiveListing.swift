@@ -1,0 +1,25 @@
+import BlobStreams
+
+/// Goes through the members of an archive, without a table.
+struct ArchiveListing {
+    let base: any BlobInputStreamDataSource
+    let format: ArchiveFormat
+    let context: BlobContext
+
+    /// Calls `body` with one member after the other, until it returns false.
+    ///
+    /// - Parameter recording: Gets all members and their places.
+    func forEach(_ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws {
+        if self.format == .zip {
+            return try ZipListing(base: self.base, context: self.context).forEach(recording, body)
+        }
+        let walker = try self.format.walker(over: self.base, self.context)
+        while let entry = try walker.next() {
+            recording?.append(entry.member, at: walker.place)
+            guard try body(entry.member) else { return }
+            if self.format.mustNotSkip, entry.hasBytes, !entry.member.isEncrypted { try? walker.dropData() }
+        }
+        try walker.finish()
+        try recording?.finish()
+    }
+}

@@ -1,0 +1,139 @@
+import BlobIndex
+import BlobStreams
+import Foundation
+
+/// What a record says beside the name and the place, which all have.
+private struct Parts: OptionSet {
+    let rawValue: UInt8
+
+    static let kind = Parts(rawValue: 1 << 0)
+    /// Another time than that of the record before, in seconds.
+    static let time = Parts(rawValue: 1 << 1)
+    static let nanoseconds = Parts(rawValue: 1 << 2)
+    /// Other permissions than those of the record before.
+    static let permissions = Parts(rawValue: 1 << 3)
+    static let linkTarget = Parts(rawValue: 1 << 4)
+    static let checksum = Parts(rawValue: 1 << 5)
+    static let byteCount = Parts(rawValue: 1 << 6)
+    static let isEncrypted = Parts(rawValue: 1 << 7)
+}
+
+/// What a record builds on, which is nothing at the beginning of a block.
+private struct Previous {
+    var name: [UInt8] = []
+    var place: Int64 = -1
+    var seconds: Int64?
+    var permissions: UInt16?
+}
+
+extension BlobMember.Kind {
+    fileprivate static let all: [BlobMember.Kind] = [.file, .directory, .symbolicLink, .hardLink, .special]
+}
+
+/// Puts records together.
+struct MemberRecordWriter {
+    private(set) var output = IndexWriter()
+    private var previous = Previous()
+
+    mutating func beginBlock() { self.previous = Previous() }
+
+    mutating func append(_ record: MemberTable.Record) {
+        let member = record.member
+        let (seconds, nanoseconds) = member.modificationTime.map(Self.split) ?? (nil, 0)
+        var parts: Parts = []
+        if member.kind != .file { parts.insert(.kind) }
+        if seconds != self.previous.seconds { parts.insert(.time) }
+        if nanoseconds != 0 { parts.insert(.nanoseconds) }
+        if member.permissions != self.previous.permissions { parts.insert(.permissions) }
+        if member.linkTarget != nil { parts.insert(.linkTarget) }
+        let checksum = member.checksum.flatMap(Self.crc32)
+        if checksum != nil { parts.insert(.checksum) }
+        if member.byteCount != nil { parts.insert(.byteCount) }
+        if member.isEncrypted { parts.insert(.isEncrypted) }
+        self.output.append(fixed: parts.rawValue)
+        let shared = zip(member.name, self.previous.name).prefix { $0 == $1 }.count
+        self.output.append(varint: UInt64(shared))
+        self.output.append(counted: member.name[shared...])
+        let place = record.place ?? -1
+        self.output.append(varint: zigzag(place &- self.previous.place))
+        if let byteCount = member.byteCount { self.output.append(varint: UInt64(bitPattern: byteCount)) }
+        if parts.contains(.kind) {
+            self.output.append(fixed: UInt8(BlobMember.Kind.all.firstIndex(of: member.kind) ?? 0))
+        }
+        if parts.contains(.time) {
+            // One more, as none is 0: no time in four-digit years is the least number.
+            self.output.append(varint: seconds.map { zigzag($0 &- (self.previous.seconds ?? 0)) &+ 1 } ?? 0)
+        }
+        if parts.contains(.nanoseconds) { self.output.append(fixed: nanoseconds) }
+        if parts.contains(.permissions) { self.output.append(varint: member.permissions.map { UInt64($0) + 1 } ?? 0) }
+        if let target = member.linkTarget { self.output.append(counted: target) }
+        if let checksum { self.output.append(fixed: checksum) }
+        self.previous = Previous(
+            name: member.name, place: place, seconds: seconds, permissions: member.permissions)
+    }
+
+    private static func split(_ time: Date) -> (Int64?, UInt32) {
+        let seconds = time.timeIntervalSince1970.rounded(.down)
+        guard abs(seconds) < 1e15 else { return (nil, 0) }
+        let rest = ((time.timeIntervalSince1970 - seconds) * 1_000_000_000).rounded()
+        return (Int64(seconds), UInt32(max(0, min(rest, 999_999_999))))
+    }
+
+    /// Of the text that members have it in.
+    private static func crc32(_ text: String) -> UInt32? {
+        text.hasPrefix("crc32:") ? UInt32(text.dropFirst("crc32:".count), radix: 16) : nil
+    }
+}
+
+/// Takes the records of one block apart.
+struct MemberRecordReader {
+    private var input: IndexReader
+    private var index: Int
+    private var previous = Previous()
+
+    init(_ input: IndexReader, index: Int) {
+        self.input = input
+        self.index = index
+    }
+
+    mutating func skip() throws(BlobError) { _ = try self.next() }
+
+    mutating func next() throws(BlobError) -> MemberTable.Record {
+        let parts = Parts(rawValue: try self.input.fixed())
+        let shared = try self.input.count(atMost: self.previous.name.count)
+        let name = self.previous.name[..<shared] + (try self.input.counted(atMost: self.input.remaining))
+        let place = self.previous.place &+ unzigzag(try self.input.varint())
+        var member = BlobMember(index: self.index, name: Array(name), isEncrypted: parts.contains(.isEncrypted))
+        if parts.contains(.byteCount) { member.byteCount = Int64(try self.input.count()) }
+        if parts.contains(.kind) {
+            member.kind = BlobMember.Kind.all[try Int(self.input.fixed(UInt8.self)) % BlobMember.Kind.all.count]
+        }
+        var seconds = self.previous.seconds
+        if parts.contains(.time) {
+            let number = try self.input.varint()
+            seconds = number == 0 ? nil : (self.previous.seconds ?? 0) &+ unzigzag(number - 1)
+        }
+        let nanoseconds = parts.contains(.nanoseconds) ? try self.input.fixed(UInt32.self) : 0
+        member.modificationTime = seconds.map {
+            Date(timeIntervalSince1970: Double($0) + Double(nanoseconds) / 1_000_000_000)
+        }
+        member.permissions = self.previous.permissions
+        if parts.contains(.permissions) {
+            let number = try self.input.varint()
+            member.permissions = number == 0 ? nil : UInt16(truncatingIfNeeded: number - 1)
+        }
+        if parts.contains(.linkTarget) {
+            member.linkTarget = Array(try self.input.counted(atMost: self.input.remaining))
+        }
+        if parts.contains(.checksum) { member.checksum = ZipRecord.text(ofChecksum: try self.input.fixed()) }
+        self.index += 1
+        self.previous = Previous(
+            name: member.name, place: place, seconds: seconds, permissions: member.permissions)
+        return MemberTable.Record(member: member, place: place < 0 ? nil : place)
+    }
+}
+
+/// Signed numbers as unsigned ones, so that small ones of both signs stay short.
+private func zigzag(_ number: Int64) -> UInt64 { UInt64(bitPattern: number << 1 ^ number >> 63) }
+
+private func unzigzag(_ number: UInt64) -> Int64 { Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1) }

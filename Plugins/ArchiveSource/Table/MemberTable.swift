@@ -1,0 +1,134 @@
+import BlobIndex
+import BlobStreams
+import Foundation
+
+/// All members of one archive, found by name or index without going through it.
+///
+/// Flat bytes, as they are in the section of an index file: what is known of all, records in blocks of
+/// ``recordsPerBlock`` in the archive's order, where the blocks begin, and a hash table of the names. A record says how
+/// many bytes of its name the one before has too, and how far its place is from that one's. IndexFiles.md has the bytes.
+struct MemberTable: Sendable {
+    /// A member, and where it is.
+    struct Record: Equatable {
+        var member: BlobMember
+        /// As the reader of the format needs it; nil where members can be gone to only one after the other.
+        var place: Int64?
+    }
+
+    /// How many records are gone through for one of them.
+    static let recordsPerBlock = 64
+
+    /// Of 24 bits an index in the hash table, so that 8 are left for a part of the hash.
+    static let maximumCount = 1 << 24
+
+    static let version: UInt8 = 1
+
+    /// How many slots a bucket of the hash table has on average.
+    private static let slotsPerBucket = 8
+
+    /// How many members there are.
+    let count: Int
+
+    /// The whole table.
+    let bytes: [UInt8]
+
+    private let bucketCount: Int
+    private let records: Range<Int>
+    private let blocks: Int
+    private let buckets: Int
+    private let slots: Int
+
+    /// - Throws: ``BlobError/Code/corrupted``; what is in the records shows when they are looked at.
+    init(_ bytes: [UInt8]) throws(BlobError) {
+        var reader = IndexReader(bytes)
+        guard try reader.fixed(UInt8.self) == Self.version else { throw reader.failure("has another table of members") }
+        self.count = try reader.count(atMost: Self.maximumCount)
+        let recordByteCount = try reader.count(atMost: bytes.count)
+        self.bytes = bytes
+        self.bucketCount = Self.bucketCount(self.count)
+        self.records = reader.byteOffset..<(reader.byteOffset + recordByteCount)
+        self.blocks = self.records.upperBound
+        self.buckets = self.blocks + 8 * ((self.count + Self.recordsPerBlock - 1) / Self.recordsPerBlock)
+        self.slots = self.buckets + 4 * (self.bucketCount + 1)
+        guard bytes.count == self.slots + 4 * self.count else { throw reader.failure("has a table of members cut off") }
+    }
+
+    static func bucketCount(_ count: Int) -> Int { max(1, (count + Self.slotsPerBucket - 1) / Self.slotsPerBucket) }
+
+    /// FNV-1a with 64 bits: draft-eastlake-fnv, section 5.
+    static func hash(_ name: [UInt8]) -> UInt64 {
+        name.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
+
+    /// The bucket and the tag of a hash, from different ends of it.
+    static func slot(_ hash: UInt64, _ bucketCount: Int) -> (bucket: Int, tag: UInt32) {
+        (Int((hash >> 8) % UInt64(bucketCount)), UInt32(hash & 0xFF))
+    }
+
+    /// The members of this name, by index.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted``.
+    func records(named name: [UInt8]) throws(BlobError) -> [Record] {
+        let (bucket, tag) = Self.slot(Self.hash(name), self.bucketCount)
+        let start = Int(self.number32(self.buckets + 4 * bucket))
+        let end = Int(self.number32(self.buckets + 4 * (bucket + 1)))
+        guard start <= end, end <= self.count else { throw self.isCorrupted }
+        var found: [Record] = []
+        for slot in start..<end {
+            let value = self.number32(self.slots + 4 * slot)
+            guard value >> 24 == tag else { continue }
+            guard let record = try self.record(at: Int(value & 0xFF_FFFF)) else { throw self.isCorrupted }
+            if record.member.name == name { found.append(record) }
+        }
+        return found.sorted { $0.member.index < $1.member.index }
+    }
+
+    /// The member with this index; nil when there are fewer.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted``.
+    func record(at index: Int) throws(BlobError) -> Record? {
+        guard (0..<self.count).contains(index) else { return nil }
+        var block = try self.block(index / Self.recordsPerBlock)
+        for _ in 0..<(index % Self.recordsPerBlock) { try block.skip() }
+        return try block.next()
+    }
+
+    /// The one member that is meant.
+    ///
+    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, ``BlobError/Code/corrupted``.
+    func record(of selector: BlobLocator.Selector) throws(BlobError) -> Record {
+        switch selector {
+        case .index(let index):
+            guard let record = try self.record(at: index) else { throw BlobError(notFound: selector) }
+            return record
+        case .name(let name):
+            let records = try self.records(named: name)
+            guard let first = records.first else { throw BlobError(notFound: selector) }
+            guard records.count == 1 else {
+                throw .ambiguous(name, count: records.count, first: first.member.index)
+            }
+            return first
+        }
+    }
+
+    /// Calls `body` with one member after the other, until it returns false.
+    func forEach(_ body: (Record) throws -> Bool) throws {
+        for index in stride(from: 0, to: self.count, by: Self.recordsPerBlock) {
+            var block = try self.block(index / Self.recordsPerBlock)
+            for _ in 0..<min(Self.recordsPerBlock, self.count - index) {
+                guard try body(try block.next()) else { return }
+            }
+        }
+    }
+
+    private func block(_ number: Int) throws(BlobError) -> MemberRecordReader {
+        let start = self.bytes.withUnsafeBytes { $0.number64(at: self.blocks + 8 * number) }
+        guard start <= UInt64(self.records.count) else { throw self.isCorrupted }
+        let range = (self.records.lowerBound + Int(start))..<self.records.upperBound
+        return MemberRecordReader(try IndexReader(self.bytes, range), index: number * Self.recordsPerBlock)
+    }
+
+    private func number32(_ offset: Int) -> UInt32 { self.bytes.withUnsafeBytes { $0.number32(at: offset) } }
+
+    private var isCorrupted: BlobError { BlobError(.corrupted, "The table of members contradicts itself.") }
+}

@@ -1,0 +1,131 @@
+import BlobIndex
+import BlobStreams
+
+/// Finds the table of the members of one archive, keeps it, and leaves it behind.
+final class TableHolder: Sendable {
+    /// Below, an archive is gone through in some milliseconds, and a table is not worth its place.
+    private static let worthwhileCount = 1000
+
+    /// A path of layers that is longer is not kept.
+    private static let maximumLayerByteCount = 4096
+
+    /// After so many searches a table would have cost less.
+    private static let patience = [ArchiveFormat.zip: 8]
+    private static let usualPatience = 2
+
+    private struct State {
+        var validator: BlobValidator?
+        var table: MemberTable?
+        var searchCount = 0
+    }
+
+    private let base: any BlobInputStreamDataSource
+    private let format: ArchiveFormat
+    private let policy: BlobIndexPolicy
+    private let file: IndexFile?
+    private let key: IndexSection.Key
+    private let state = Locked(State())
+
+    init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ policy: BlobIndexPolicy) {
+        self.base = base
+        self.format = format
+        self.policy = policy
+        let locator = base.locator
+        let layer = locator?.layer(format.rawValue) ?? format.rawValue
+        // Without locators, layers over one origin cannot be told apart.
+        let isNameless =
+            layer.utf8.count > Self.maximumLayerByteCount || locator == nil && base is any BlobLayer
+        self.key = IndexSection.Key(layer: isNameless ? format.rawValue : layer, kind: .members)
+        self.file = isNameless ? nil : IndexFile(policy, for: locator)
+    }
+
+    /// The bytes that all others are made from: they are what a table is valid for.
+    private var origin: any BlobInputStreamDataSource {
+        var origin = self.base
+        while let layer = origin as? any BlobLayer { origin = layer.underlying }
+        return origin
+    }
+
+    /// The table of the archive as it is now; nil when there is none.
+    func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
+        let origin = self.origin
+        guard origin.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
+        guard let validator = try origin.checkedInfo(context).validator else { return nil }
+        let known = self.state.withLock { $0.validator == validator ? $0 : nil }
+        if let known { return known.table }
+        var table: MemberTable?
+        if let file, let content = try IndexedContent.of(origin, context) {
+            let bytes = try? file.section(self.key, for: content)?.bytes()
+            table = bytes.flatMap { try? MemberTable($0) }
+        }
+        self.state.withLock { $0 = State(validator: validator, table: table) }
+        return table
+    }
+
+    /// Forgets a table that turned out to be of no use.
+    func forget() { self.state.withLock { $0.table = nil } }
+
+    /// To be called before a search without a table: whether making one is better, as many searches came before.
+    func shouldBuild() -> Bool {
+        // Where members cannot be gone to, it saves little; a 7z would be decoded as a whole.
+        guard self.format != .sevenzip, self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else {
+            return false
+        }
+        return self.state.withLock {
+            $0.searchCount += 1
+            return $0.validator != nil && $0.searchCount >= Self.patience[self.format] ?? Self.usualPatience
+        }
+    }
+
+    /// What gathers the members during a listing; nil when no table is wanted or of use.
+    func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
+        guard let file, let content = try IndexedContent.of(self.origin, context) else { return nil }
+        let isNamed = if case .file = self.policy { true } else { false }
+        return TableRecording(
+            minimumCount: isRequired || isNamed ? 0 : Self.worthwhileCount
+        ) { [self] bytes throws(BlobError) in
+            try self.keep(bytes, context)
+            do throws(BlobError) {
+                try file.write([NewIndexSection(self.key, bytes: bytes)], for: content)
+                context.eventSink?(.indexBuilt(byteCount: Int64(bytes.count)))
+            } catch {
+                if isRequired || isNamed { throw error }
+            }
+        }
+    }
+
+    /// What gathers the members for this process alone.
+    func ownRecording(_ context: BlobContext) -> TableRecording {
+        TableRecording(minimumCount: 0) { [self] bytes throws(BlobError) in try self.keep(bytes, context) }
+    }
+
+    private func keep(_ bytes: [UInt8], _ context: BlobContext) throws(BlobError) {
+        let table = try MemberTable(bytes)
+        let validator = try self.origin.checkedInfo(context).validator
+        self.state.withLock { $0 = State(validator: validator, table: table) }
+    }
+}
+
+/// A table that is made while an archive is listed, and kept when the listing is whole.
+final class TableRecording {
+    private var builder = MemberTableBuilder()
+    private var count = 0
+    private let minimumCount: Int
+    private let keep: ([UInt8]) throws(BlobError) -> Void
+
+    init(minimumCount: Int, keep: @escaping ([UInt8]) throws(BlobError) -> Void) {
+        self.minimumCount = minimumCount
+        self.keep = keep
+    }
+
+    func append(_ member: BlobMember, at place: Int64?) {
+        self.builder.append(MemberTable.Record(member: member, place: place))
+        self.count += 1
+    }
+
+    /// To be called when all members were there.
+    func finish() throws(BlobError) {
+        guard self.count >= self.minimumCount, let bytes = self.builder.finish() else { return }
+        try self.keep(bytes)
+    }
+}
