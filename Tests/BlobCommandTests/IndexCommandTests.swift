@@ -117,8 +117,6 @@ import Testing
 
     deinit { self.folder.remove() }
 
-    private static let canIndexGzip = GzipSource.self is any BlobIndexing.Type
-    private static let canIndexArchives = ArchiveContainer.self is any BlobIndexing.Type
 
     /// Builds the index of `locator`, and expects it to be valid; returns its sections.
     private func build(_ locator: String) throws -> [Substring] {
@@ -138,7 +136,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: canIndexGzip)) func theIndexOfAGzipIsBuiltAndServes() throws {
+    @Test func theIndexOfAGzipIsBuiltAndServes() throws {
         let sections = try self.build("gzip+\(self.gzip)")
         #expect(sections.contains { $0.hasPrefix("gzip PNTS ") })
         try self.expectPart(of: "gzip+\(self.gzip)")
@@ -151,11 +149,11 @@ import Testing
             json.contains("\"facts\":[{\"") && json.contains("\"layer\":\"gzip\"") && json.contains("\"members\":1"))
     }
 
-    @Test(.enabled(if: canIndexGzip)) func aPlainPathIsLookedInto() throws {
+    @Test func aPlainPathIsLookedInto() throws {
         #expect(try self.build(self.gzip).contains { $0.hasPrefix("gzip PNTS ") })
     }
 
-    @Test(.enabled(if: canIndexArchives)) func theIndexOfACompressedArchiveIsBuiltAndServes() throws {
+    @Test func theIndexOfACompressedArchiveIsBuiltAndServes() throws {
         for locator in [self.tarGzip, "tar+gzip+\(self.tarGzip)"] {
             let sections = try self.build(locator)
             #expect(sections.contains { $0.contains(" PNTS ") })
@@ -166,7 +164,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: canIndexGzip)) func aStaleIndexIsBuiltAgain() throws {
+    @Test func aStaleIndexIsBuiltAgain() throws {
         _ = try self.build("gzip+\(self.gzip)")
         let other = Array("other content".utf8)
         try self.folder.write(other, to: "content")
@@ -177,7 +175,7 @@ import Testing
         expect(try Launch("cat", "gzip+\(self.gzip)", "--index", self.path).run(), prints: other)
     }
 
-    @Test(.enabled(if: canIndexGzip)) func aDamagedIndexNeverGivesWrongBytes() throws {
+    @Test func aDamagedIndexNeverGivesWrongBytes() throws {
         _ = try self.build("gzip+\(self.gzip)")
         let bytes = try #require(FileManager.default.contents(atPath: self.path))
         for byteOffset in stride(from: 0, to: bytes.count, by: max(1, bytes.count / 40)) {
@@ -193,7 +191,7 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: canIndexGzip)) func aFullDiskLeavesNothingBehind() throws {
+    @Test func aFullDiskLeavesNothingBehind() throws {
         // Files of more than one block are refused; the signal is ignored, so that the error is seen.
         let outcome = try Launch("index", "build", "gzip+\(self.gzip)", "--output", self.path).with {
             $0.prelude = "trap '' XFSZ; ulimit -f 1"
@@ -202,7 +200,7 @@ import Testing
         #expect(self.folder.texts == ["content", "content.gz", "content.tgz"])
     }
 
-    @Test(.enabled(if: canIndexGzip)) func aFolderThatCannotBeWrittenIsNoErrorUnlessAsked() throws {
+    @Test func aFolderThatCannotBeWrittenIsNoErrorUnlessAsked() throws {
         // The folder for caches of these tests is below a device.
         expect(try Launch("cat", "gzip+\(self.gzip)").run(), prints: self.content)
         let outcome = try Launch("index", "build", "gzip+\(self.gzip)").run()
