@@ -134,7 +134,8 @@ let package = Package(
         example("UploadFile", "BlobURLSession"),
 
         tests(
-            "ArchiveSourceTests", "BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource"),
+            "ArchiveSourceTests", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource",
+            "ArchiveSource"),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(
             name: "BlobCommandTests",

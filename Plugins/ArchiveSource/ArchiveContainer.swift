@@ -64,6 +64,13 @@ public struct ArchiveContainer: BlobContainer {
     }
 }
 
+extension ArchiveContainer {
+    /// The table for a search that is about to be made: made now if that is better than to go on searching.
+    func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
+        try self.tables.searchedTable(ArchiveListing(base: self.base, format: self.format, context: context))
+    }
+}
+
 extension ArchiveContainer: BlobIndexing {
     /// Lists the members once, unless there is a table of them, and has what is around the archive make its index too.
     ///

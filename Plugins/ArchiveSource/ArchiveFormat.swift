@@ -22,6 +22,14 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
+    /// Whether the format has checksums of the bytes in members.
+    var hasChecksums: Bool {
+        switch self {
+        case .zip, .sevenzip: true
+        case .tar, .cpio, .ar: false
+        }
+    }
+
     /// Members must be read and not skipped on the way to others.
     ///
     /// Skipping decodes them anyway, and before version 3.7.5 libarchive takes a decoder that was skipped to a multiple

@@ -102,7 +102,7 @@ extension BlobError {
                 || text.contains("unknown compression")
             {
                 .unsupported
-            } else if text.contains("allocate memory") {
+            } else if text.contains("allocate memory") || text.contains("too much memory") {
                 .limitExceeded
             } else {
                 .corrupted

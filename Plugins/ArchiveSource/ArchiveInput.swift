@@ -89,19 +89,19 @@ final class ArchiveInput {
         return Array(self.buffer[Int(end - count)..<Int(end)])
     }
 
-    /// Whether the base begins with one of `signatures`, which are at its beginning. Before anything else is read.
-    func beginsWith(_ signatures: [BlobSignature]) throws(BlobError) -> Bool {
+    /// The first bytes of the base, fewer only when it has fewer. Before anything else is read.
+    func beginning(_ byteCount: Int) throws(BlobError) -> [UInt8] {
         do {
             // A source may bring as little as one byte a read.
-            var count = 0
-            while count < signatures.map(\.bytes.count).max() ?? 0 {
+            var count = Int(self.buffered.upperBound)
+            while count < byteCount {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: self.buffer[count...])
                 let more = try self.reader.read(into: rest)
                 if more == 0 { break }
                 count += more
             }
             self.buffered = 0..<Int64(count)
-            return signatures.contains { self.buffer[..<count].starts(with: $0.bytes) }
+            return Array(self.buffer[..<min(count, byteCount)])
         } catch {
             throw BlobError(wrapping: error)
         }
@@ -109,6 +109,7 @@ final class ArchiveInput {
 
     /// The next bytes, which stay where they are until the next call; none at the end.
     fileprivate func read() throws -> UnsafeRawBufferPointer {
+        try self.context.check()
         if let byteCount = self.info.byteCount, self.hasRandomAccess, self.byteOffset >= byteCount {
             return self.takeSuffix()
         }

@@ -7,7 +7,9 @@ import BlobStreams
 /// length is not known before the end; any offset is reached by decoding from the beginning. ``CompressionFormat`` says
 /// which formats have no checksum: there, damage can look like data.
 ///
-/// Memory is what the format's window takes, up to 128 MiB for Zstandard and what the header of an xz says.
+/// Memory is what the format's window takes. A first header that asks for more than 128 MiB is
+/// ``BlobError/Code/limitExceeded``, before any memory is taken for it; windows of later streams are bounded by the
+/// library: 128 MiB for Zstandard, 1 GiB for xz.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
@@ -52,6 +54,17 @@ public struct DecompressedSource: BlobLayer {
         BlobInfo(
             name: base.name.map(self.format.nameOfContent),
             validator: base.validator.map { .combined(self.format.rawValue, [$0]) })
+    }
+}
+
+extension DecompressedSource: BlobDescribing {
+    /// Whether a checksum vouches for the bytes: without one, damage can look like data.
+    public func facts(_ context: BlobContext) throws -> [BlobFact] {
+        guard self.base.capabilities.contains(.repeatable) else { return [] }
+        let input = try ArchiveInput(self.base, context)
+        defer { input.close() }
+        let beginning = try input.beginning(CompressionFormat.headerByteCount)
+        return self.format.hasChecksum(beginning).map { [BlobFact("has checksum", .bool($0))] } ?? []
     }
 }
 

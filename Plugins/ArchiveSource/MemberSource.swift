@@ -35,17 +35,23 @@ struct MemberSource: BlobLayer {
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let (info, makeReader) = try self.find(context)
-        try info.check(byteOffset: byteOffset, matching: validator)
-        let reader = try makeReader()
+        let opening = try self.find(context)
+        try opening.info.check(byteOffset: byteOffset, matching: validator)
+        let reader = try opening.makeReader()
         return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
     }
 
-    private typealias Opening = (info: BlobInfo, makeReader: () throws(BlobError) -> any BlobReader)
+    private struct Opening {
+        let member: BlobMember
+        let info: BlobInfo
+        var facts: [BlobFact] = []
+        let makeReader: () throws(BlobError) -> any BlobReader
+    }
 
     /// The member, and how to read it from its beginning.
     private func find(_ context: BlobContext) throws(BlobError) -> Opening {
-        guard let table = try self.table(context) else { return try self.find(context, nil, nil) }
+        let listing = ArchiveListing(base: self.base, format: self.format, context: context)
+        guard let table = try self.tables.searchedTable(listing) else { return try self.find(context, nil, nil) }
         do {
             return try self.find(context, table, table.record(of: self.selector))
         } catch  where error.code == .corrupted || error.code == .internalError {
@@ -55,17 +61,6 @@ struct MemberSource: BlobLayer {
         }
     }
 
-    /// The table of the members, made now if that is better than to go on searching.
-    private func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
-        if let table = try self.tables.table(context) { return table }
-        guard self.tables.shouldBuild() else { return nil }
-        let listing = ArchiveListing(base: self.base, format: self.format, context: context)
-        // What is damaged elsewhere does not keep this member from being read.
-        try? listing.forEach(self.tables.ownRecording(context)) { _ in true }
-        try context.check()
-        return try self.tables.table(context)
-    }
-
     private func find(
         _ context: BlobContext, _ table: MemberTable?, _ known: MemberTable.Record?
     ) throws(BlobError) -> Opening {
@@ -73,7 +68,10 @@ struct MemberSource: BlobLayer {
             let found = try ZipSearch(base: self.base, selector: self.selector, context: context).open(known)
             let info = self.info(
                 name: found.entry.name, byteCount: found.entry.byteCount, found.scanner.info.validator)
-            return (info, { () throws(BlobError) in try found.makeReader(info, over: self.base, context) })
+            let size = BlobFact("compressed size in bytes", .integer(found.entry.compressedByteCount))
+            return Opening(member: found.entry.member, info: info, facts: [size]) { () throws(BlobError) in
+                try found.makeReader(info, over: self.base, context)
+            }
         }
         let search = MemberSearch(
             base: self.base, format: self.format, selector: self.selector, context: context, table: table)
@@ -81,7 +79,9 @@ struct MemberSource: BlobLayer {
         let info = self.info(
             name: found.member.name, byteCount: found.entry.member.byteCount, found.walker.baseInfo.validator)
         let mustNotSkip = self.format.mustNotSkip
-        return (info, { () throws(BlobError) in MemberReader(found, info: info, mustNotSkip: mustNotSkip) })
+        return Opening(member: found.member, info: info) { () throws(BlobError) in
+            MemberReader(found, info: info, mustNotSkip: mustNotSkip)
+        }
     }
 
     private func info(name: [UInt8], byteCount: Int64?, _ validator: BlobValidator?) -> BlobInfo {
@@ -89,6 +89,26 @@ struct MemberSource: BlobLayer {
         return BlobInfo(
             byteCount: byteCount, name: name.isEmpty ? nil : name,
             validator: validator.map { .combined("\(self.format.rawValue)#\(self.selector.text)", [$0]) })
+    }
+}
+
+extension MemberSource: BlobDescribing {
+    /// What the archive says of the member: time, permissions, checksum, and what a hard link leads to.
+    func facts(_ context: BlobContext) throws -> [BlobFact] {
+        guard self.base.capabilities.contains(.repeatable) || self.format.needsRandomAccess else { return [] }
+        let opening = try self.find(context)
+        let member = opening.member
+        var facts = [BlobFact("index", .integer(Int64(member.index)))]
+        if let time = member.modificationTime { facts.append(BlobFact("modification time", .date(time))) }
+        if let permissions = member.permissions {
+            facts.append(BlobFact("permissions", .text(String(permissions, radix: 8))))
+        }
+        if let target = member.linkTarget {
+            facts.append(BlobFact("hard link to", .text(BlobMember.printable(target))))
+        }
+        let checksum = member.checksum ?? (self.format.hasChecksums ? nil : "none in this format")
+        if let checksum { facts.append(BlobFact("checksum", .text(checksum))) }
+        return facts + opening.facts
     }
 }
 

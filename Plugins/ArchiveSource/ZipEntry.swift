@@ -2,11 +2,10 @@ import BlobStreams
 
 /// What the central directory of a zip says of one member.
 struct ZipEntry: Equatable {
-    let index: Int
-    let name: [UInt8]
+    /// As it is listed.
+    let member: BlobMember
     /// The name as it is in the local header.
     let rawName: [UInt8]
-    let kind: BlobMember.Kind
     let flags: UInt16
     let method: UInt16
     let checksum: UInt32
@@ -15,11 +14,14 @@ struct ZipEntry: Equatable {
     /// The place of the local header in the base.
     let localOffset: Int64
 
+    var index: Int { self.member.index }
+    var name: [UInt8] { self.member.name }
+    var kind: BlobMember.Kind { self.member.kind }
+
     init(_ record: ZipRecord, index: Int) {
-        self.index = index
-        self.name = record.name
+        var clock = DOSClock()
+        self.member = record.member(index: index, &clock)
         self.rawName = Array(record.rawName)
-        self.kind = record.kind
         self.flags = record.flags
         self.method = record.method
         self.checksum = record.checksum

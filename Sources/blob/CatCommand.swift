@@ -81,9 +81,10 @@ struct CatCommand: ParsableCommand {
             try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
         }
         guard let fromFile = self.fromFile else { return }
+        var containers = SharedContainers(self.source.registry)
         try self.source.forEachLine(of: fromFile, context) { line in
             guard !line.isEmpty else { return }
-            let source = try self.source.source(line, context)
+            let source = try containers.source(line, context)
             let validator = self.verifyFirst ? try self.verify(source, context) : nil
             try copier.copy(source, matching: validator)
         }

@@ -3,6 +3,7 @@ import BlobIndex
 import BlobStreams
 import FileSource
 import Foundation
+import GzipSource
 import Testing
 
 /// `blob index` on any content, with sections that the tests make.
@@ -116,7 +117,6 @@ import Testing
 
     deinit { self.folder.remove() }
 
-    private static let canIndexArchives = (ArchiveContainer.self as Any.Type) is any BlobIndexing.Type
 
     /// Builds the index of `locator`, and expects it to be valid; returns its sections.
     private func build(_ locator: String) throws -> [Substring] {
@@ -153,7 +153,7 @@ import Testing
         #expect(try self.build(self.gzip).contains { $0.hasPrefix("gzip PNTS ") })
     }
 
-    @Test(.enabled(if: canIndexArchives)) func theIndexOfACompressedArchiveIsBuiltAndServes() throws {
+    @Test func theIndexOfACompressedArchiveIsBuiltAndServes() throws {
         for locator in [self.tarGzip, "tar+gzip+\(self.tarGzip)"] {
             let sections = try self.build(locator)
             #expect(sections.contains { $0.contains(" PNTS ") })
@@ -185,10 +185,9 @@ import Testing
             let outcome = try Launch(
                 "cat", "gzip+\(self.gzip)", "--offset", "2900000", "--length", "5000", "--index", self.path
             ).run()
-            // Without that index, or an error before the first byte: a window is checked when it is used.
+            // What never was an index is not overwritten, and says so; everything else is built again or not needed.
             let isRight = outcome.output == Array(self.content[2_900_000..<2_905_000])
-            #expect(isRight == (outcome.ending == .status(0)), "byte \(byteOffset): \(outcome.errorText)")
-            #expect(isRight || outcome.output.isEmpty && outcome.ending == .status(65), "byte \(byteOffset)")
+            #expect(isRight || outcome.ending != .status(0), "byte \(byteOffset): \(outcome.errorText)")
         }
     }
 

@@ -65,8 +65,18 @@ final class TableHolder: Sendable {
     /// Forgets a table that turned out to be of no use.
     func forget() { self.state.withLock { $0.table = nil } }
 
-    /// To be called before a search without a table: whether making one is better, as many searches came before.
-    func shouldBuild() -> Bool {
+    /// The table for a search that is about to be made; made now if that is better than to go on searching.
+    func searchedTable(_ listing: ArchiveListing) throws(BlobError) -> MemberTable? {
+        if let table = try self.table(listing.context) { return table }
+        guard self.shouldBuild() else { return nil }
+        // What is damaged elsewhere does not keep a member from being read.
+        try? listing.forEach(self.ownRecording(listing.context)) { _ in true }
+        try listing.context.check()
+        return try self.table(listing.context)
+    }
+
+    /// Counts a search without a table: whether making one is better, as many came before.
+    private func shouldBuild() -> Bool {
         // Where members cannot be gone to, it saves little; a 7z would be decoded as a whole.
         guard self.format != .sevenzip, self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else {
             return false
@@ -95,7 +105,7 @@ final class TableHolder: Sendable {
     }
 
     /// What gathers the members for this process alone.
-    func ownRecording(_ context: BlobContext) -> TableRecording {
+    private func ownRecording(_ context: BlobContext) -> TableRecording {
         TableRecording(minimumCount: 0) { [self] bytes throws(BlobError) in try self.keep(bytes, context) }
     }
 

@@ -1,0 +1,88 @@
+extension CompressionFormat {
+    /// How large the window of a stream may be: 128 MiB, in bytes.
+    static let maximumWindowByteCount: UInt64 = 128 << 20
+
+    /// How much of a stream is looked at for that: the headers of an xz and of its first block are the longest.
+    static let headerByteCount = 12 + 1024
+
+    /// How large a window the first header of a stream asks for, in bytes; nil when it does not say.
+    ///
+    /// - Parameter beginning: The first ``headerByteCount`` bytes.
+    func windowByteCount(_ beginning: [UInt8]) -> UInt64? {
+        switch self {
+        case .lzma: beginning.count >= 5 ? Self.number(beginning[1..<5]) : nil
+        case .lzip: beginning.count >= 6 ? Self.lzipWindow(beginning[5]) : nil
+        case .xz: Self.xzWindow(beginning)
+        case .zstd: Self.zstdFrame(beginning)?.windowByteCount
+        case .bzip2, .lz4, .compress: nil
+        }
+    }
+
+    /// Whether a checksum vouches for the bytes; nil when only more than the first header tells.
+    func hasChecksum(_ beginning: [UInt8]) -> Bool? {
+        switch self {
+        case .bzip2, .lzip: true
+        // The .xz File Format, 2.1.1.2: the kind of check, of which 0 is none.
+        case .xz: beginning.count >= 8 ? beginning[7] & 0x0F != 0 : nil
+        // lz4_Frame_format.md: the bits for a checksum of each block and of the content. The legacy frame has none.
+        case .lz4: beginning.count >= 5 ? beginning[0] == 0x04 && beginning[4] & 0b10100 != 0 : nil
+        case .zstd: Self.zstdFrame(beginning)?.hasChecksum
+        case .lzma, .compress: false
+        }
+    }
+
+    /// lzip manual, "File format": the base-2 logarithm of a size, and how many sixteenths of it are to be taken off.
+    private static func lzipWindow(_ coded: UInt8) -> UInt64 {
+        let base = UInt64(1) << (coded & 0x1F)
+        return base - base / 16 * UInt64(coded >> 5)
+    }
+
+    /// The .xz File Format, 3.1 and 5.3.1: of the filters of the first block, that of LZMA2 says it.
+    private static func xzWindow(_ beginning: [UInt8]) -> UInt64? {
+        var rest = beginning.dropFirst(12)
+        guard let size = rest.popFirst(), size > 0, let flags = rest.popFirst() else { return nil }
+        for bit in [UInt8(0x40), 0x80] where flags & bit != 0 { guard Self.varint(&rest) != nil else { return nil } }
+        for _ in 0...(flags & 3) {
+            guard let filter = Self.varint(&rest), let count = Self.varint(&rest), count <= rest.count else {
+                return nil
+            }
+            if filter == 0x21, let bits = rest.first.map({ $0 & 0x3F }) {
+                return bits >= 40 ? UInt64(UInt32.max) : (2 | UInt64(bits & 1)) << (UInt64(bits) / 2 + 11)
+            }
+            rest = rest.dropFirst(Int(count))
+        }
+        return nil
+    }
+
+    /// The .xz File Format, 1.2: seven bits a byte, the lowest first.
+    private static func varint(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
+        var number: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 63, by: 7) {
+            guard let byte = bytes.popFirst() else { return nil }
+            number |= UInt64(byte & 0x7F) << shift
+            if byte & 0x80 == 0 { return number }
+        }
+        return nil
+    }
+
+    /// RFC 8878, section 3.1.1.1; nil for a frame to be skipped.
+    private static func zstdFrame(_ beginning: [UInt8]) -> (windowByteCount: UInt64?, hasChecksum: Bool)? {
+        guard beginning.starts(with: [0x28, 0xB5, 0x2F, 0xFD]), beginning.count >= 6 else { return nil }
+        let descriptor = beginning[4]
+        let hasChecksum = descriptor & 4 != 0
+        let isSingle = descriptor & 0x20 != 0
+        guard isSingle else {
+            let base = UInt64(1) << (10 + UInt64(beginning[5] >> 3))
+            return (base + base / 8 * UInt64(beginning[5] & 7), hasChecksum)
+        }
+        // The window is the content, whose length follows the number of a dictionary.
+        let start = 5 + [0, 1, 2, 4][Int(descriptor & 3)]
+        let count = [1, 2, 4, 8][Int(descriptor >> 6)]
+        guard start + count <= beginning.count else { return (nil, hasChecksum) }
+        return (Self.number(beginning[start..<(start + count)]) + (count == 2 ? 256 : 0), hasChecksum)
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+        bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
+    }
+}

@@ -1,0 +1,35 @@
+import BlobStreamsStandard
+
+/// The containers that several locators name, each opened once.
+struct SharedContainers {
+    /// How many stay open: what is known of their members stays in memory with them.
+    private static let maximumCount = 16
+
+    private let registry: BlobRegistry
+    private var containers: [String: any BlobContainer] = [:]
+
+    init(_ registry: BlobRegistry) { self.registry = registry }
+
+    /// The source that an argument names: a member of a container that is open already, if it is one.
+    mutating func source(_ argument: String, _ context: BlobContext) throws -> any BlobInputStreamDataSource {
+        let locator = try BlobLocator(argument: argument, registry: self.registry)
+        guard let selector = locator.selectors.last, let parent = try? locator.withoutLastSelector else {
+            return try self.registry.source(for: locator, context: context)
+        }
+        if let container = self.containers[parent.text] { return try container.member(selector, context: context) }
+        if self.containers.count == Self.maximumCount { self.containers = [:] }
+        let container = try self.registry.container(for: parent, context: context)
+        self.containers[parent.text] = container
+        return try container.member(selector, context: context)
+    }
+}
+
+extension BlobLocator {
+    fileprivate var withoutLastSelector: BlobLocator {
+        get throws(BlobError) {
+            var locator = try BlobLocator("\(self.scheme):\(self.schemeSpecificPart)")
+            for selector in self.selectors.dropLast() { locator = locator.selecting(selector) }
+            return locator
+        }
+    }
+}

@@ -1,0 +1,189 @@
+import BlobIndex
+import BlobStreams
+import BlobStreamsTesting
+import FileSource
+import Foundation
+import GzipSource
+import Testing
+
+@testable import ArchiveSource
+
+/// The table of the members: what goes in comes out, and an archive is found through it, or without it.
+@Suite struct MemberTableTests {
+    @Test func whatWasTakenIsFoundByIndexAndByName() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        let records = Self.records(count: 1000, seed: seed)
+        let table = try Self.table(records)
+        var listed: [MemberTable.Record] = []
+        try table.forEach {
+            listed.append($0)
+            return true
+        }
+        #expect(listed == records, "seed \(seed)")
+        for record in records {
+            let index = record.member.index
+            #expect(try table.record(at: index) == record, "seed \(seed), index \(index)")
+            let namesakes = records.filter { $0.member.name == record.member.name }
+            #expect(try table.records(named: record.member.name) == namesakes, "seed \(seed), index \(index)")
+        }
+        #expect(try table.record(at: 1000) == nil)
+        #expect(try table.records(named: Array("nowhere".utf8)).isEmpty)
+        #expect(try Self.table([]).records(named: []).isEmpty)
+    }
+
+    @Test func aMemberTakesAtMost30Bytes() throws {
+        let records = (0..<100_000).map { index in
+            let digits = String(1_000_000 + index).dropFirst()
+            return MemberTable.Record(
+                member: BlobMember(
+                    index: index, name: Array("d\(digits.prefix(3))/item-\(digits).json".utf8),
+                    byteCount: Int64(1024 + index * 7919 % 7168), modificationTime: Date(timeIntervalSince1970: 1.7e9),
+                    permissions: 0o644,
+                    checksum: ZipRecord.text(ofChecksum: UInt32(truncatingIfNeeded: index &* 2_654_435_761))),
+                place: Int64(index) * 5120)
+        }
+        #expect(try Self.table(records).bytes.count <= 30 * records.count)
+    }
+
+    @Test func aTableThatWasCutOffOrDamagedIsAnErrorAtMost() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        let records = Self.records(count: 70, seed: seed)
+        let bytes = try Self.table(records).bytes
+        for count in 0..<bytes.count { #expect(throws: BlobError.self) { try MemberTable(Array(bytes.prefix(count))) } }
+        for bit in 0..<(8 * bytes.count) {
+            var damaged = bytes
+            damaged[bit / 8] ^= 1 << (bit % 8)
+            // Checksums of the index file tell; here it is only not to trap or go on for ever.
+            guard let table = try? MemberTable(damaged) else { continue }
+            for record in [records[0], records[69]] { _ = try? table.records(named: record.member.name) }
+            _ = try? table.record(at: 69)
+        }
+    }
+
+    /// An archive in a file, and where its index is to be.
+    private struct Archive {
+        let url: URL
+        let index: BlobIndexPolicy
+        let format: ArchiveFormat
+        let isGzip: Bool
+
+        init(_ file: String, _ format: ArchiveFormat) async throws {
+            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
+                "blob-table-\(UUID().uuidString)")
+            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+            self.url = folder.appendingPathComponent(file)
+            try await Made.archive(file).write(to: self.url)
+            self.index = .file(folder.appendingPathComponent("index").path)
+            self.format = format
+            self.isGzip = file.hasSuffix(".gz")
+        }
+
+        func base() -> any BlobInputStreamDataSource {
+            let file = FileSource(path: self.url.path)
+            return self.isGzip ? GzipSource(file, index: self.index) : file
+        }
+
+        func open() -> ArchiveContainer {
+            ArchiveContainer(self.base(), format: self.format, index: self.index)
+        }
+
+        var file: IndexFile? {
+            FileSource(path: self.url.path).locator.flatMap { IndexFile(self.index, for: $0) }
+        }
+    }
+
+    @Test(arguments: [("a.tar", ArchiveFormat.tar), ("a.zip", .zip), ("a.tar.gz", .tar)])
+    func membersThatAreFoundThroughATableKeepEveryContract(file: String, format: ArchiveFormat) async throws {
+        let archive = try await Archive(file, format)
+        let name = format == .tar ? "hard" : "in/a"
+        let expected = Data(format == .tar ? "hello".utf8 : "inner".utf8)
+        let isBuilt = try await onThread { try archive.open().buildIndex(BlobContext()) }
+        #expect(isBuilt && archive.file?.sections().contains { $0.key.kind == .members } == true)
+        let source = try archive.open().member(.name(name), context: BlobContext())
+        expectNone(await violations(of: source, expecting: expected))
+        #expect(try await archive.open().code("nope") == .notFound)
+        #expect(try await archive.open().code(.index(99)) == .notFound)
+        guard format == .tar else { return }
+        #expect(try await archive.open().code("twice") == .ambiguousMember)
+        #expect(try await archive.open().code("dir/") == .unsupported)
+        #expect(try await archive.open().code("astray") == .corrupted)
+        #expect(try await archive.open().data(.index(14)) == Data("the last".utf8))
+    }
+
+    @Test func aListingLeavesATableBehindAndTheNextComesFromIt() async throws {
+        let archive = try await Archive("a.tar.gz", .tar)
+        let listed = try await archive.open().members()
+        #expect(archive.file?.sections().contains { $0.key.layer == "tar+gzip" && $0.key.kind == .members } == true)
+        #expect(try await archive.open().members() == listed)
+        // Of other content it is not taken.
+        try await Made.archive("small.tar.gz").write(to: archive.url)
+        #expect(try await archive.open().members().count == 2)
+        #expect(try await archive.open().data("one") == Data("first member".utf8))
+    }
+
+    @Test(arguments: [("a.tar", ArchiveFormat.tar, "last", "the last"), ("a.zip", .zip, "stored", "as it is")])
+    func aTableThatDoesNotFitIsLeftAlone(
+        file: String, format: ArchiveFormat, name: String, expected: String
+    ) async throws {
+        let archive = try await Archive(file, format)
+        let found = try await onThread {
+            let content = try #require(try IndexedContent.of(archive.base(), BlobContext()))
+            let wrong = MemberTable.Record(member: BlobMember(index: 3, name: Array(name.utf8)), place: 512)
+            let key = IndexSection.Key(layer: format.rawValue, kind: .members)
+            var builder = MemberTableBuilder()
+            builder.append(wrong)
+            try archive.file?.write([NewIndexSection(key, bytes: builder.finish() ?? [])], for: content)
+            return try archive.open().member(.name(name), context: BlobContext()).data(upTo: 100)
+        }
+        #expect(found == Data(expected.utf8))
+    }
+
+    @Test(arguments: [("a.tar", ArchiveFormat.tar, "last", "the last"), ("a.zip", .zip, "stored", "as it is")])
+    func manyThreadsReadMembersOfOneArchive(
+        file: String, format: ArchiveFormat, name: String, expected: String
+    ) async throws {
+        let archive = BlobArchive(MemorySource(try await Made.archive(file)), format: format)
+        try await withThrowingTaskGroup(of: Data.self) { group in
+            for _ in 0..<20 {
+                group.addTask { try await onThread { try archive.source(.name(name)).data(upTo: 100) } }
+            }
+            for try await found in group { #expect(found == Data(expected.utf8)) }
+        }
+        try await onThread {
+            let members = try archive.members()
+            #expect(try archive.member(.name(name)) == members.first { $0.name == Array(name.utf8) })
+            #expect(try archive.member(.index(1)) == members[1])
+            #expect(codeThrown { try archive.member(.name("nope")) } == .notFound)
+            #expect(codeThrown { try archive.members(atMost: members.count - 1) } == .limitExceeded)
+        }
+    }
+
+    private static func table(_ records: [MemberTable.Record]) throws -> MemberTable {
+        var builder = MemberTableBuilder()
+        for record in records { builder.append(record) }
+        return try MemberTable(try #require(builder.finish()))
+    }
+
+    private static func records(count: Int, seed: UInt64) -> [MemberTable.Record] {
+        var numbers = SplitMix(state: seed)
+        return (0..<count).map { index in
+            let kinds: [BlobMember.Kind] = [.file, .file, .file, .directory, .symbolicLink, .hardLink, .special]
+            let name = (0..<Int.random(in: 0...12, using: &numbers)).map { _ in
+                UInt8.random(in: 97...99, using: &numbers)
+            }
+            let time = Int64.random(in: -3_000_000_000...3_000_000_000, using: &numbers)
+            let isTimed = Bool.random(using: &numbers)
+            return MemberTable.Record(
+                member: BlobMember(
+                    index: index, name: name, kind: kinds.randomElement(using: &numbers) ?? .file,
+                    byteCount: Bool.random(using: &numbers) ? Int64.random(in: 0...Int64.max, using: &numbers) : nil,
+                    modificationTime: isTimed ? Date(timeIntervalSince1970: Double(time) + 0.5) : nil,
+                    permissions: Bool.random(using: &numbers) ? UInt16.random(in: 0...0o7777, using: &numbers) : nil,
+                    checksum: Bool.random(using: &numbers)
+                        ? ZipRecord.text(ofChecksum: UInt32.random(in: 0...UInt32.max, using: &numbers)) : nil,
+                    linkTarget: Bool.random(using: &numbers) ? name.reversed() : nil,
+                    isEncrypted: Bool.random(using: &numbers)),
+                place: Bool.random(using: &numbers) ? Int64.random(in: 0...Int64.max, using: &numbers) : nil)
+        }
+    }
+}
