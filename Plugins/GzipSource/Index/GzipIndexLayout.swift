@@ -49,6 +49,17 @@ struct GzipIndexLayout: Sendable {
         return self.points[index].byteOffset..<end
     }
 
+    /// Slices from `first` on that together have `byteCount` bytes; fewer bytes only at the end.
+    func slices(from first: Int, ofAtLeast byteCount: Int64) -> Range<Int> {
+        var end = first
+        while end < self.points.count,
+            end == first || self.points[end].byteOffset - self.points[first].byteOffset < byteCount
+        {
+            end += 1
+        }
+        return first..<end
+    }
+
     /// The slice that a byte is in, 0...byteCount; at the end, the last one.
     func sliceIndex(of byteOffset: Int64) -> Int {
         var (low, high) = (0, self.points.count)
