@@ -59,6 +59,25 @@ import Testing
         #expect(codeThrown(by: { try other.reader(at: Int64(count + 1)) }) == .invalidArgument)
     }
 
+    /// A block of deflate data may be as long as its stream: one thread takes such a slice, others the rest.
+    @Test func slicesOfAnySizeComeInOrder() throws {
+        let folder = try TestFolder()
+        let zeros = Data(count: 9_000_000)
+        let bytes = Self.bytes + zeros + Self.bytes.reversed() + zeros.prefix(5_000_000) + Self.bytes
+        let file = try folder.file("data.gz", gzipped(bytes))
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
+        let source = GzipSource(file, index: policy)
+        let largest = try source.facts(BlobContext()).last { $0.name.hasPrefix("largest") }?.value
+        guard case .integer(let largest) = largest else { throw BlobError(.notFound, "No fact says it.") }
+        #expect(largest > 4_000_000)
+        for pieceByteCount in [10_000, 300_000, 3_000_000] {
+            let outcome = outcome(of: source, pieceByteCount: pieceByteCount)
+            #expect(outcome.isWhole && outcome.bytes == bytes)
+        }
+        #expect(outcome(of: source, at: 12_000_000, pieceByteCount: 65_536).bytes == bytes.dropFirst(12_000_000))
+    }
+
     @Test func theFirstReadingOfTheWholeLeavesAnIndexBehind() throws {
         let folder = try TestFolder()
         let file = try folder.file("data.gz", gzipped(Self.bytes))

@@ -49,12 +49,13 @@ struct GzipIndexLayout: Sendable {
         return self.points[index].byteOffset..<end
     }
 
-    /// Slices from `first` on that together have `byteCount` bytes; fewer bytes only at the end.
-    func slices(from first: Int, ofAtLeast byteCount: Int64) -> Range<Int> {
+    /// Slices from `first` on of about half of `byteCount` bytes together, and of no more than all of them; none when the
+    /// first one is longer, or there is none.
+    func slices(from first: Int, fitting byteCount: Int64) -> Range<Int> {
         var end = first
-        while end < self.points.count,
-            end == first || self.points[end].byteOffset - self.points[first].byteOffset < byteCount
-        {
+        while end < self.points.count {
+            let soFar = self.points[end].byteOffset - self.points[first].byteOffset
+            guard soFar + Int64(self.slice(end).count) <= byteCount, soFar < byteCount / 2 else { break }
             end += 1
         }
         return first..<end

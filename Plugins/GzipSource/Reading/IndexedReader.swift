@@ -22,11 +22,18 @@ final class IndexedReader: BlobReader {
     private var isAtEnd = false
     private var failure: (any Error)?
 
-    /// How much all slices together may take that are decoded ahead: 16 MiB.
-    private static let maximumAheadByteCount: Int64 = 16 << 20
+    /// What one thread decodes at a time: a slice or some short ones, of at most 2 MiB together.
+    private static let sharedByteCount: Int64 = 2 << 20
+
+    /// How many such are decoded ahead at most, whatever the number of threads.
+    private static let maximumAheadCount = 8
 
     /// Calls of ISA-L for less than 256 KiB cost it a twentieth.
     private static let segmentsAtOnce = 4
+
+    private static var smallBuffers: SliceBuffers {
+        SliceBuffers(byteCount: Self.segmentsAtOnce * Int(PointRecorder.sumByteCount))
+    }
 
     /// - Parameter byteOffset: 0 to the byte count of the index.
     init(_ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64) {
@@ -35,10 +42,8 @@ final class IndexedReader: BlobReader {
         self.info = info
         self.startOffset = byteOffset
         self.byteOffset = byteOffset
-        self.isParallel =
-            opening.base.capabilities.contains(.concurrentReaders)
-            && index.layout.maximumSliceByteCount <= Self.maximumAheadByteCount / 4
-        self.buffers = SliceBuffers(byteCount: Self.segmentsAtOnce * Int(PointRecorder.sumByteCount))
+        self.isParallel = opening.base.capabilities.contains(.concurrentReaders)
+        self.buffers = Self.smallBuffers
         self.isAtEnd = byteOffset == index.layout.byteCount && byteOffset > 0
     }
 
@@ -118,12 +123,13 @@ final class IndexedReader: BlobReader {
         guard let decoder, self.isParallel, decoder.isAtSliceStart,
             self.byteOffset - self.startOffset >= PointRecorder.spacing,
             layout.byteCount - self.byteOffset > 2 * PointRecorder.spacing,
+            !layout.slices(from: decoder.sliceIndex, fitting: Self.sharedByteCount).isEmpty,
             case let threadCount = OrderedPipeline<Range<Int>, SliceBuffer>.usualThreadCount, threadCount > 1
         else { return false }
         self.nextSlice = decoder.sliceIndex
         decoder.close()
-        let capacity = PointRecorder.spacing + layout.maximumSliceByteCount
-        let buffers = SliceBuffers(byteCount: Int(capacity))
+        self.decoder = nil
+        let buffers = SliceBuffers(byteCount: Int(Self.sharedByteCount))
         self.buffers = buffers
         self.buffer = nil
         let index = self.index
@@ -131,7 +137,7 @@ final class IndexedReader: BlobReader {
         opening.context = opening.context.makeChild()
         self.workers = opening.context.cancellation
         self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: Int(min(Self.maximumAheadByteCount / capacity, Int64(threadCount) * 2)),
+            threadCount: threadCount, window: min(threadCount * 2, Self.maximumAheadCount),
             context: self.opening.context
         ) { [opening] slices in
             let buffer = buffers.take()
@@ -144,11 +150,15 @@ final class IndexedReader: BlobReader {
     private func takeSlices(from pipeline: OrderedPipeline<Range<Int>, SliceBuffer>) throws {
         if let buffer = self.buffer.take() { self.buffers.giveBack(buffer) }
         self.buffer = try pipeline.next {
-            let slices = self.index.layout.slices(from: self.nextSlice, ofAtLeast: PointRecorder.spacing)
+            let slices = self.index.layout.slices(from: self.nextSlice, fitting: Self.sharedByteCount)
             self.nextSlice = slices.upperBound
             return slices.isEmpty ? nil : slices
         }
-        if self.buffer == nil { self.isAtEnd = true }
+        guard self.buffer == nil else { return }
+        self.isAtEnd = self.nextSlice == self.index.layout.points.count
+        // What is larger goes through little memory, on this thread.
+        self.pipeline = nil
+        self.buffers = Self.smallBuffers
     }
 }
 
@@ -159,7 +169,9 @@ extension GzipIndex {
         defer { decoder.close() }
         // It may have had to begin earlier.
         while decoder.sliceIndex < slices.lowerBound {
-            try buffer.fill { try decoder.decode(self.layout.slice(decoder.sliceIndex).count, into: &$0) }
+            let byteCount = decoder.segmentsByteCount(
+                beginningWithin: Int64(buffer.capacity) - PointRecorder.sumByteCount)
+            try buffer.fill { try decoder.decode(byteCount, into: &$0) }
         }
         try buffer.fill { output in
             for slice in slices { try decoder.decode(self.layout.slice(slice).count, into: &output) }
