@@ -117,7 +117,6 @@ import Testing
 
     deinit { self.folder.remove() }
 
-
     /// Builds the index of `locator`, and expects it to be valid; returns its sections.
     private func build(_ locator: String) throws -> [Substring] {
         expect(try Launch("index", "build", locator, "--output", self.path).run(), prints: "\(self.path)\n")
