@@ -76,13 +76,21 @@ extension ArchiveContainer: BlobIndexing {
     ///
     /// The policy is the one that the container was made with.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
+        let base = self.base as? any BlobIndexing
         var hasIndex = try self.tables.table(context) != nil
+        let baseHasIndex = Locked(false)
         if !hasIndex, let recording = try self.tables.recording(isRequired: true, context) {
+            // What decodes the archive may make its own index on the way.
+            var context = context
+            context.eventSink = { [sink = context.eventSink] event in
+                if case .indexBuilt = event { baseHasIndex.withLock { $0 = true } }
+                sink?(event)
+            }
             try ArchiveListing(base: self.base, format: self.format, context: context).forEach(recording) { _ in true }
             hasIndex = try self.tables.table(context) != nil
         }
-        // What decodes may have made its own on the way.
-        let baseHasIndex = try (self.base as? any BlobIndexing)?.buildIndex(context) ?? false
-        return hasIndex || baseHasIndex
+        if baseHasIndex.withLock({ $0 }) { return true }
+        let isBuilt = try base?.buildIndex(context) ?? false
+        return hasIndex || isBuilt
     }
 }
