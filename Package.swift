@@ -140,7 +140,7 @@ let package = Package(
         .testTarget(
             name: "BlobCommandTests",
             dependencies: [
-                "blob", "blob-receive", "ArchiveSource", "BlobIndex", "BlobStreams", "FileSource", "GzipSource",
+                "blob", "blob-receive", "ArchiveSource", "BlobIndex", "BlobStreams", "FileSource",
             ],
             exclude: filesLeftOut,
             swiftSettings: partSettings),

@@ -107,9 +107,9 @@ def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memo
 
 
 def measure_python(code, *arguments):
-    """Runs Python code as a process of its own; it prints one line of JSON."""
-    result = subprocess.run([sys.executable, '-c', code, *map(str, arguments)], stdout=subprocess.PIPE, check=True)
-    return json.loads(result.stdout)
+    """Runs Python code as a process of its own; its last line is JSON. None when it fails."""
+    result = subprocess.run([sys.executable, '-c', code, *map(str, arguments)], stdout=subprocess.PIPE)
+    return json.loads(result.stdout.splitlines()[-1]) if result.returncode == 0 else None
 
 
 def banner(what, blob, options):

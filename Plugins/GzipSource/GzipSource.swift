@@ -76,7 +76,8 @@ public struct GzipSource: BlobLayer {
     ///
     /// The length is known from an index only: a gzip says the length of its last member only, and only modulo 2^32.
     public func info(_ context: BlobContext) throws -> BlobInfo {
-        self.decoded(try self.base.checkedInfo(context), try self.holder.index(context))
+        let baseInfo = try self.base.checkedInfo(context)
+        return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
     /// Opens a reader of the base.
@@ -84,20 +85,19 @@ public struct GzipSource: BlobLayer {
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-        let index = try self.holder.index(context)
-        guard index == nil, validator == nil, byteOffset == 0 else {
-            let baseInfo = try self.base.checkedInfo(context)
-            let info = self.decoded(baseInfo, index)
-            try info.check(byteOffset: byteOffset, matching: validator)
-            if let index {
-                let opening = IndexedOpening(
-                    base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
-                    context: context)
-                return IndexedReader(index, opening, info: info, at: byteOffset)
-            }
-            return try self.reader(at: byteOffset, matching: baseInfo.validator, context)
+        // What is read once, from its start, is not looked at before.
+        guard self.holder.isOfUse || byteOffset > 0 || validator != nil else {
+            return try self.reader(at: 0, matching: nil, context)
         }
-        return try self.reader(at: 0, matching: nil, context)
+        let baseInfo = try self.base.checkedInfo(context)
+        let index = try self.holder.index(of: baseInfo, context)
+        let info = self.decoded(baseInfo, index)
+        try info.check(byteOffset: byteOffset, matching: validator)
+        guard let index else { return try self.reader(at: byteOffset, matching: baseInfo.validator, context) }
+        let opening = IndexedOpening(
+            base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
+            context: context)
+        return IndexedReader(index, opening, info: info, at: byteOffset)
     }
 
     /// Reads without an index, and makes one on the way from the start.
@@ -138,7 +138,7 @@ extension GzipSource: BlobIndexing {
     ///
     /// The policy is the one that the source was made with.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
-        if try self.holder.index(context) != nil { return true }
+        if try self.info(context).byteCount != nil { return true }
         guard let recording = try self.holder.recording(isRequired: true, context) else { return false }
         let base = try self.base.reader(context: context)
         let reader = GzipReader(
@@ -153,7 +153,7 @@ extension GzipSource: BlobIndexing {
             reported = base.byteOffset
         }
         self.holder.forget()
-        return try self.holder.index(context) != nil
+        return try self.info(context).byteCount != nil
     }
 }
 
@@ -172,7 +172,8 @@ extension GzipSource: BlobDescribing {
                     BlobFact("original time", .date(Date(timeIntervalSince1970: TimeInterval(header.time)))))
             }
         }
-        guard let layout = try self.holder.index(context)?.layout else { return facts }
+        let baseInfo = try self.base.checkedInfo(context)
+        guard let layout = try self.holder.index(of: baseInfo, context)?.layout else { return facts }
         facts.append(BlobFact("members", .integer(Int64(layout.memberCount))))
         facts.append(BlobFact("compressed size in bytes", .integer(layout.compressedByteCount)))
         facts.append(BlobFact("restart points", .integer(Int64(layout.points.count))))

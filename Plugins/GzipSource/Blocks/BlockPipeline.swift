@@ -78,24 +78,31 @@ final class BlockPipeline {
         self.consumed = 0
         let start = self.end
         var end = 0
-        for _ in 0..<Self.maximumBlockCount {
-            try self.fill(end + BlockHeader.usualByteCount)
-            guard let header = BlockHeader(self.input[end...]) else {
-                self.isOver = true
-                break
+        do {
+            for _ in 0..<Self.maximumBlockCount {
+                guard let byteCount = try self.blockByteCount(at: end) else {
+                    self.isOver = true
+                    break
+                }
+                end += byteCount
             }
-            try self.fill(end + header.byteCount)
-            guard end + header.byteCount <= self.input.count else {
-                self.isOver = true
-                break
-            }
-            end += header.byteCount
+        } catch {
+            // The blocks before come first; the next look at the base meets the same error.
+            guard end > 0 else { throw error }
         }
         guard end > 0 else { return nil }
         let batch = Batch(bytes: Array(self.input[..<end]), start: start)
         self.end.bitOffset += Int64(batch.bytes.count) * 8
         self.consumed = end
         return batch
+    }
+
+    /// Reads the block that begins at an offset in the input; nil when there is no whole one.
+    private func blockByteCount(at offset: Int) throws -> Int? {
+        try self.fill(offset + BlockHeader.usualByteCount)
+        guard let byteCount = BlockHeader(self.input[offset...])?.byteCount else { return nil }
+        try self.fill(offset + byteCount)
+        return offset + byteCount <= self.input.count ? byteCount : nil
     }
 
     /// Reads until there are `count` bytes in the input, if the base has so many.

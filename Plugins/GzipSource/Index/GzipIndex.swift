@@ -8,6 +8,8 @@ final class GzipIndex: Sendable {
     /// What it was made from.
     let content: IndexedContent
     private let windows: IndexSection
+    private let file: IndexFile
+    private let damageIsKnown = Locked(false)
 
     /// The index of `content` in a file, when there is one and it is whole.
     init?(_ file: IndexFile, layer: String, content: IndexedContent) {
@@ -19,16 +21,32 @@ final class GzipIndex: Sendable {
         self.layout = layout
         self.content = content
         self.windows = windows
+        self.file = file
     }
 
-    /// The window of a point; empty for one in front of a header.
+    /// The last slice up to `slice` that decoding can begin with, and the window of its point, empty for one in front of a
+    /// header.
     ///
+    /// When a window is damaged, that is an earlier one; the file goes then, so that the next reading of the whole makes
+    /// another one.
+    func start(at slice: Int) -> (slice: Int, window: [UInt8]) {
+        for candidate in (0...slice).reversed() {
+            guard let place = self.layout.points[candidate].window else { return (candidate, []) }
+            if let window = try? self.window(place) { return (candidate, window) }
+            if self.damageIsKnown.takeOnce() { _ = try? self.file.remove() }
+        }
+        // The first point has no window.
+        return (0, [])
+    }
+
     /// - Throws: ``BlobError/Code/corrupted`` when the index file is damaged at that place.
-    func window(of point: RestartPoint) throws(BlobError) -> [UInt8] {
-        guard let place = point.window else { return [] }
+    private func window(_ place: RestartPoint.PackedWindow) throws(BlobError) -> [UInt8] {
         let packed = try self.windows.read(at: place.byteOffset, count: place.byteCount)
         var sum = CRC32()
         packed.withUnsafeBytes { sum.update($0) }
+        guard sum.value == place.checksum else {
+            throw BlobError(.corrupted, "The window of a restart point has another checksum.")
+        }
         var inflater = try Inflater()
         var window = [UInt8](repeating: 0, count: Inflater.windowByteCount)
         let count = try window.withMutableBytes { window throws(BlobError) in
@@ -38,9 +56,6 @@ final class GzipIndex: Sendable {
                 while output.freeCapacity > 0, try !inflater.decode(&packed, into: &output), !packed.isEmpty {}
             }
             return output.finalize(for: window)
-        }
-        guard sum.value == place.checksum else {
-            throw BlobError(.corrupted, "The index is damaged: the window of a restart point has another checksum.")
         }
         return count == window.count ? window : Array(window.prefix(count))
     }

@@ -19,6 +19,10 @@ struct GzipIndexLayout: Sendable {
     let sums: [UInt32]
     /// The first of the segments of each slice.
     private let firstSegments: [Int]
+    /// How many segments all slices have.
+    private let segmentCount: Int
+    /// The longest slice.
+    let maximumSliceByteCount: Int64
 
     init(compressedByteCount: Int64, byteCount: Int64, memberCount: Int, points: [RestartPoint], sums: [UInt32]) {
         self.compressedByteCount = compressedByteCount
@@ -26,20 +30,18 @@ struct GzipIndexLayout: Sendable {
         self.memberCount = memberCount
         self.points = points
         self.sums = sums
-        var next = 0
-        self.firstSegments = points.indices.map { index in
-            defer {
-                let end = index + 1 < points.count ? points[index + 1].byteOffset : byteCount
-                next += Int(
-                    (end - points[index].byteOffset + PointRecorder.sumByteCount - 1) / PointRecorder.sumByteCount)
-            }
-            return next
+        var (firstSegments, segmentCount, maximum) = ([Int](), 0, Int64(0))
+        for index in points.indices {
+            let end = index + 1 < points.count ? points[index + 1].byteOffset : byteCount
+            let count = end - points[index].byteOffset
+            firstSegments.append(segmentCount)
+            segmentCount += Int((count + PointRecorder.sumByteCount - 1) / PointRecorder.sumByteCount)
+            maximum = max(maximum, count)
         }
-        self.segmentCount = next
+        self.firstSegments = firstSegments
+        self.segmentCount = segmentCount
+        self.maximumSliceByteCount = maximum
     }
-
-    /// How many segments all slices have.
-    let segmentCount: Int
 
     /// The decoded bytes of a slice.
     func slice(_ index: Int) -> Range<Int64> {
@@ -47,8 +49,16 @@ struct GzipIndexLayout: Sendable {
         return self.points[index].byteOffset..<end
     }
 
-    /// The longest slice.
-    var maximumSliceByteCount: Int64 { self.points.indices.map { Int64(self.slice($0).count) }.max() ?? 0 }
+    /// Slices from `first` on that together have `byteCount` bytes; fewer bytes only at the end.
+    func slices(from first: Int, ofAtLeast byteCount: Int64) -> Range<Int> {
+        var end = first
+        while end < self.points.count,
+            end == first || self.points[end].byteOffset - self.points[first].byteOffset < byteCount
+        {
+            end += 1
+        }
+        return first..<end
+    }
 
     /// The slice that a byte is in, 0...byteCount; at the end, the last one.
     func sliceIndex(of byteOffset: Int64) -> Int {

@@ -23,13 +23,22 @@ final class IndexHolder: Sendable {
         self.file = self.layer.utf8.count > Self.maximumLayerByteCount ? nil : IndexFile(policy, for: locator)
     }
 
+    /// Whether there can be an index at all.
+    var isOfUse: Bool {
+        self.file != nil && self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
+    }
+
     /// The index that was found, if one was looked for.
     var known: GzipIndex? { self.found.withLock { $0?.index } }
 
-    /// The index of the content as it is now; nil when there is none.
+    /// The index of the content that `info` is of; nil when there is none.
     ///
+    /// - Parameter info: That of the base, as it is now.
     /// - Throws: What looking at the base brings.
-    func index(_ context: BlobContext) throws(BlobError) -> GzipIndex? { try self.look(context)?.index }
+    func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> GzipIndex? {
+        guard let found = try self.look(context), found.validator == info.validator else { return nil }
+        return found.index
+    }
 
     /// What makes an index on the way, if it is to be made and there is none.
     ///
@@ -48,7 +57,7 @@ final class IndexHolder: Sendable {
     private func look(
         _ context: BlobContext
     ) throws(BlobError) -> (content: IndexedContent, validator: BlobValidator, index: GzipIndex?)? {
-        guard let file, self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
+        guard let file, self.isOfUse else { return nil }
         let validator = try self.base.checkedInfo(context).validator
         if let found = self.found.withLock({ $0 }), found.validator == validator { return found }
         guard let validator, let content = try IndexedContent.of(self.base, context) else { return nil }

@@ -9,6 +9,9 @@ final class PointRecorder {
     /// The distance of points in decoded bytes, where blocks are not longer: 1 MiB, half a millisecond of decoding.
     static let spacing: Int64 = 1 << 20
 
+    /// The distance of points in front of members, which take a few bytes only: 128 KiB.
+    private static let memberSpacing: Int64 = 128 * 1024
+
     /// How many decoded bytes one checksum is for, at most: 64 KiB.
     static let sumByteCount: Int64 = 64 * 1024
 
@@ -53,7 +56,11 @@ final class PointRecorder {
     /// A member begins at this byte of the compressed data.
     func memberBegins(at inputByteOffset: Int64) {
         self.memberStart = self.byteOffset
-        guard self.byteOffset >= self.nextPoint else { return }
+        let distance = self.byteOffset - (self.points.last?.byteOffset ?? 0)
+        guard distance >= min(Self.memberSpacing, self.spacing), distance >= self.byteOffset / Self.maximumDenseCount
+        else {
+            return
+        }
         self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset, window: nil))
     }
 

@@ -14,7 +14,7 @@ final class IndexedReader: BlobReader {
     private let startOffset: Int64
     private var byteOffset: Int64
     private var decoder: SegmentDecoder?
-    private var pipeline: OrderedPipeline<Int, SliceBuffer>?
+    private var pipeline: OrderedPipeline<Range<Int>, SliceBuffer>?
     private var workers: BlobCancellation?
     private var buffers: SliceBuffers
     private var buffer: SliceBuffer?
@@ -71,7 +71,7 @@ final class IndexedReader: BlobReader {
             }
             guard !self.isAtEnd else { return }
             if let pipeline {
-                try self.takeSlice(from: pipeline)
+                try self.takeSlices(from: pipeline)
             } else {
                 try self.decodeSegment(into: &output)
             }
@@ -116,13 +116,14 @@ final class IndexedReader: BlobReader {
     private func startPipeline() -> Bool {
         let layout = self.index.layout
         guard let decoder, self.isParallel, decoder.isAtSliceStart,
-            decoder.sliceIndex + 2 < layout.points.count, self.byteOffset - self.startOffset >= PointRecorder.spacing,
-            case let threadCount = OrderedPipeline<Int, SliceBuffer>.usualThreadCount, threadCount > 1
+            self.byteOffset - self.startOffset >= PointRecorder.spacing,
+            layout.byteCount - self.byteOffset > 2 * PointRecorder.spacing,
+            case let threadCount = OrderedPipeline<Range<Int>, SliceBuffer>.usualThreadCount, threadCount > 1
         else { return false }
         self.nextSlice = decoder.sliceIndex
         decoder.close()
-        let maximum = max(layout.maximumSliceByteCount, 1)
-        let buffers = SliceBuffers(byteCount: Int(maximum))
+        let capacity = PointRecorder.spacing + layout.maximumSliceByteCount
+        let buffers = SliceBuffers(byteCount: Int(capacity))
         self.buffers = buffers
         self.buffer = nil
         let index = self.index
@@ -130,34 +131,39 @@ final class IndexedReader: BlobReader {
         opening.context = opening.context.makeChild()
         self.workers = opening.context.cancellation
         self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: Int(min(Self.maximumAheadByteCount / maximum, Int64(threadCount) * 2)),
+            threadCount: threadCount, window: Int(min(Self.maximumAheadByteCount / capacity, Int64(threadCount) * 2)),
             context: self.opening.context
-        ) { [opening] slice in
+        ) { [opening] slices in
             let buffer = buffers.take()
-            try buffer.fill { try index.decode(slice, into: &$0, opening) }
+            try index.decode(slices, into: buffer, opening)
             return buffer
         }
         return true
     }
 
-    private func takeSlice(from pipeline: OrderedPipeline<Int, SliceBuffer>) throws {
+    private func takeSlices(from pipeline: OrderedPipeline<Range<Int>, SliceBuffer>) throws {
         if let buffer = self.buffer.take() { self.buffers.giveBack(buffer) }
         self.buffer = try pipeline.next {
-            guard self.nextSlice < self.index.layout.points.count else { return nil }
-            defer { self.nextSlice += 1 }
-            return self.nextSlice
+            let slices = self.index.layout.slices(from: self.nextSlice, ofAtLeast: PointRecorder.spacing)
+            self.nextSlice = slices.upperBound
+            return slices.isEmpty ? nil : slices
         }
         if self.buffer == nil { self.isAtEnd = true }
     }
 }
 
 extension GzipIndex {
-    /// Appends all of a slice, verified; with the last one the end is checked too.
-    fileprivate func decode(_ slice: Int, into output: inout OutputRawSpan, _ opening: IndexedOpening) throws {
-        let decoder = try SegmentDecoder(self, slice: slice, opening)
+    /// Replaces the bytes of `buffer` by those of slices, verified; with the last slice the end is checked too.
+    fileprivate func decode(_ slices: Range<Int>, into buffer: SliceBuffer, _ opening: IndexedOpening) throws {
+        let decoder = try SegmentDecoder(self, slice: slices.lowerBound, opening)
         defer { decoder.close() }
-        let byteCount = self.layout.slice(slice).count
-        if byteCount > 0 { try decoder.decode(byteCount, into: &output) }
-        if slice + 1 == self.layout.points.count { try decoder.finish() }
+        // It may have had to begin earlier.
+        while decoder.sliceIndex < slices.lowerBound {
+            try buffer.fill { try decoder.decode(self.layout.slice(decoder.sliceIndex).count, into: &$0) }
+        }
+        try buffer.fill { output in
+            for slice in slices { try decoder.decode(self.layout.slice(slice).count, into: &output) }
+        }
+        if slices.upperBound == self.layout.points.count { try decoder.finish() }
     }
 }

@@ -18,6 +18,8 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
         var firstNumber = 0
         var workerCount = 0
         var isClosed = false
+        /// Why there are no more jobs.
+        var failure: (any Error)?
 
         var firstIsDone: Bool {
             if case .done = self.slots.first { true } else { self.slots.isEmpty }
@@ -76,8 +78,13 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     /// - Parameter makeJob: The next job to be begun; nil when there is none for now.
     /// - Throws: What `makeJob` and the next job throw, and what waiting brings.
     func next(_ makeJob: () throws -> Job?) throws -> Product? {
-        while self.state.withLock({ $0.slots.count }) < self.window, let job = try makeJob() {
-            self.state.withLock { $0.slots.append(.waiting(job)) }
+        do {
+            while self.state.withLock({ $0.failure == nil && $0.slots.count < self.window }), let job = try makeJob() {
+                self.state.withLock { $0.slots.append(.waiting(job)) }
+            }
+        } catch {
+            // What was begun before comes first.
+            self.state.withLock { $0.failure = error }
         }
         let newWorkerCount = self.state.withLock { state in
             // One job is for this thread.
@@ -89,7 +96,10 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
         for _ in 0..<newWorkerCount { BlockingPool.shared.run { self.work() } }
         while true {
             if let result = self.state.withLock({ $0.takeFirst() }) { return try result.get() }
-            if self.state.withLock({ $0.slots.isEmpty }) { return nil }
+            if self.state.withLock({ $0.slots.isEmpty }) {
+                if let failure = self.state.withLock({ $0.failure }) { throw failure }
+                return nil
+            }
             if self.runOne() { continue }
             try self.context.wait(on: self.news) { self.state.withLock { $0.firstIsDone } ? () : nil }
         }

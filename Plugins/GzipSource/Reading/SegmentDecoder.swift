@@ -10,10 +10,10 @@ final class SegmentDecoder {
     /// Of the next segment, in the decoded bytes.
     private(set) var byteOffset: Int64
 
-    /// Opens the base at the beginning of a slice.
+    /// Opens the base at the beginning of a slice, or of an earlier one when the index is damaged.
     init(_ index: GzipIndex, slice: Int, _ opening: IndexedOpening) throws {
+        let (slice, window) = index.start(at: slice)
         let point = index.layout.points[slice]
-        let window = try index.window(of: point)
         let reader = try opening.base.reader(
             at: point.bitOffset / 8, matching: opening.baseValidator, context: opening.context)
         self.layout = index.layout
