@@ -45,7 +45,7 @@ final class AbandonableThread: Sendable {
         guard Self.abandonedCount.withLock({ $0 }) < Self.maximumAbandonedCount else {
             throw BlobError(
                 .limitExceeded,
-                "\(Self.maximumAbandonedCount) threads are still in libarchive for jobs that are over, which is the limit.",
+                "\(Self.maximumAbandonedCount) threads are still in libarchive for jobs that are over: that is the limit.",
                 isTransient: true)
         }
         let shared = self.shared
