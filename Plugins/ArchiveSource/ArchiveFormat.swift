@@ -1,7 +1,7 @@
 import BlobStreams
 import CArchive
 
-/// The formats of archives that are read; no other one is ever tried.
+/// The formats of archives that are read; no other one is ever tried, and those of ``foreign`` only when asked for.
 public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// v7, ustar, pax and GNU tar, sparse files included.
     case tar
@@ -14,19 +14,40 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// The archives of `ar`, GNU and BSD.
     case ar
 
+    /// ISO 9660, with Rock Ridge and Joliet.
+    case iso
+    /// RAR, up to version 5.
+    case rar
+    /// Cabinets of Windows.
+    case cab
+    /// xar, the packages of macOS.
+    case xar
+    /// LHA and LZH.
+    case lha
+    /// WARC, archives of the web.
+    case warc
+
+    /// Formats whose readers in libarchive were seen to crash or to loop on damaged archives.
+    ///
+    /// They are known to a registry only when it was told, and are read on a thread of their own, which is left to
+    /// itself when the job is over before the library is: see ``BlobProvider/archives(allowing:)``.
+    public static let foreign: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
+
+    var isForeign: Bool { Self.foreign.contains(self) }
+
     /// The table of contents is at the end: nothing is found without going there.
     var needsRandomAccess: Bool {
         switch self {
         case .zip, .sevenzip: true
-        case .tar, .cpio, .ar: false
+        case .tar, .cpio, .ar, .iso, .rar, .cab, .xar, .lha, .warc: false
         }
     }
 
     /// Whether the format has checksums of the bytes in members.
     var hasChecksums: Bool {
         switch self {
-        case .zip, .sevenzip: true
-        case .tar, .cpio, .ar: false
+        case .zip, .sevenzip, .rar, .cab, .xar, .lha: true
+        case .tar, .cpio, .ar, .iso, .warc: false
         }
     }
 
@@ -40,7 +61,9 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     func walker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
-        self == .tar ? try TarWalker(over: base, context) : try ArchiveWalker(self, over: base, context)
+        if self == .tar { return try TarWalker(over: base, context) }
+        if self.isForeign { return try ForeignWalker(self, over: base, context) }
+        return try ArchiveWalker(self, over: base, context)
     }
 
     /// Allows this format alone to the library.
@@ -53,6 +76,12 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         case .sevenzip: archive_read_support_format_7zip(archive)
         case .cpio: archive_read_support_format_cpio(archive)
         case .ar: archive_read_support_format_ar(archive)
+        case .iso: archive_read_support_format_iso9660(archive)
+        case .rar: min(archive_read_support_format_rar(archive), archive_read_support_format_rar5(archive))
+        case .cab: archive_read_support_format_cab(archive)
+        case .xar: archive_read_support_format_xar(archive)
+        case .lha: archive_read_support_format_lha(archive)
+        case .warc: archive_read_support_format_warc(archive)
         }
     }
 }

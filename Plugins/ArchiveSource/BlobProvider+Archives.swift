@@ -30,6 +30,16 @@ extension BlobProvider {
     /// All providers of this module.
     public static let archives = [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress]
 
+    /// All providers of this module, and those of formats that are not to be trusted.
+    ///
+    /// - Parameter formats: Of ``ArchiveFormat/foreign``; others are there anyway. A job over them that is cancelled or
+    ///   late may leave a thread behind, for as long as libarchive takes; after four such threads at a time, further
+    ///   archives are ``BlobError/Code/limitExceeded``.
+    public static func archives(allowing formats: Set<ArchiveFormat>) -> [BlobProvider] {
+        self.archives
+            + formats.filter(\.isForeign).sorted { $0.rawValue < $1.rawValue }.map { self.container($0) }
+    }
+
     private static func container(_ format: ArchiveFormat) -> BlobProvider {
         BlobProvider(
             .container { base, context in ArchiveContainer(base, format: format, index: context.index) },

@@ -3,9 +3,9 @@ import BlobStreams
 /// The decompressed bytes of another source, in a format that libarchive decodes.
 ///
 /// All streams or frames that follow one another are decoded (of LZMA only one is taken), and every checksum that the
-/// format has is checked before the end. What follows the last one is ``BlobError/Code/trailingData``, zeros excepted, which tapes and disks leave. The
-/// length is not known before the end; any offset is reached by decoding from the beginning. ``CompressionFormat`` says
-/// which formats have no checksum: there, damage can look like data.
+/// format has is checked before the end. What follows the last one is ``BlobError/Code/trailingData``, zeros excepted,
+/// which tapes and disks leave. The length is not known before the end; any offset is reached by decoding from the
+/// beginning. ``CompressionFormat`` says which formats have no checksum: there, damage can look like data.
 ///
 /// Memory is what the format's window takes. A first header that asks for more than 128 MiB is
 /// ``BlobError/Code/limitExceeded``, before any memory is taken for it; windows of later streams are bounded by the

@@ -21,6 +21,13 @@ extension ArchiveFormat {
                 + [BlobSignature([0xC7, 0x71]), BlobSignature([0x71, 0xC7])]
         // ar(5).
         case .ar: [BlobSignature(Array("!<arch>\n".utf8))]
+        // ECMA-119, 8.1: the first volume descriptor, in sector 16 of 2048 bytes.
+        case .iso: [BlobSignature(Array("CD001".utf8), at: 16 * 2048 + 1)]
+        case .rar: [BlobSignature([0x52, 0x61, 0x72, 0x21, 0x1A, 0x07])]
+        case .cab: [BlobSignature(Array("MSCF".utf8))]
+        case .xar: [BlobSignature(Array("xar!".utf8))]
+        case .lha: [BlobSignature(Array("-lh".utf8), at: 2), BlobSignature(Array("-lz".utf8), at: 2)]
+        case .warc: [BlobSignature(Array("WARC/".utf8))]
         }
     }
 
@@ -31,6 +38,12 @@ extension ArchiveFormat {
         case .sevenzip: ["application/x-7z-compressed"]
         case .cpio: ["application/x-cpio"]
         case .ar: ["application/x-archive", "application/vnd.debian.binary-package"]
+        case .iso: ["application/x-iso9660-image"]
+        case .rar: ["application/vnd.rar", "application/x-rar-compressed"]
+        case .cab: ["application/vnd.ms-cab-compressed"]
+        case .xar: ["application/x-xar"]
+        case .lha: ["application/x-lha", "application/x-lzh-compressed"]
+        case .warc: ["application/warc"]
         }
     }
 
@@ -41,6 +54,12 @@ extension ArchiveFormat {
         case .sevenzip: ["7z"]
         case .cpio: ["cpio"]
         case .ar: ["ar", "a", "deb"]
+        case .iso: ["iso"]
+        case .rar: ["rar"]
+        case .cab: ["cab"]
+        case .xar: ["xar", "pkg"]
+        case .lha: ["lha", "lzh"]
+        case .warc: ["warc"]
         }
     }
 }

@@ -1,6 +1,6 @@
 import BlobStreams
 
-/// What the headers before a member's own say of it: the pax headers `x` and `X`, and the long names of GNU, `L` and `K`.
+/// What the headers before a member's own say of it: the pax headers `x` and `X`, the long names of GNU, `L` and `K`.
 ///
 /// Of several of a kind the last counts; of the two kinds, the one that comes first.
 struct TarExtensions {

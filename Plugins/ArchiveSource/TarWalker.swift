@@ -3,8 +3,8 @@ import Foundation
 
 /// Goes through a tar by its headers: v7, ustar, pax and GNU, with long names and sparse files.
 ///
-/// Where writers disagree, a member is what libarchive takes it for. Looking at a header allocates nothing unless it has
-/// extensions or is asked for its entry.
+/// Where writers disagree, a member is what libarchive takes it for. Looking at a header allocates nothing unless it
+/// has extensions or is asked for its entry.
 final class TarWalker: MemberWalker {
     /// How many bytes of headers may precede a single member: 64 MiB.
     private static let maximumHeaderByteCount: Int64 = 64 << 20

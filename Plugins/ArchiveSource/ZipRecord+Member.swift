@@ -13,9 +13,30 @@ extension ZipRecord {
             isEncrypted: self.flags & 1 != 0)
     }
 
+    /// A checksum as members have it: `crc32:` and eight digits. Made for each line of a listing, so without detours.
     static func text(ofChecksum checksum: UInt32) -> String {
-        let digits = String(checksum, radix: 16)
-        return "crc32:" + String(repeating: "0", count: 8 - digits.count) + digits
+        String(unsafeUninitializedCapacity: 14) { buffer in
+            for (place, byte) in "crc32:".utf8.enumerated() { buffer[place] = byte }
+            for place in 0..<8 {
+                let digit = UInt8(truncatingIfNeeded: checksum >> (28 - 4 * UInt32(place)) & 15)
+                buffer[6 + place] = digit < 10 ? 0x30 + digit : 0x61 - 10 + digit
+            }
+            return 14
+        }
+    }
+
+    /// The number in such a text; nil for any other.
+    static func checksum(ofText text: String) -> UInt32? {
+        guard text.utf8.count == 14, text.utf8.starts(with: "crc32:".utf8) else { return nil }
+        var number: UInt32 = 0
+        for byte in text.utf8.dropFirst(6) {
+            switch byte {
+            case 0x30...0x39: number = number << 4 | UInt32(byte - 0x30)
+            case 0x61...0x66: number = number << 4 | UInt32(byte - 0x61 + 10)
+            default: return nil
+            }
+        }
+        return number
     }
 
     /// The mode as in `stat(2)`, of writers that have one: Unix and Darwin (4.4.2.2).

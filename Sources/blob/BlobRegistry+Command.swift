@@ -4,13 +4,23 @@ import Foundation
 extension BlobRegistry {
     /// Everything that is built in, with the assets of one library.
     ///
-    /// - Parameter library: The path of the library; nil takes the one that the environment names.
-    static func forCommand(library: String?) -> BlobRegistry {
-        self.forCommand.withLock { registries in
+    /// - Parameters:
+    ///   - library: The path of the library; nil takes the one that the environment names.
+    ///   - formats: Formats of archives that are read only when asked for.
+    static func forCommand(library: String?, allowing formats: Set<ArchiveFormat> = []) -> BlobRegistry {
+        var registry = self.forCommand.withLock { registries in
             let registry = registries[library] ?? self.makeForCommand(library: library)
             registries[library] = registry
             return registry
         }
+        for provider in BlobProvider.archives(allowing: formats).dropFirst(BlobProvider.archives.count) {
+            do {
+                try registry.register(provider)
+            } catch {
+                preconditionFailure("Formats that are allowed have schemes of their own: \(error)")
+            }
+        }
+        return registry
     }
 
     /// By library: it stays open for the next locator.

@@ -27,8 +27,9 @@ struct ListCommand: ParsableCommand {
 
     func run() throws {
         let context = self.source.makeContext()
-        let locator = try BlobLocator(argument: self.locator, registry: .standard)
-        let container = try BlobRegistry.standard.container(for: locator, context: context)
+        let registry = self.source.registry
+        let locator = try BlobLocator(argument: self.locator, registry: registry)
+        let container = try registry.container(for: locator, context: context)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.keyEncodingStrategy = .convertToSnakeCase

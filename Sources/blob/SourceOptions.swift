@@ -19,8 +19,16 @@ struct SourceOptions: ParsableArguments {
     @Option(help: "The folder of the asset library (default: \(LibraryLocation.variable) in the environment).")
     var library: String?
 
+    @Option(
+        help: """
+            Read archives of this format too (may be given more than once): \
+            \(ArchiveFormat.foreign.map(\.rawValue).sorted().joined(separator: ", ")). Their readers were seen to fail \
+            badly on damaged archives.
+            """)
+    var allowFormat: [ArchiveFormat] = []
+
     /// What locators can name.
-    var registry: BlobRegistry { .forCommand(library: self.library) }
+    var registry: BlobRegistry { .forCommand(library: self.library, allowing: Set(self.allowFormat)) }
 
     func validate() throws {
         guard let idleTimeout else { return }

@@ -246,6 +246,9 @@ enum Made {
         head -c 65536 big.bin > k1; head -c 131072 /dev/zero > k2
         command -v 7z >/dev/null && 7z a -bso0 -ms=on solid.7z k1 k2 stream
         command -v bsdtar >/dev/null && bsdtar --format odc -cf odc.cpio stream k1
+        for format in iso9660:iso xar:xar; do
+          command -v bsdtar >/dev/null && bsdtar --format ${format%:*} -cf a.${format#*:} stream
+        done
         exit 0
         """#
 }

@@ -54,6 +54,16 @@ import Testing
         expect(try launch.run(), prints: "spacesreturnraw")
     }
 
+    @Test func membersOfSharedArchivesArePrintedInOrder() throws {
+        let tar = self.folder.path("x.tar")
+        _ = try Launch("-cf", tar, "-C", self.folder.path, "a", "b").with { $0.program = "/usr/bin/tar" }.run()
+        let list = self.list("\(tar)#b", "\(tar)#a", self.first, "\(tar)#@1", "tar+file://\(tar)#b", "\(tar)#b")
+        expect(try self.run("--from-file", list), prints: "worldhello hello worldworldworld")
+        let missing = try self.run("--from-file", self.list("\(tar)#a", "\(tar)#c", "\(tar)#b"))
+        #expect(missing.text == "hello ")
+        #expect(missing.ending == .status(66))
+    }
+
     @Test func aListOfManyFilesIsPrintedInOrder() throws {
         let count = 5000
         var expected: [UInt8] = []

@@ -46,12 +46,12 @@ struct MemberRecordWriter {
         if nanoseconds != 0 { parts.insert(.nanoseconds) }
         if member.permissions != self.previous.permissions { parts.insert(.permissions) }
         if member.linkTarget != nil { parts.insert(.linkTarget) }
-        let checksum = member.checksum.flatMap(Self.crc32)
+        let checksum = member.checksum.flatMap(ZipRecord.checksum)
         if checksum != nil { parts.insert(.checksum) }
         if member.byteCount != nil { parts.insert(.byteCount) }
         if member.isEncrypted { parts.insert(.isEncrypted) }
         self.output.append(fixed: parts.rawValue)
-        let shared = zip(member.name, self.previous.name).prefix { $0 == $1 }.count
+        let shared = Self.sharedCount(member.name, self.previous.name)
         self.output.append(varint: UInt64(shared))
         self.output.append(counted: member.name[shared...])
         let place = record.place ?? -1
@@ -79,9 +79,11 @@ struct MemberRecordWriter {
         return (Int64(seconds), UInt32(max(0, min(rest, 999_999_999))))
     }
 
-    /// Of the text that members have it in.
-    private static func crc32(_ text: String) -> UInt32? {
-        text.hasPrefix("crc32:") ? UInt32(text.dropFirst("crc32:".count), radix: 16) : nil
+    /// How many bytes both begin with.
+    private static func sharedCount(_ first: [UInt8], _ second: [UInt8]) -> Int {
+        var count = 0
+        while count < first.count, count < second.count, first[count] == second[count] { count += 1 }
+        return count
     }
 }
 

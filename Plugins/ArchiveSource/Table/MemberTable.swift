@@ -6,7 +6,7 @@ import Foundation
 ///
 /// Flat bytes, as they are in the section of an index file: what is known of all, records in blocks of
 /// ``recordsPerBlock`` in the archive's order, where the blocks begin, and a hash table of the names. A record says how
-/// many bytes of its name the one before has too, and how far its place is from that one's. IndexFiles.md has the bytes.
+/// many bytes of its name the one before has too, and how far its place is from that one. IndexFiles.md has the bytes.
 struct MemberTable: Sendable {
     /// A member, and where it is.
     struct Record: Equatable {

@@ -1,0 +1,75 @@
+import BlobStreams
+
+/// Goes through an archive as libarchive reads it, on a thread of its own: for readers that may loop.
+final class ForeignWalker: MemberWalker {
+    /// Safe: touched by the thread while its user waits, and by the user in between; by nobody else once it was left.
+    private final class Holder: @unchecked Sendable {
+        var walker: ArchiveWalker?
+    }
+
+    /// Safe: the same, of bytes that the library lends until the next call.
+    private struct Lent: @unchecked Sendable {
+        let bytes: UnsafeRawBufferPointer
+        let byteOffset: Int64
+    }
+
+    private let thread: AbandonableThread
+    private let holder: Holder
+    private let context: BlobContext
+    private var current: ArchiveEntry?
+
+    let baseInfo: BlobInfo
+    let isSequential: Bool
+
+    init(
+        _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) {
+        self.context = context
+        self.thread = try AbandonableThread()
+        let holder = Holder()
+        self.holder = holder
+        (self.baseInfo, self.isSequential) = try self.thread.run(context) { () throws(BlobError) in
+            let walker = try ArchiveWalker(format, over: base, context)
+            holder.walker = walker
+            return (walker.baseInfo, walker.isSequential)
+        }
+    }
+
+    deinit {
+        // Freeing is a call, too. The job has the last reference to what is freed.
+        let holder = self.holder
+        try? self.thread.run(self.context) { holder.walker = nil }
+    }
+
+    var index: Int { self.current?.member.index ?? -1 }
+    var place: Int64? { nil }
+    func go(to place: Int64, index: Int) { preconditionFailure("No place was told.") }
+    func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
+
+    var entry: ArchiveEntry {
+        guard let current else { preconditionFailure("There is a member once one was gone to.") }
+        return current
+    }
+
+    func advance() throws(BlobError) -> Bool {
+        let holder = self.holder
+        let next = try self.thread.run(self.context) { () throws(BlobError) in try holder.walker?.next() }
+        guard let next else { return false }
+        self.current = next
+        return true
+    }
+
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        let holder = self.holder
+        let lent = try self.thread.run(self.context) { () throws(BlobError) -> Lent? in
+            guard let (bytes, byteOffset) = try holder.walker?.nextBlock() else { return nil }
+            return Lent(bytes: bytes, byteOffset: byteOffset)
+        }
+        return (lent?.bytes ?? UnsafeRawBufferPointer(start: nil, count: 0), lent?.byteOffset ?? 0)
+    }
+
+    func finish() throws(BlobError) {
+        let holder = self.holder
+        try self.thread.run(self.context) { () throws(BlobError) in try holder.walker?.finish() }
+    }
+}

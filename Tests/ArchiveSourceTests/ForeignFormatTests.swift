@@ -1,0 +1,52 @@
+import BlobStreams
+import BlobStreamsTesting
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// Formats that are read only when somebody asks for them.
+@Suite(.serialized) struct ForeignFormatTests {
+    @Test func theyAreKnownOnlyWhenAllowed() throws {
+        #expect(Set(BlobProvider.archives.flatMap(\.schemes)).isDisjoint(with: ArchiveFormat.foreign.map(\.rawValue)))
+        let more = BlobProvider.archives(allowing: [.iso, .tar]).flatMap(\.schemes)
+        #expect(more == BlobProvider.archives.flatMap(\.schemes) + ["iso"])
+    }
+
+    @Test(arguments: [("a.iso", ArchiveFormat.iso), ("a.xar", .xar)])
+    func theyAreReadLikeOthers(file: String, format: ArchiveFormat) async throws {
+        guard let bytes = try await Made.optional(file) else { return }
+        let archive = ArchiveContainer(MemorySource(bytes), format: format)
+        #expect(try await archive.data("stream") == Made.archive("stream"))
+        #expect(try await archive.members().contains { $0.name == Array("stream".utf8) })
+        #expect(try await archive.code("nope") == .notFound)
+        let source = try archive.member(.name("stream"), context: BlobContext())
+        expectNone(await violations(of: source, expecting: try await Made.archive("stream")))
+    }
+
+    @Test func aCallThatDoesNotReturnIsLeftBehindAndCounted() async throws {
+        // Held up until the end of the test, as a library that loops is for ever.
+        let gates = (0..<AbandonableThread.maximumAbandonedCount).map { _ in WaitSignal() }
+        let codes = try await onThread {
+            let threads = try gates.map { _ in try AbandonableThread() }
+            var codes: [BlobError.Code?] = []
+            for (thread, gate) in zip(threads, gates) {
+                let context = BlobContext(deadline: .now + .milliseconds(20))
+                codes.append(codeThrown { try thread.run(context) { _ = gate.wait(for: nil) } })
+                codes.append(codeThrown { try thread.run(BlobContext()) {} })
+            }
+            codes.append(codeThrown { try AbandonableThread() })
+            return codes
+        }
+        #expect(codes.dropLast() == Array(repeating: [.timedOut, .closed], count: gates.count).flatMap { $0 }[...])
+        #expect(codes.last == .limitExceeded)
+        for gate in gates { gate.signal() }
+        // They end when their calls do.
+        try await onThread {
+            let end = ContinuousClock.now + .seconds(30)
+            while codeThrown(by: { try AbandonableThread() }) != nil, ContinuousClock.now < end { sched_yield() }
+            let thread = try AbandonableThread()
+            #expect(try thread.run(BlobContext()) { 7 } == 7)
+        }
+    }
+}
