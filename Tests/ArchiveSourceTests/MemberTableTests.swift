@@ -61,7 +61,7 @@ import Testing
     }
 
     /// An archive in a file, and where its index is to be.
-    private struct Archive {
+    private final class Archive: Sendable {
         let url: URL
         let index: BlobIndexPolicy
         let format: ArchiveFormat
@@ -77,6 +77,8 @@ import Testing
             self.format = format
             self.isGzip = file.hasSuffix(".gz")
         }
+
+        deinit { try? FileManager.default.removeItem(at: self.url.deletingLastPathComponent()) }
 
         func base() -> any BlobInputStreamDataSource {
             let file = FileSource(path: self.url.path)
