@@ -10,7 +10,7 @@ import BlobStreams
 /// is missing) is read to its own end before the member's.
 ///
 /// A name that several members have is ``BlobError/Code/ambiguousMember``: before the first byte where the archive has
-/// random access, else, and of 7z, before the end.
+/// random access, else before the end.
 ///
 /// A table of the members, from an index file or made in memory when members are searched for again, tells where each
 /// one is and which names are unique; it takes some 30 bytes a member.

@@ -51,11 +51,14 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Members must be read and not skipped on the way to others.
+    /// Members must be read and not skipped on the way to one that is read.
     ///
     /// Skipping decodes them anyway, and before version 3.7.5 libarchive takes a decoder that was skipped to a multiple
     /// of 64 KiB for the end of the archive (its issue 2106).
     var mustNotSkip: Bool { self == .sevenzip }
+
+    /// Once a member was read, libarchive finds none behind it: it goes over the bytes of the record a second time.
+    var endsWithData: Bool { self == .warc }
 
     /// What goes through an archive of this format.
     func walker(
@@ -64,6 +67,14 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         if self == .tar { return try TarWalker(over: base, context) }
         if self.isForeign { return try ForeignWalker(self, over: base, context) }
         return try ArchiveWalker(self, over: base, context)
+    }
+
+    /// What goes through the headers of an archive of this format, when no bytes of members are wanted.
+    func headerWalker(
+        over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any MemberWalker {
+        if self.mustNotSkip { return try HeaderWalker(self, over: base, context) }
+        return try self.walker(over: base, context)
     }
 
     /// Allows this format alone to the library.

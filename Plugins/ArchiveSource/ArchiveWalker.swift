@@ -7,6 +7,8 @@ final class ArchiveWalker: MemberWalker {
     private let format: ArchiveFormat
     private let context: BlobContext
     private var current: ArchiveEntry?
+    /// How far the bytes of the member were told.
+    private var dataEnd: Int64 = 0
 
     let baseInfo: BlobInfo
     let isSequential: Bool
@@ -44,6 +46,7 @@ final class ArchiveWalker: MemberWalker {
         guard status != ARCHIVE_EOF, let entry else { return false }
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
         let index = self.index + 1
+        self.dataEnd = 0
         self.current = self.handle.ask { _ in ArchiveEntry(entry, index: index, warning: warning) }
         return true
     }
@@ -54,8 +57,15 @@ final class ArchiveWalker: MemberWalker {
             var count = 0
             var byteOffset: Int64 = 0
             let status = try self.handle.call { archive_read_data_block($0, &start, &count, &byteOffset) }
-            if status == ARCHIVE_EOF { return (UnsafeRawBufferPointer(start: nil, count: 0), byteOffset) }
-            if count > 0 { return (UnsafeRawBufferPointer(start: start, count: count), byteOffset) }
+            if status == ARCHIVE_EOF {
+                // Of a WARC the library adds the two line ends behind a record, whether they are there or not.
+                let end = self.format == .warc ? self.dataEnd : byteOffset
+                return (UnsafeRawBufferPointer(start: nil, count: 0), end)
+            }
+            if count > 0 {
+                self.dataEnd = byteOffset &+ Int64(count)
+                return (UnsafeRawBufferPointer(start: start, count: count), byteOffset)
+            }
             try self.context.check()
         }
     }

@@ -9,7 +9,7 @@ final class MemberReader: BlobReader {
     }
 
     let info: BlobInfo
-    private let mustNotSkip: Bool
+    private let format: ArchiveFormat
     private var found: MemberSearch.Found?
     private var phase = Phase.beginning
     /// What the library has lent and nobody has taken yet.
@@ -18,10 +18,10 @@ final class MemberReader: BlobReader {
     private var byteOffset: Int64 = 0
     private var checksum = CRC32()
 
-    init(_ found: MemberSearch.Found, info: BlobInfo, mustNotSkip: Bool) {
+    init(_ found: MemberSearch.Found, info: BlobInfo, format: ArchiveFormat) {
         self.found = found
         self.info = info
-        self.mustNotSkip = mustNotSkip
+        self.format = format
     }
 
     func read(into output: inout OutputRawSpan) throws {
@@ -81,9 +81,8 @@ final class MemberReader: BlobReader {
     /// Takes the next block and the hole before it.
     private func advance() throws(BlobError) {
         let (bytes, byteOffset) = try self.nextBlock()
-        let hole = byteOffset - self.byteOffset
         let end = byteOffset.addingReportingOverflow(Int64(bytes.count))
-        guard hole >= 0, byteOffset >= 0, !end.overflow else {
+        guard byteOffset >= self.byteOffset, !end.overflow else {
             throw BlobError(.corrupted, "Parts of the member lie over one another at its byte \(byteOffset).")
         }
         if let byteCount = self.info.byteCount {
@@ -92,6 +91,7 @@ final class MemberReader: BlobReader {
             }
             if bytes.isEmpty, end.partialValue < byteCount { throw self.wrongSize(byteCount, isMore: false) }
         }
+        let hole = byteOffset - self.byteOffset
         self.block = bytes
         self.zeroCount = hole
         // The end of the member is an offset too: zeros may lie before it.
@@ -125,9 +125,9 @@ final class MemberReader: BlobReader {
         }
         guard found.walker.isSequential || found.uniqueName != nil else { return }
         var count = 1
-        while try found.walker.advance() {
+        while !self.format.endsWithData, try found.walker.advance() {
             if let name = found.uniqueName, found.walker.isNamed(name) { count += 1 }
-            if self.mustNotSkip, found.walker.entry.hasBytes { try found.walker.dropData() }
+            if self.format.mustNotSkip, found.walker.entry.hasBytes { try found.walker.dropData() }
         }
         try found.walker.finish()
         if let name = found.uniqueName, count > 1 {

@@ -36,9 +36,8 @@ struct MemberSearch {
         if let known {
             index = known.member.index
             self.go(walker, to: known.place, index: known.member.index)
-        } else if !walker.isSequential, !self.format.mustNotSkip, case .name(let name) = self.selector {
-            // Headers are cheap here: a name that is not unique is refused before the first byte.
-            let unique = try self.uniqueMember(name, walker)
+        } else if case .name(let name) = self.selector, let scout = try self.scout(walker) {
+            let unique = try self.uniqueMember(name, scout)
             index = unique.index
             if !self.go(walker, to: unique.place, index: unique.index) { walker = try self.makeWalker() }
         }
@@ -58,6 +57,20 @@ struct MemberSearch {
         }
         try self.checkReadable(entry)
         return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum)
+    }
+
+    /// What goes over the headers before a member is read; nil where its name is counted on the way.
+    private func scout(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
+        // Headers are cheap here: a name that is not unique is refused before the first byte.
+        if self.format.mustNotSkip { return try self.format.headerWalker(over: self.base, self.context) }
+        if !walker.isSequential { return walker }
+        guard self.format.endsWithData else { return nil }
+        guard self.base.capabilities.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported,
+                "Of a \(self.format.rawValue) that can be read only once, a member is read by its index, as in '@0'.")
+        }
+        return try self.makeWalker()
     }
 
     /// Goes straight to a place, if there is one and that is possible.
@@ -192,7 +205,7 @@ struct MemberSearch {
 
 extension BlobError {
     /// True when the archive is at fault, not the way to it.
-    fileprivate var isAboutFormat: Bool {
+    var isAboutFormat: Bool {
         switch self.code {
         case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .unsupported, .encrypted: true
         default: false

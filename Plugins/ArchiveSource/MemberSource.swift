@@ -78,9 +78,8 @@ struct MemberSource: BlobLayer {
         let found = try search.open(known)
         let info = self.info(
             name: found.member.name, byteCount: found.entry.member.byteCount, found.walker.baseInfo.validator)
-        let mustNotSkip = self.format.mustNotSkip
         return Opening(member: found.member, info: info) { () throws(BlobError) in
-            MemberReader(found, info: info, mustNotSkip: mustNotSkip)
+            MemberReader(found, info: info, format: self.format)
         }
     }
 
@@ -124,6 +123,6 @@ extension ZipSearch.Found {
         let slice = SliceSource(base, range: self.entry.localOffset..<min(self.next, self.data.upperBound + 24))
         let search = MemberSearch(base: slice, format: .zip, selector: .index(0), context: context)
         let found = try search.open(checksum: self.entry.checksum)
-        return MemberReader(found, info: info, mustNotSkip: false)
+        return MemberReader(found, info: info, format: .zip)
     }
 }

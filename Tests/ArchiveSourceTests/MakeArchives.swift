@@ -237,14 +237,20 @@ enum Made {
           command -v compress >/dev/null && compress -c -f $name > $name.Z
         done
         rm -f none.Z
-        cp a.zip big.bin
         command -v 7z >/dev/null && 7z a -bso0 a.7z a.tar stream small.zip
         command -v 7z >/dev/null && 7z a -bso0 small.7z small.zip
         command -v 7z >/dev/null && 7z a -bso0 -psecret secret.7z stream
         command -v 7z >/dev/null && 7z a -bso0 -tzip -psecret -mem=AES256 secret.zip stream
         # Members whose lengths add up to a multiple of 64 KiB before the one that is read.
-        head -c 65536 big.bin > k1; head -c 131072 /dev/zero > k2
+        head -c 65536 a.tar > k1; head -c 131072 /dev/zero > k2
         command -v 7z >/dev/null && 7z a -bso0 -ms=on solid.7z k1 k2 stream
+        ln -s k1 soft
+        command -v 7z >/dev/null && 7z a -bso0 -ms=on -snl links.7z k1 k2 soft
+        mkdir twenty
+        for n in 01 02 03 04 05 06 07 08 09 10 11 12 13 14 15 16 17 18 19 20; do
+          head -c ${n}3 a.zip > twenty/$n; cat k1 >> twenty/$n
+        done
+        command -v 7z >/dev/null && (cd twenty && 7z a -bso0 -ms=on ../twenty.7z .)
         command -v bsdtar >/dev/null && bsdtar --format odc -cf odc.cpio stream k1
         for format in iso9660:iso xar:xar; do
           command -v bsdtar >/dev/null && bsdtar --format ${format%:*} -cf a.${format#*:} stream

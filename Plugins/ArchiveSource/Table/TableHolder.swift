@@ -77,7 +77,7 @@ final class TableHolder: Sendable {
 
     /// Counts a search without a table: whether making one is better, as many came before.
     private func shouldBuild() -> Bool {
-        // Where members cannot be gone to, it saves little; a 7z would be decoded as a whole.
+        // Where members cannot be gone to, it saves little; those of a 7z are decoded one after the other anyway.
         guard self.format != .sevenzip, self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else {
             return false
         }

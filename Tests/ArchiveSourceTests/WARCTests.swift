@@ -1,0 +1,61 @@
+import BlobStreams
+import BlobStreamsTesting
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// Archives of the web, made by hand as ISO 28500 has them.
+@Suite(.serialized) struct WARCTests {
+    /// Longer than what the library gives in one piece.
+    private static let page = Made.data(400_000)
+
+    private static func record(_ type: String, _ url: String, _ content: Data) -> Data {
+        let lines = [
+            "WARC/1.0", "WARC-Type: \(type)", "WARC-Target-URI: \(url)", "WARC-Date: 2023-11-14T22:13:20Z",
+            "WARC-Record-ID: <urn:uuid:00000000-0000-0000-0000-000000000001>", "Content-Length: \(content.count)",
+        ]
+        let header = lines.map { $0 + "\r\n" }.joined() + "\r\n"
+        return Data(header.utf8) + content + Data("\r\n\r\n".utf8)
+    }
+
+    private static let archive =
+        record("warcinfo", "", Data("software: none\r\n".utf8))
+        + record("resource", "http://example.org/one", Data("first".utf8))
+        + record("resource", "http://example.org/page", page)
+        + record("resource", "http://example.org/last", Data("the last".utf8))
+
+    @Test func itsMembersKeepEveryContract() async throws {
+        let members = [("one", Data("first".utf8)), ("page", Self.page), ("last", Data("the last".utf8))]
+        let archive = ArchiveContainer(MemorySource(Self.archive), format: .warc)
+        let listed = try await archive.members()
+        #expect(listed.map(\.name) == members.map { Array($0.0.utf8) })
+        #expect(listed.map(\.byteCount) == members.map { Int64($0.1.count) })
+        for (name, content) in members {
+            expectNone(
+                await violations(of: try archive.member(.name(name), context: BlobContext()), expecting: content))
+        }
+    }
+
+    @Test func itsMembersAreReadFromWhatCannotSeek() async throws {
+        let archive = ArchiveContainer(SequentialSource(Self.archive), format: .warc)
+        #expect(try await archive.data("one") == Data("first".utf8))
+        #expect(try await archive.data("page") == Self.page)
+        #expect(try await archive.data("last") == Data("the last".utf8))
+        #expect(try await archive.code("nope") == .notFound)
+        let twice = Self.archive + Self.record("resource", "http://example.org/one", Data("second".utf8))
+        #expect(try await ArchiveContainer(SequentialSource(twice), format: .warc).code("one") == .ambiguousMember)
+        let once = { ArchiveContainer(onceSource(twice), format: .warc) }
+        #expect(try await once().code("one") == .unsupported)
+        #expect(try await once().data(.index(3)) == Data("second".utf8))
+    }
+
+    @Test func aRecordThatIsCutOffHasNoCleanEnd() async throws {
+        let whole = Self.archive.count
+        // Behind the bytes of the last member come four that the library does not ask for.
+        for missing in 5..<12 {
+            let archive = ArchiveContainer(MemorySource(Self.archive.prefix(whole - missing)), format: .warc)
+            #expect(try await archive.code(.index(2)) == .sizeMismatch, "\(missing) bytes missing")
+        }
+    }
+}
