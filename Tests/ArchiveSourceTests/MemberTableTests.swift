@@ -112,6 +112,33 @@ import Testing
         #expect(try await archive.open().data(.index(14)) == Data("the last".utf8))
     }
 
+    @Test func membersOfAZipInATarInAGzipThatAreFoundThroughATableKeepEveryContract() async throws {
+        let archive = try await Archive("a.tar.gz", .tar)
+        let inner = { @Sendable in
+            let zip = try archive.open().member(.name("in.zip"), context: BlobContext())
+            return ArchiveContainer(zip, format: .zip, index: archive.index)
+        }
+        #expect(try await onThread { try inner().buildIndex(BlobContext()) })
+        #expect(try await onThread { try archive.open().buildIndex(BlobContext()) })
+        let sections = archive.file?.sections() ?? []
+        #expect(sections.count { $0.key.kind == .members } == 2)
+        let source = try inner().member(.name("big"), context: BlobContext())
+        expectNone(await violations(of: source, expecting: Made.big))
+        #expect(try await inner().code("nope") == .notFound)
+    }
+
+    @Test(arguments: ["a.7z", "solid.7z"])
+    func membersOfSevenZipThatAreFoundThroughATableKeepEveryContract(file: String) async throws {
+        guard try await Made.optional(file) != nil else { return }
+        let archive = try await Archive(file, .sevenzip)
+        let listed = try await archive.open().members()
+        #expect(archive.file?.sections().contains { $0.key.kind == .members } == true)
+        #expect(try await archive.open().members() == listed)
+        let source = try archive.open().member(.name("stream"), context: BlobContext())
+        expectNone(await violations(of: source, expecting: try await Made.archive("stream")))
+        #expect(try await archive.open().code("nope") == .notFound)
+    }
+
     @Test func aListingLeavesATableBehindAndTheNextComesFromIt() async throws {
         let archive = try await Archive("a.tar.gz", .tar)
         let listed = try await archive.open().members()
