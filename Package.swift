@@ -91,8 +91,8 @@ let package = Package(
         .target(
             name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"] + (hasISAL ? ["CIsal"] : []),
             exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
-        .systemLibrary(
-            name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"]), .brew(["libarchive"])]),
+        // Its library is loaded when it is first needed; what a package manager knows of it would link it.
+        .target(name: "CArchive"),
         .target(name: "BlobIndex", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 

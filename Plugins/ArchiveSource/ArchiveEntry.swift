@@ -23,8 +23,8 @@ struct ArchiveEntry {
 
 extension ArchiveEntry {
     init(_ entry: OpaquePointer, index: Int, warning: String?) {
-        let hardLink = bytes(archive_entry_hardlink(entry))
-        let mode = UInt32(archive_entry_mode(entry))
+        let hardLink = bytes(blob_archive_entry_hardlink(entry))
+        let mode = UInt32(blob_archive_entry_mode(entry))
         let kind: BlobMember.Kind =
             // The numbers of AE_IFMT, AE_IFREG and so on in archive_entry.h, whatever those of the system are.
             switch mode & 0o170000 {
@@ -34,20 +34,21 @@ extension ArchiveEntry {
             case 0o120000: .symbolicLink
             default: .special
             }
-        let isSized = archive_entry_size_is_set(entry) != 0 && (kind == .file || kind == .hardLink)
+        let isSized = blob_archive_entry_size_is_set(entry) != 0 && (kind == .file || kind == .hardLink)
         let time =
-            archive_entry_mtime_is_set(entry) != 0
+            blob_archive_entry_mtime_is_set(entry) != 0
             ? Date(
-                timeIntervalSince1970: Double(archive_entry_mtime(entry))
-                    + Double(archive_entry_mtime_nsec(entry)) / 1_000_000_000)
+                timeIntervalSince1970: Double(blob_archive_entry_mtime(entry))
+                    + Double(blob_archive_entry_mtime_nsec(entry)) / 1_000_000_000)
             : nil
         self.member = BlobMember(
-            index: index, name: bytes(archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry)) ?? [],
-            kind: kind, byteCount: isSized ? archive_entry_size(entry) : nil, modificationTime: time,
-            permissions: UInt16(mode & 0o7777), linkTarget: hardLink ?? bytes(archive_entry_symlink(entry)),
-            isEncrypted: archive_entry_is_encrypted(entry) != 0)
+            index: index,
+            name: bytes(blob_archive_entry_pathname(entry) ?? blob_archive_entry_pathname_utf8(entry)) ?? [],
+            kind: kind, byteCount: isSized ? blob_archive_entry_size(entry) : nil, modificationTime: time,
+            permissions: UInt16(mode & 0o7777), linkTarget: hardLink ?? bytes(blob_archive_entry_symlink(entry)),
+            isEncrypted: blob_archive_entry_is_encrypted(entry) != 0)
         self.warning = warning
-        self.linkCount = UInt32(clamping: archive_entry_nlink(entry))
+        self.linkCount = UInt32(clamping: blob_archive_entry_nlink(entry))
     }
 }
 

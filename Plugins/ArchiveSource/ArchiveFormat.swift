@@ -82,17 +82,17 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// Of zip, the library sees single members, whose local headers agreed with the central directory.
     func enable(_ archive: OpaquePointer) -> CInt {
         switch self {
-        case .tar: archive_read_support_format_tar(archive)
-        case .zip: archive_read_support_format_zip_streamable(archive)
-        case .sevenzip: archive_read_support_format_7zip(archive)
-        case .cpio: archive_read_support_format_cpio(archive)
-        case .ar: archive_read_support_format_ar(archive)
-        case .iso: archive_read_support_format_iso9660(archive)
-        case .rar: min(archive_read_support_format_rar(archive), archive_read_support_format_rar5(archive))
-        case .cab: archive_read_support_format_cab(archive)
-        case .xar: archive_read_support_format_xar(archive)
-        case .lha: archive_read_support_format_lha(archive)
-        case .warc: archive_read_support_format_warc(archive)
+        case .tar: blob_archive_read_support_format_tar(archive)
+        case .zip: blob_archive_read_support_format_zip_streamable(archive)
+        case .sevenzip: blob_archive_read_support_format_7zip(archive)
+        case .cpio: blob_archive_read_support_format_cpio(archive)
+        case .ar: blob_archive_read_support_format_ar(archive)
+        case .iso: blob_archive_read_support_format_iso9660(archive)
+        case .rar: min(blob_archive_read_support_format_rar(archive), blob_archive_read_support_format_rar5(archive))
+        case .cab: blob_archive_read_support_format_cab(archive)
+        case .xar: blob_archive_read_support_format_xar(archive)
+        case .lha: blob_archive_read_support_format_lha(archive)
+        case .warc: blob_archive_read_support_format_warc(archive)
         }
     }
 }

@@ -8,6 +8,15 @@ import CArchive
 final class ArchiveHandle {
     private static let utf8Locale = UTF8Locale()
 
+    /// libarchive, which is loaded once, when it is first needed.
+    private static let library: Result<Void, BlobError> = {
+        guard let reason = blob_archive_load() else { return .success(()) }
+        return .failure(
+            BlobError(
+                .unavailable, "This format needs libarchive, which could not be loaded: \(String(cString: reason)).",
+                isTransient: false))
+    }()
+
     let input: ArchiveInput
     private let archive: OpaquePointer
     private let label: String
@@ -19,7 +28,8 @@ final class ArchiveHandle {
     init(
         _ input: ArchiveInput, label: String, configure: (OpaquePointer) -> CInt
     ) throws(BlobError) {
-        guard let archive = archive_read_new() else {
+        try Self.library.get()
+        guard let archive = blob_archive_read_new() else {
             throw BlobError(.io, "There is no memory for an archive.", isTransient: true)
         }
         self.archive = archive
@@ -31,12 +41,12 @@ final class ArchiveHandle {
             throw BlobError(.unavailable, "libarchive was built without what a \(label) needs.", isTransient: false)
         }
         input.connect(to: archive)
-        try self.call { archive_read_open1($0) }
+        try self.call { blob_archive_read_open1($0) }
     }
 
     deinit {
         let archive = self.archive
-        Self.utf8Locale.use { _ = archive_read_free(archive) }
+        Self.utf8Locale.use { _ = blob_archive_read_free(archive) }
         self.input.close()
     }
 
@@ -59,7 +69,7 @@ final class ArchiveHandle {
     func ask<Value>(_ body: (OpaquePointer) -> Value) -> Value { Self.utf8Locale.use { body(self.archive) } }
 
     /// The text of the last error or warning; nil when there is none.
-    var message: String? { archive_error_string(self.archive).map { String(cString: $0) } }
+    var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }
 
     /// The last error of the library as a typed one.
     var error: BlobError { BlobError(libraryMessage: self.message, label: self.label) }

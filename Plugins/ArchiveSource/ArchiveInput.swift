@@ -174,8 +174,8 @@ final class ArchiveInput {
 extension ArchiveInput {
     /// Registers the callbacks, which are given this object without being its owners.
     func connect(to archive: OpaquePointer) {
-        archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
-        archive_read_set_read_callback(archive) { _, client, bytes in
+        blob_archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
+        blob_archive_read_set_read_callback(archive) { _, client, bytes in
             let input = ArchiveInput.from(client)
             do {
                 guard input.failure == nil else { return CInt.fatal }
@@ -188,10 +188,10 @@ extension ArchiveInput {
             }
         }
         guard self.hasRandomAccess else { return }
-        archive_read_set_skip_callback(archive) { _, client, byteCount in
+        blob_archive_read_set_skip_callback(archive) { _, client, byteCount in
             ArchiveInput.from(client).skip(byteCount)
         }
-        archive_read_set_seek_callback(archive) { _, client, distance, whence in
+        blob_archive_read_set_seek_callback(archive) { _, client, distance, whence in
             ArchiveInput.from(client).seek(distance, whence) ?? Int64(ARCHIVE_FATAL)
         }
     }

@@ -42,7 +42,7 @@ final class ArchiveWalker: MemberWalker {
     func advance() throws(BlobError) -> Bool {
         try self.context.check()
         var entry: OpaquePointer?
-        let status = try self.handle.call(toleratingWarnings: true) { archive_read_next_header($0, &entry) }
+        let status = try self.handle.call(toleratingWarnings: true) { blob_archive_read_next_header($0, &entry) }
         guard status != ARCHIVE_EOF, let entry else { return false }
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
         let index = self.index + 1
@@ -56,7 +56,7 @@ final class ArchiveWalker: MemberWalker {
             var start: UnsafeRawPointer?
             var count = 0
             var byteOffset: Int64 = 0
-            let status = try self.handle.call { archive_read_data_block($0, &start, &count, &byteOffset) }
+            let status = try self.handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
             if status == ARCHIVE_EOF {
                 // Of a WARC the library adds the two line ends behind a record, whether they are there or not.
                 let end = self.format == .warc ? self.dataEnd : byteOffset

@@ -20,14 +20,14 @@ public enum CompressionFormat: String, CaseIterable, Sendable {
     /// Has the library decode this format, once, without looking for others around or in it.
     func enable(_ archive: OpaquePointer) -> CInt {
         switch self {
-        case .bzip2: archive_read_append_filter(archive, ARCHIVE_FILTER_BZIP2)
-        case .xz: archive_read_append_filter(archive, ARCHIVE_FILTER_XZ)
-        case .lzma: archive_read_append_filter(archive, ARCHIVE_FILTER_LZMA)
-        case .zstd: archive_read_append_filter(archive, ARCHIVE_FILTER_ZSTD)
-        case .lz4: archive_read_append_filter(archive, ARCHIVE_FILTER_LZ4)
-        case .lzip: archive_read_append_filter(archive, ARCHIVE_FILTER_LZIP)
+        case .bzip2: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_BZIP2)
+        case .xz: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_XZ)
+        case .lzma: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_LZMA)
+        case .zstd: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_ZSTD)
+        case .lz4: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_LZ4)
+        case .lzip: blob_archive_read_append_filter(archive, ARCHIVE_FILTER_LZIP)
         // Its decoder begins before it has an input, unless it was found by its signature.
-        case .compress: archive_read_support_filter_compress(archive)
+        case .compress: blob_archive_read_support_filter_compress(archive)
         }
     }
 

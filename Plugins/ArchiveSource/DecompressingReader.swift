@@ -74,18 +74,18 @@ final class DecompressingReader: BlobReader {
         let handle = try ArchiveHandle(input, label: label) { archive in
             // The content is taken as it is; the other one stands for a content of no bytes.
             [
-                archive_read_support_format_raw(archive), archive_read_support_format_empty(archive),
+                blob_archive_read_support_format_raw(archive), blob_archive_read_support_format_empty(archive),
                 self.format.enable(archive),
             ].min() ?? ARCHIVE_FATAL
         }
         // A decoder that failed at once also looks empty.
         if handle.message != nil { throw handle.error }
-        guard handle.ask({ archive_filter_count($0) }) == 2 else {
+        guard handle.ask({ blob_archive_filter_count($0) }) == 2 else {
             throw BlobError(
                 .unsupported, "A \(label) in another one, or none at all, cannot be told apart here.", byteOffset: 0)
         }
         var entry: OpaquePointer?
-        guard try handle.call({ archive_read_next_header($0, &entry) }) == ARCHIVE_OK else {
+        guard try handle.call({ blob_archive_read_next_header($0, &entry) }) == ARCHIVE_OK else {
             try self.checkEnd(handle, isEmpty: true)
             return nil
         }
@@ -96,7 +96,7 @@ final class DecompressingReader: BlobReader {
         var start: UnsafeRawPointer?
         var count = 0
         var byteOffset: Int64 = 0
-        let status = try handle.call { archive_read_data_block($0, &start, &count, &byteOffset) }
+        let status = try handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
         if status == ARCHIVE_EOF {
             try self.checkEnd(handle)
             return nil
@@ -106,7 +106,7 @@ final class DecompressingReader: BlobReader {
 
     /// The library stops where it sees nothing more to decode, in silence.
     private func checkEnd(_ handle: ArchiveHandle, isEmpty: Bool = false) throws(BlobError) {
-        let used = handle.ask { archive_filter_bytes($0, -1) }
+        let used = handle.ask { blob_archive_filter_bytes($0, -1) }
         var restCount = handle.input.givenByteCount - used
         let probeCount = Int64(self.format.probe.count)
         // A probe was taken whole, or the library has stopped at a signature that it does not know, and counts it.

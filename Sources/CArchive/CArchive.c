@@ -1,0 +1,33 @@
+#include "CArchive.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+// The prototypes are those of the headers, so a call that does not fit is an error of the compiler.
+static struct {
+#define DECLARE(result, name, parameters, arguments) __typeof__(name) *name##_;
+    BLOB_ARCHIVE_FUNCTIONS(DECLARE)
+#undef DECLARE
+} table;
+
+#if defined(__APPLE__)
+static const char *const library_name = "libarchive.2.dylib";
+#else
+static const char *const library_name = "libarchive.so.13";
+#endif
+
+const char *blob_archive_load(void) {
+    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return dlerror();
+#define FIND(result, name, parameters, arguments) \
+    table.name##_ = (__typeof__(table.name##_))dlsym(library, #name); \
+    if (table.name##_ == NULL) return "it is too old: it has no " #name;
+    BLOB_ARCHIVE_FUNCTIONS(FIND)
+#undef FIND
+    return NULL;
+}
+
+#define DEFINE(result, name, parameters, arguments) \
+    result blob_##name parameters { return table.name##_ arguments; }
+BLOB_ARCHIVE_FUNCTIONS(DEFINE)
+#undef DEFINE

@@ -1,0 +1,77 @@
+#ifndef BLOB_CARCHIVE_H
+#define BLOB_CARCHIVE_H
+
+// Types and constants come from libarchive's headers; its functions are reached through the table that
+// `blob_archive_load` fills, so that it is not linked: with it come libxml2, ICU and others, which take a millisecond and
+// three megabytes of every start.
+#include <archive.h>
+#include <archive_entry.h>
+#include <locale.h>
+#ifdef __APPLE__
+#include <xlocale.h>
+#endif
+
+/// Loads libarchive. To be called once, before anything else, by one thread.
+///
+/// Returns NULL, or why it could not be loaded: a text that lives on.
+const char *blob_archive_load(void);
+
+/// The functions of libarchive by their names behind `blob_`, each as libarchive documents it.
+#define BLOB_ARCHIVE_FUNCTIONS(X) \
+    X(struct archive *, archive_read_new, (void), ()) \
+    X(int, archive_read_free, (struct archive *archive), (archive)) \
+    X(const char *, archive_error_string, (struct archive *archive), (archive)) \
+    X(const char *, archive_entry_hardlink, (struct archive_entry *entry), (entry)) \
+    X(int, archive_entry_is_encrypted, (struct archive_entry *entry), (entry)) \
+    X(mode_t, archive_entry_mode, (struct archive_entry *entry), (entry)) \
+    X(time_t, archive_entry_mtime, (struct archive_entry *entry), (entry)) \
+    X(int, archive_entry_mtime_is_set, (struct archive_entry *entry), (entry)) \
+    X(long, archive_entry_mtime_nsec, (struct archive_entry *entry), (entry)) \
+    X(unsigned int, archive_entry_nlink, (struct archive_entry *entry), (entry)) \
+    X(const char *, archive_entry_pathname, (struct archive_entry *entry), (entry)) \
+    X(const char *, archive_entry_pathname_utf8, (struct archive_entry *entry), (entry)) \
+    X(la_int64_t, archive_entry_size, (struct archive_entry *entry), (entry)) \
+    X(int, archive_entry_size_is_set, (struct archive_entry *entry), (entry)) \
+    X(const char *, archive_entry_symlink, (struct archive_entry *entry), (entry)) \
+    X(la_int64_t, archive_filter_bytes, (struct archive *archive, int number), (archive, number)) \
+    X(int, archive_filter_count, (struct archive *archive), (archive)) \
+    X(int, archive_read_append_filter, (struct archive *archive, int number), (archive, number)) \
+    X(int, archive_read_data_block, (struct archive *archive, const void **buffer, size_t *count, la_int64_t *offset), (archive, buffer, count, offset)) \
+    X(int, archive_read_next_header, (struct archive *archive, struct archive_entry **entry), (archive, entry)) \
+    X(int, archive_read_open1, (struct archive *archive), (archive)) \
+    X(int, archive_read_set_callback_data, (struct archive *archive, void *data), (archive, data)) \
+    X(int, archive_read_set_read_callback, (struct archive *archive, archive_read_callback *callback), (archive, callback)) \
+    X(int, archive_read_set_seek_callback, (struct archive *archive, archive_seek_callback *callback), (archive, callback)) \
+    X(int, archive_read_set_skip_callback, (struct archive *archive, archive_skip_callback *callback), (archive, callback)) \
+    X(int, archive_read_support_filter_compress, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_7zip, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_ar, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_cab, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_cpio, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_empty, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_iso9660, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_lha, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_rar, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_rar5, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_raw, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_tar, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_warc, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_xar, (struct archive *archive), (archive)) \
+    X(int, archive_read_support_format_zip_streamable, (struct archive *archive), (archive))
+
+#define BLOB_DECLARE(result, name, parameters, arguments) result blob_##name parameters;
+BLOB_ARCHIVE_FUNCTIONS(BLOB_DECLARE)
+#undef BLOB_DECLARE
+
+/// The locale whose characters are UTF-8, for one thread at a time; null when the system has none. Swift does not see
+/// the mask, nor on every system the type.
+static inline void *blob_make_utf8_locale(void) {
+    return (void *)newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
+}
+
+/// Gives this thread a locale, null leaves it what it has; returns the one it had.
+static inline void *blob_use_locale(void *locale) {
+    return (void *)uselocale((locale_t)locale);
+}
+
+#endif
