@@ -19,6 +19,9 @@ struct ListCommand: ParsableCommand {
     @Flag(help: "Print one JSON object a member.")
     var json = false
 
+    @Option(help: "Show how many members were found so far: auto, always, never.")
+    var progress = ProgressMode.auto
+
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
@@ -34,7 +37,7 @@ struct ListCommand: ParsableCommand {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.dateEncodingStrategy = .iso8601
-        var output = LineOutput()
+        var output = LineOutput(self.progress)
         do {
             try container.forEachMember(context) { member in
                 if self.json {
@@ -55,18 +58,26 @@ struct ListCommand: ParsableCommand {
     }
 }
 
-/// Lines on their way to standard output, written many at once.
+/// Lines on their way to standard output, written many at once, and how many there were so far.
 private struct LineOutput {
     private static let bufferByteCount = 64 * 1024
     private var buffer: [UInt8] = []
+    private var lineCount = 0
+    private var progress: ProgressLine
+
+    init(_ progress: ProgressMode) { self.progress = ProgressLine(progress) }
 
     mutating func print(_ line: String) throws {
         self.buffer.append(contentsOf: line.utf8)
         self.buffer.append(UInt8(ascii: "\n"))
+        self.lineCount += 1
+        self.progress.show(memberCount: self.lineCount)
         if self.buffer.count >= Self.bufferByteCount { try self.flush() }
     }
 
     mutating func flush() throws {
+        // Both may go to the same terminal.
+        self.progress.clear()
         try self.buffer.withUnsafeBytes { try writeAll($0, to: STDOUT_FILENO, named: "standard output") }
         self.buffer.removeAll(keepingCapacity: true)
     }

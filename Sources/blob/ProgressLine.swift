@@ -20,8 +20,7 @@ struct ProgressLine {
     }
 
     mutating func show(_ byteOffset: Int64, of byteCount: Int64?) {
-        guard self.isShown, ContinuousClock.now >= self.next else { return }
-        self.next = .now + Self.interval
+        guard self.isDue else { return }
         let seconds = max((ContinuousClock.now - self.start).timeInterval, 0.001)
         let rate = Self.text(Int64(Double(byteOffset) / seconds))
         var line = Self.text(byteOffset)
@@ -30,6 +29,18 @@ struct ProgressLine {
             line += " of \(Self.text(byteCount)), \(percents)%"
         }
         line += ", \(rate)/s"
+        self.print(line)
+    }
+
+    mutating func show(memberCount: Int) {
+        guard self.isDue else { return }
+        self.print(memberCount == 1 ? "1 member" : "\(memberCount) members")
+    }
+
+    private var isDue: Bool { self.isShown && ContinuousClock.now >= self.next }
+
+    private mutating func print(_ line: String) {
+        self.next = .now + Self.interval
         printToStandardError("\r" + line + String(repeating: " ", count: max(0, self.width - line.count)))
         self.width = line.count
     }

@@ -57,6 +57,32 @@ import Testing
         #expect(first["modification_time"] as? String == "2023-11-14T22:13:20Z")
     }
 
+    @Test func progressGoesToStandardErrorAlone() throws {
+        let path = try self.archive()
+        let listing = try Launch("ls", path).run()
+        #expect(listing.errors.isEmpty)
+        let outcome = try Launch("ls", path, "--progress", "always").run()
+        #expect(outcome.ending == .status(0))
+        #expect(outcome.output == listing.output)
+        #expect(outcome.errorText.hasPrefix("\r1 member"))
+        // Its line is taken away at the end.
+        #expect(outcome.errorText.hasSuffix(" \r"))
+        #expect(!outcome.errors.contains(UInt8(ascii: "\n")))
+        for mode in ["auto", "never"] {
+            expect(try Launch("ls", path, "--progress", mode).run(), prints: listing.output)
+        }
+    }
+
+    @Test func anErrorFollowsTheProgressOnALineOfItsOwn() throws {
+        let bytes = try #require(FileManager.default.contents(atPath: self.archive()))
+        let cut = try self.folder.write(Array(bytes.prefix(300)), to: "cut.cpio")
+        let outcome = try Launch("ls", cut, "--progress", "always").run()
+        #expect(outcome.ending == .status(65))
+        let parts = outcome.errorText.split(separator: "\r")
+        #expect(parts.last?.hasPrefix("blob: truncated: ") ?? false)
+        #expect(parts.dropLast().last?.allSatisfy { $0 == " " } ?? false)
+    }
+
     @Test func whatIsNoContainerIsAnError() throws {
         let path = try self.folder.write("hello", to: "text")
         expect(try Launch("ls", path).run(), failsWith: "unsupported", 65, saying: path)
