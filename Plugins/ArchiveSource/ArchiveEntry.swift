@@ -44,7 +44,7 @@ extension ArchiveEntry {
         self.member = BlobMember(
             index: index,
             name: bytes(blob_archive_entry_pathname(entry) ?? blob_archive_entry_pathname_utf8(entry)) ?? [],
-            kind: kind, byteCount: isSized ? blob_archive_entry_size(entry) : nil, modificationTime: time,
+            kind: kind, byteCount: isSized ? max(0, blob_archive_entry_size(entry)) : nil, modificationTime: time,
             permissions: UInt16(mode & 0o7777), linkTarget: hardLink ?? bytes(blob_archive_entry_symlink(entry)),
             isEncrypted: blob_archive_entry_is_encrypted(entry) != 0)
         self.warning = warning

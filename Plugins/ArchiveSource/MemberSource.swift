@@ -54,7 +54,7 @@ struct MemberSource: BlobLayer {
         guard let table = try self.tables.searchedTable(listing) else { return try self.find(context, nil, nil) }
         do {
             return try self.find(context, table, table.record(of: self.selector))
-        } catch  where error.code == .corrupted || error.code == .internalError {
+        } catch  where error.isAboutFormat || error.code == .inconsistent || error.code == .internalError {
             // The table may be at fault: it is a cache.
             self.tables.forget()
             return try self.find(context, nil, nil)

@@ -87,7 +87,10 @@ struct PaxRecords {
         case "path": self.path = Self.text(value)
         case "linkpath": self.linkPath = Self.text(value)
         case "size": self.size = self.number(value)
-        case "mtime": self.modificationTime = Double(String(decoding: value, as: UTF8.self))
+        case "mtime":
+            // "nan" and "inf" are numbers to Swift, and no times.
+            let time = Double(String(decoding: value, as: UTF8.self))
+            self.modificationTime = time.flatMap { $0.isFinite ? $0 : nil }
         case "SCHILY.realsize", "GNU.sparse.size", "GNU.sparse.realsize": self.realSize = self.number(value)
         case "GNU.sparse.name": self.sparseName = Self.text(value)
         case "GNU.sparse.major": self.sparseVersion = (self.number(value) ?? -1, self.sparseVersion?.minor ?? 0)

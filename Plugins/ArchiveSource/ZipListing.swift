@@ -5,6 +5,10 @@ struct ZipListing {
     /// No target of a link is longer: PATH_MAX of Linux.
     private static let maximumTargetByteCount: Int64 = 4096
 
+    /// How long the compressed bytes of a link may be: blocks of deflate can go on for ever without giving a byte, and
+    /// many links can share them.
+    private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
+
     let base: any BlobInputStreamDataSource
     let context: BlobContext
 
@@ -26,7 +30,8 @@ struct ZipListing {
                 links = scanner
                 member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner)
             }
-            if let recording {
+            // Of more members there is no table, and their places would only take memory.
+            if let recording, index <= MemberTable.maximumCount {
                 recording.append(member, at: records.recordOffset)
                 extents.append((record.localOffset, record.leastEnd))
             }
@@ -45,7 +50,8 @@ struct ZipListing {
     /// The bytes of a symbolic link are what it leads to; nil when they cannot be read.
     private func target(of entry: ZipEntry, _ scanner: ArchiveScanner) -> [UInt8]? {
         guard let method = ZipReader.Method(rawValue: entry.method), !entry.isEncrypted,
-            entry.byteCount <= Self.maximumTargetByteCount
+            entry.byteCount <= Self.maximumTargetByteCount,
+            entry.compressedByteCount <= Self.maximumCompressedTargetByteCount
         else { return nil }
         let around = ZipSurroundings(earlierEnd: 0, next: .max)
         guard let data = try? entry.locate(scanner, within: around),

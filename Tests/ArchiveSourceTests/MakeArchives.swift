@@ -134,6 +134,16 @@ enum Made {
             special('dir/', 0o40755, b'', 0)
             special('dir/abc', 0o100750, b'abc', 1700000000)
             special('link', 0o120777, b'dir/abc', 1700000000)
+        # A link whose target comes behind 5000 blocks of deflate with nothing in them.
+        import struct, zlib
+        target = b'dir/abc'
+        deflated = b'\0\0\0\xff\xff' * 5000 + b'\1' + struct.pack('<HH', 7, 0xFFFF - 7) + target
+        fields = struct.pack('<HHHHHIIIHH', 20, 0, 8, 0, 0, zlib.crc32(target), len(deflated), 7, 4, 0)
+        local = b'PK\3\4' + fields + b'link' + deflated
+        entry = b'PK\1\2' + struct.pack('<H', 3 << 8 | 20) + fields \
+            + struct.pack('<HHHII', 0, 0, 0, 0o120777 << 16, 0) + b'link'
+        open('slowlink.zip', 'wb').write(
+            local + entry + b'PK\5\6' + struct.pack('<HHHHIIH', 0, 0, 1, 1, len(entry), len(local), 0))
         encrypted = bytearray(open('small.zip', 'rb').read())
         encrypted[6] |= 1
         encrypted[encrypted.index(b'PK\1\2') + 8] |= 1
@@ -194,6 +204,10 @@ enum Made {
                 pax(sparse + [('GNU.sparse.realsize', '5000')]) + header('s10', len(content), b'0') + body(content))
             file.write(header('folder', 0, b'5') + header('soft', 0, b'2', 'plain') + header('slash/', 0, b'0'))
             file.write(header('last', 4, b'7') + body(b'last') + bytes(1024))
+        with open('times.tar', 'wb') as file:
+            for time in ['nan', 'inf', '-inf', '1e999', '1.5', '-1e300']:
+                file.write(pax([('mtime', time)]) + header(time, 0, b'0'))
+            file.write(bytes(1024))
         # A header of Solaris, a name of a volume, a hard link with bytes, as pax allows.
         with open('star.tar', 'wb') as file:
             file.write(header('volume', 0, b'V') + pax([('path', 'of Solaris')], b'X') + header('x', 3, b'0') + body(b'sun'))

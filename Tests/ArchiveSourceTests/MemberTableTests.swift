@@ -31,6 +31,18 @@ import Testing
         #expect(try Self.table([]).records(named: []).isEmpty)
     }
 
+    @Test func namesThatManyMembersHaveAreFoundInOrder() throws {
+        let records = (0..<300).map { index in
+            MemberTable.Record(member: BlobMember(index: index, name: Array((index % 2 == 0 ? "a" : "b").utf8)), place: 0)
+        }
+        let table = try Self.table(records)
+        for (name, rest) in [("a", 0), ("b", 1)] {
+            let found = try table.records(named: Array(name.utf8))
+            #expect(found.map(\.member.index) == (0..<150).map { 2 * $0 + rest })
+        }
+        #expect(try table.records(named: Array("c".utf8)).isEmpty)
+    }
+
     @Test func aMemberTakesAtMost30Bytes() throws {
         let records = (0..<100_000).map { index in
             let digits = String(1_000_000 + index).dropFirst()
@@ -155,16 +167,20 @@ import Testing
         file: String, format: ArchiveFormat, name: String, expected: String
     ) async throws {
         let archive = try await Archive(file, format)
-        let found = try await onThread {
-            let content = try #require(try IndexedContent.of(archive.base(), BlobContext()))
-            let wrong = MemberTable.Record(member: BlobMember(index: 3, name: Array(name.utf8)), place: 512)
-            let key = IndexSection.Key(layer: format.rawValue, kind: .members)
-            var builder = MemberTableBuilder()
-            builder.append(wrong)
-            try archive.file?.write([NewIndexSection(key, bytes: builder.finish() ?? [])], for: content)
-            return try archive.open().member(.name(name), context: BlobContext()).data(upTo: 100)
+        let byteCount = try await Int64(Made.archive(file).count)
+        // Of something else, within something, behind everything.
+        for place in [512, byteCount - 40, .max] {
+            let found = try await onThread {
+                let content = try #require(try IndexedContent.of(archive.base(), BlobContext()))
+                let wrong = MemberTable.Record(member: BlobMember(index: 3, name: Array(name.utf8)), place: place)
+                let key = IndexSection.Key(layer: format.rawValue, kind: .members)
+                var builder = MemberTableBuilder()
+                builder.append(wrong)
+                try archive.file?.write([NewIndexSection(key, bytes: builder.finish() ?? [])], for: content)
+                return try archive.open().member(.name(name), context: BlobContext()).data(upTo: 100)
+            }
+            #expect(found == Data(expected.utf8), "\(place)")
         }
-        #expect(found == Data(expected.utf8))
     }
 
     @Test(arguments: [("a.tar", ArchiveFormat.tar, "last", "the last"), ("a.zip", .zip, "stored", "as it is")])

@@ -23,6 +23,23 @@ import Testing
         #expect(try await archive.code(.index(15)) == .notFound)
     }
 
+    @Test func whatIsNoTimeIsNotTakenForOne() async throws {
+        let members = try await tar(Made.archive("times.tar")).members()
+        #expect(members.map { $0.modificationTime?.timeIntervalSince1970 } == [0, 0, 0, 0, 1.5, -1e300])
+    }
+
+    @Test func aBlockAtAnImpossiblePlaceIsAnError() async throws {
+        for byteOffset in [Int64.min, -1, .max] {
+            let walker = OneBlockWalker(byteOffset: byteOffset)
+            let found = MemberSearch.Found(
+                walker: walker, entry: walker.entry, member: walker.entry.member, uniqueName: nil, checksum: nil)
+            let reader = MemberReader(found, info: BlobInfo(), format: .cpio)
+            var bytes = [UInt8](repeating: 0, count: 10)
+            let code = codeThrown { _ = try bytes.withUnsafeMutableBytes { try reader.read(into: $0) } }
+            #expect(code == .corrupted, "\(byteOffset)")
+        }
+    }
+
     @Test func aNameThatSeveralMembersHaveIsRefused() async throws {
         let bytes = try await Made.archive("a.tar")
         #expect(try await tar(bytes).code("twice") == .ambiguousMember)
@@ -133,4 +150,27 @@ import Testing
         #expect(try await zip(Made.archive("empty.zip")).members().isEmpty)
         #expect(try await zip(Made.archive("encrypted.zip")).members().map(\.isEncrypted) == [true, false])
     }
+}
+
+/// An archive of one member, whose one block is said to be anywhere.
+private final class OneBlockWalker: MemberWalker {
+    private let byteOffset: Int64
+    private let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 4, alignment: 1)
+
+    init(byteOffset: Int64) { self.byteOffset = byteOffset }
+
+    deinit { self.block.deallocate() }
+
+    let baseInfo = BlobInfo()
+    let isSequential = false
+    let index = 0
+    let place: Int64? = nil
+    let entry = ArchiveEntry(member: BlobMember(index: 0, name: [0x61]), warning: nil, linkCount: 1)
+    func advance() -> Bool { false }
+    func isNamed(_ name: [UInt8]) -> Bool { name == [0x61] }
+    func go(to place: Int64, index: Int) {}
+    func nextBlock() -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        (UnsafeRawBufferPointer(self.block), self.byteOffset)
+    }
+    func finish() {}
 }

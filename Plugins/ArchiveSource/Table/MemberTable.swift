@@ -73,6 +73,8 @@ struct MemberTable: Sendable {
         let start = Int(self.number32(self.buckets + 4 * bucket))
         let end = Int(self.number32(self.buckets + 4 * (bucket + 1)))
         guard start <= end, end <= self.count else { throw self.isCorrupted }
+        // Names can be equal, and can be made to collide: then going through all costs less than a block for each.
+        if end - start > Self.recordsPerBlock { return try self.allRecords(named: name) }
         var found: [Record] = []
         for slot in start..<end {
             let value = self.number32(self.slots + 4 * slot)
@@ -81,6 +83,18 @@ struct MemberTable: Sendable {
             if record.member.name == name { found.append(record) }
         }
         return found.sorted { $0.member.index < $1.member.index }
+    }
+
+    private func allRecords(named name: [UInt8]) throws(BlobError) -> [Record] {
+        var found: [Record] = []
+        for index in stride(from: 0, to: self.count, by: Self.recordsPerBlock) {
+            var block = try self.block(index / Self.recordsPerBlock)
+            for _ in 0..<min(Self.recordsPerBlock, self.count - index) {
+                let record = try block.next()
+                if record.member.name == name { found.append(record) }
+            }
+        }
+        return found
     }
 
     /// The member with this index; nil when there are fewer.
