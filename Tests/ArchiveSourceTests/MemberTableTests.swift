@@ -33,7 +33,8 @@ import Testing
 
     @Test func namesThatManyMembersHaveAreFoundInOrder() throws {
         let records = (0..<300).map { index in
-            MemberTable.Record(member: BlobMember(index: index, name: Array((index % 2 == 0 ? "a" : "b").utf8)), place: 0)
+            let name = Array((index % 2 == 0 ? "a" : "b").utf8)
+            return MemberTable.Record(member: BlobMember(index: index, name: name), place: 0)
         }
         let table = try Self.table(records)
         for (name, rest) in [("a", 0), ("b", 1)] {
