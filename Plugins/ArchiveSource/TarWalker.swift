@@ -22,7 +22,7 @@ final class TarWalker: MemberWalker {
     // Of the member.
     private var start: Int64 = 0
     /// The name that its own header has, unless an extension has another.
-    private let headerName = UnsafeMutableRawBufferPointer.allocate(byteCount: 155 + 1 + 100, alignment: 1)
+    private let headerName: UnsafeMutableRawBufferPointer
     private var headerNameCount = 0
     private var longName: [UInt8]?
     private var linkName: [UInt8] = []
@@ -43,6 +43,8 @@ final class TarWalker: MemberWalker {
     init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         self.scanner = try ArchiveScanner(base, context)
         self.context = context
+        // The last, as nothing frees it when there is no walker.
+        self.headerName = .allocate(byteCount: 155 + 1 + 100, alignment: 1)
     }
 
     deinit { self.headerName.deallocate() }
