@@ -15,7 +15,8 @@ import Foundation
 /// mebibyte or a block of the deflate data before it, the length is known, and what is delivered is verified in segments
 /// of 64 KiB. An index is used, and left behind by the first reading of the whole, as ``BlobIndexPolicy`` says; it needs
 /// a base with random access. Blocked gzip (BGZF) needs none: its blocks are found by what they say of their lengths, and
-/// only those that are decoded are verified. With an index, or in blocks, several threads decode.
+/// only those that are decoded are verified. With an index, or in blocks, several threads decode, some
+/// mebibytes ahead of the reader.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,

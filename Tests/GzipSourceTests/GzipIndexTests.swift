@@ -178,6 +178,16 @@ import Testing
         }
     }
 
+    /// Numbers that only somebody who means harm writes, as the checksum of the section is right.
+    @Test func sizesThatNoContentHasAreNoTrap() {
+        let largest: [UInt8] = [UInt8](repeating: 0xFF, count: 8) + [0x7F]  // 2^63 - 1, as a varint.
+        let onePoint: [UInt8] = [1, 0, 0, 0]
+        for header in [[1, 100] + largest + [1], [1] + largest + [100, 1], [1] + largest + largest + [1]] {
+            #expect(codeThrown(by: { try GzipIndexLayout(decoding: header + onePoint) }) == .corrupted)
+        }
+        #expect(throws: Never.self) { try GzipIndexLayout(decoding: [1, 100, 5, 1] + onePoint + [0, 0, 0, 0]) }
+    }
+
     @Test func aDamagedWindowCostsTimeAndTheFile() throws {
         let folder = try TestFolder()
         let file = try folder.file("data.gz", gzipped(Self.bytes))

@@ -39,9 +39,6 @@ struct GzipHeader {
 
     init(keepsName: Bool = false) { self.keepsName = keepsName }
 
-    /// Whether nothing of the header was met yet.
-    var isEmpty: Bool { self.part == .fixed && self.position == 0 }
-
     /// Whether the identification is not complete yet.
     var isBeforeMethod: Bool { self.part == .fixed && self.position < Self.identification.count }
 

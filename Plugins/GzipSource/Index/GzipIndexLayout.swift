@@ -114,7 +114,10 @@ extension GzipIndexLayout {
         let byteCount = Int64(try reader.count())
         let memberCount = try reader.count()
         let pointCount = try reader.count(atMost: min(Self.maximumCount, reader.remaining))
-        guard pointCount > 0, compressedByteCount <= .max / 8 else { throw reader.failure("has no restart points") }
+        // The bounds keep sums and products of offsets from overflowing.
+        guard pointCount > 0, max(compressedByteCount, byteCount) <= .max / 8 else {
+            throw reader.failure("has no restart points, or sizes that no content has")
+        }
         var points: [RestartPoint] = []
         points.reserveCapacity(pointCount)
         var (previous, windowOffset) = (RestartPoint.start, Int64(0))

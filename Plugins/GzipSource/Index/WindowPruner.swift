@@ -19,7 +19,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
         var following: [UInt8] = []
     }
 
-    /// How many windows may wait; each takes less than 200 KiB.
+    /// How many windows may wait; each takes at most 320 KiB, mostly a quarter of that.
     private static let maximumWaitingCount = 16
 
     private let queue = DispatchQueue(label: "BlobStreams.WindowPruner")
