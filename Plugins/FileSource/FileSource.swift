@@ -4,8 +4,10 @@ import Foundation
 /// The bytes of a file, as it is when it is opened.
 ///
 /// A regular file has random access and a length: readers see the snapshot of that length. A file that shrinks or is
-/// rewritten under a reader is ``BlobError/Code/changed``; one that grows is read to the length it had, or is changed
-/// too under ``GrowthPolicy/strict``; one that is replaced by another of its name is read to its old end.
+/// rewritten under a reader is ``BlobError/Code/changed``; one that grows is read to the length it had if the last 4 KiB
+/// that were delivered are still in their place, and is changed otherwise or under ``GrowthPolicy/strict``; one that is
+/// replaced by another of its name is read to its old end. A file that was written anew and is larger cannot be told
+/// from one that grew before something of it was delivered, or where those bytes are the same.
 ///
 /// A FIFO is read once, from its start, and can be cancelled while it is empty. Folders, devices and sockets are
 /// ``BlobError/Code/unsupported``. Files that tell no size (those of `/proc`) are read to their end.

@@ -4,12 +4,15 @@ import Foundation
 /// Reads a regular file with `pread(2)`, straight into the caller's memory.
 ///
 /// After each read and before its bytes count, the file is looked at again, so that what was delivered is a true prefix
-/// of the snapshot. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250
+/// of the snapshot. Where it grew, the bytes delivered last are read again and compared: an append leaves them, a file
+/// that was written anew rarely does. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250
 /// Hz): a rewrite of the same size within the tick of the opening cannot be seen there.
 final class RegularFileReader: BlobSkippingReader {
     let info: BlobInfo
     private let descriptor: FileDescriptor
     private let snapshot: FileStatus
+    private var lastStatus: FileStatus
+    private var delivered = DeliveredBytes()
     private let growth: FileSource.GrowthPolicy
     private var byteOffset: Int64
     private var failure: BlobError?
@@ -18,6 +21,7 @@ final class RegularFileReader: BlobSkippingReader {
         self.info = info
         self.descriptor = descriptor
         self.snapshot = descriptor.status
+        self.lastStatus = descriptor.status
         self.growth = growth
         self.byteOffset = byteOffset
     }
@@ -37,6 +41,7 @@ final class RegularFileReader: BlobSkippingReader {
                     throw BlobError(
                         .truncated, "The file ends here, and says that it has \(self.snapshot.byteCount) bytes.")
                 }
+                part.bytes.withUnsafeBytes { self.delivered.append($0, at: self.byteOffset) }
             }
             self.byteOffset += Int64(count)
         } catch {
@@ -58,7 +63,7 @@ final class RegularFileReader: BlobSkippingReader {
 
     private func checkSnapshot() throws(BlobError) {
         var now = try self.descriptor.currentStatus()
-        guard now != self.snapshot else { return }
+        guard now != self.lastStatus else { return }
         // An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
         for _ in 0..<Self.appendPatience where self.growth == .snapshot && now.byteCount == self.snapshot.byteCount {
             usleep(1000)
@@ -73,5 +78,7 @@ final class RegularFileReader: BlobSkippingReader {
         guard now.byteCount > self.snapshot.byteCount, self.growth == .snapshot else {
             throw BlobError(.changed, "The file was written to while it was read.")
         }
+        try self.delivered.compare(with: self.descriptor)
+        self.lastStatus = now
     }
 }

@@ -123,6 +123,45 @@ import Testing
         #expect(error.code == .changed)
     }
 
+    /// 4,096 bytes of those that were delivered are kept for the comparison.
+    @Test(arguments: [1, 4095, 4096, 4097, 8192, 8193, 65536]) func aLargerFileThatTookItsPlaceIsChanged(
+        pieceByteCount: Int
+    ) throws {
+        for pieceCount in [1, 2, 3] {
+            try self.writeOldFile("x", self.content)
+            let reader = try self.source("x").reader()
+            for _ in 0..<pieceCount { #expect(try read(reader, upTo: pieceByteCount).count == pieceByteCount) }
+            // As `cp` does it: emptied, then written from the start.
+            try self.folder.write(self.content.map { ~$0 } + [1, 2, 3], to: "x")
+            let error = try #require(throws: BlobError.self) { try read(reader) }
+            #expect(error.code == .changed)
+            #expect(error.byteOffset == Int64(pieceCount * pieceByteCount))
+        }
+    }
+
+    @Test func aFileIsComparedAgainEachTimeThatItGrew() throws {
+        try self.writeOldFile("x", self.content)
+        let reader = try self.source("x").reader()
+        let file = try File(self.folder.path("x"), O_WRONLY)
+        defer { file.close() }
+        var all: [UInt8] = []
+        for round in 0..<3 {
+            all += try read(reader, upTo: 1000)
+            try file.write([1], at: Int64(self.content.count + round))
+        }
+        _ = try reader.skip(5000)
+        all += try read(reader, upTo: 10)
+        #expect(all == Array(self.content[..<3000]) + self.content[8000..<8010])
+        // The bytes before those that were passed over are no longer what is compared.
+        try file.write([~self.content[2999]], at: 2999)
+        try file.write([1], at: Int64(self.content.count + 3))
+        #expect(try read(reader, upTo: 10) == Array(self.content[8010..<8020]))
+        try file.write([~self.content[8015]], at: 8015)
+        try file.write([1], at: Int64(self.content.count + 4))
+        let error = try #require(throws: BlobError.self) { try read(reader) }
+        #expect(error.code == .changed)
+    }
+
     @Test func aRewriteOfTheSameSizeIsChanged() throws {
         for growth in [FileSource.GrowthPolicy.snapshot, .strict] {
             try self.writeOldFile("x", self.content)
