@@ -42,6 +42,19 @@ import Testing
         #expect(try SliceSource(self.unknown(), from: start).checkedInfo().byteCount == nil)
     }
 
+    @Test(arguments: [.min..<1, .min ..< .max, -1..<1, -1..<(-1)] as [Range<Int64>])
+    func aRangeThatBeginsBeforeTheFirstByteIsRefused(range: Range<Int64>) {
+        for slice in [
+            SliceSource(MemorySource(bytes), range: range), SliceSource(MemorySource(bytes), from: range.lowerBound),
+            SliceSource(self.unknown(), range: range),
+        ] {
+            #expect(codeThrown { try slice.checkedInfo() } == .invalidArgument)
+            for offset: Int64 in [0, 1, .max] {
+                #expect(codeThrown { try slice.reader(at: offset) } == .invalidArgument)
+            }
+        }
+    }
+
     @Test func aSliceOpensAtAnOffset() async throws {
         for base in [MemorySource(bytes), self.unknown()] as [any BlobInputStreamDataSource] {
             let slice = SliceSource(base, range: 2..<8)

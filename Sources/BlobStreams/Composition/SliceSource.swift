@@ -36,13 +36,12 @@ public struct SliceSource: BlobInputStreamDataSource {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
+        try self.checkLowerBound()
         // With a range the length is known before the base is; the sum cannot overflow once the offset is checked.
         try BlobInfo(byteCount: self.upperBound.map { $0 - self.lowerBound })
             .check(byteOffset: byteOffset, matching: nil)
         let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
-        guard self.lowerBound >= 0, !overflows else {
-            throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.")
-        }
+        guard !overflows else { throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.") }
         let reader = try self.base.pollableReader(at: start, context: context)
         do {
             // A base that is still opening does not know its info yet.
@@ -59,10 +58,14 @@ public struct SliceSource: BlobInputStreamDataSource {
         }
     }
 
-    private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
+    private func checkLowerBound() throws(BlobError) {
         guard self.lowerBound >= 0 else {
             throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
         }
+    }
+
+    private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
+        try self.checkLowerBound()
         let end = self.upperBound ?? base.byteCount
         if let byteCount = base.byteCount, max(self.lowerBound, self.upperBound ?? 0) > byteCount {
             let range = "\(self.lowerBound)..<\(self.upperBound.map(String.init) ?? "")"
