@@ -11,6 +11,7 @@ import Testing
     private final class PlayedStream: InputStream {
         private let gate: Latch?
         private let reads = Recorder<Bool>()
+        private let status = Locked(Stream.Status.notOpen)
         private let onRead: @Sendable () -> Void
 
         init(gate: Latch? = nil, onRead: @escaping @Sendable () -> Void = {}) {
@@ -19,16 +20,19 @@ import Testing
             super.init(data: Data())
         }
 
-        override var streamStatus: Stream.Status { .open }
+        override var streamStatus: Stream.Status { self.status.withLock { $0 } }
         override var streamError: (any Error)? { POSIXError(.EIO) }
         override var hasBytesAvailable: Bool { true }
-        override func open() {}
+        override func open() { self.status.withLock { $0 = .open } }
         override func close() {}
         override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength: Int) -> Int {
             self.onRead()
             self.gate?.wait()
             defer { self.reads.append(true) }
-            guard self.reads.values.isEmpty else { return -1 }
+            guard self.reads.values.isEmpty else {
+                self.status.withLock { $0 = .error }
+                return -1
+            }
             for index in 0..<3 { buffer[index] = UInt8(index) }
             return 3
         }
@@ -64,6 +68,60 @@ import Testing
 
     @Test func noStreamIsUnavailable() async {
         #expect(await asyncCodeThrown { try await InputStreamSource { nil }.data(upTo: 9) } == .unavailable)
+    }
+
+    /// Foundation's `streamError` ends the process on Linux where the stream has no error.
+    @Test func aStreamThatIsGivenOutTwiceIsAnError() async throws {
+        let stream = HandedOver(InputStream(data: bytes))  // To one reading after the other.
+        let source = InputStreamSource { stream.value }
+        #expect(try await source.data(upTo: bytes.count) == bytes)
+        #expect(await asyncCodeThrown { try await source.data(upTo: bytes.count) } == .misbehavingPlugin)
+    }
+
+    @Test func aStreamThatSomebodyOpenedOrClosedIsAnError() async {
+        for steps in 1...2 {
+            let source = InputStreamSource { [bytes] in
+                let stream = InputStream(data: bytes)
+                stream.open()
+                if steps == 2 { stream.close() }
+                return stream
+            }
+            #expect(await asyncCodeThrown { try await source.data(upTo: bytes.count) } == .misbehavingPlugin)
+        }
+    }
+
+    @Test func aStreamThatIsClosedWhileItIsReadIsAnError() async {
+        let stream = HandedOver(InputStream(data: bytes))  // Closed between two reads of the source.
+        var all = Data()
+        let error = await #expect(throws: BlobError.self) {
+            for try await chunk in InputStreamSource(makeStream: { stream.value }).chunks(ofAtMost: 1 << 16) {
+                all += chunk
+                stream.value.close()
+            }
+        }
+        #expect(bytes.starts(with: all))
+        #expect(error?.code == .io)
+    }
+
+    /// Past the 512 threads that the pool has at most, all wanted before any of them is free.
+    @Test func manyReadingsAtOnceDoNotWaitForOneAnother() async throws {
+        let source = InputStreamSource { [bytes] in InputStream(data: bytes.prefix(1000)) }
+        let stuck = StuckSource()
+        let begun = Recorder<Bool>()
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<48 { group.addTask { try await stuck.data(upTo: 1).count } }
+            await stuck.reads.values(count: 48)
+            for _ in 0..<600 {
+                group.addTask {
+                    begun.append(true)
+                    return try await source.data(upTo: 1000).count
+                }
+            }
+            await begun.values(count: 600)
+            stuck.gate.open()
+            let counts = try await group.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+            #expect(counts == [0: 48, 1000: 600])
+        }
     }
 
     @Test func aStreamThatDoesNotOpenIsAnError() async {

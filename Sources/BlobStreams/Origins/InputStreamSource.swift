@@ -15,7 +15,8 @@ public struct InputStreamSource: BlobInputStreamDataSource {
     /// - Parameters:
     ///   - info: What the source says of itself; a byte count is a promise.
     ///   - isRepeatable: True when each stream has the same bytes from the start; false allows one opening.
-    ///   - makeStream: Gives an unopened stream that nobody else uses; nil is ``BlobError/Code/unavailable``.
+    ///   - makeStream: Gives an unopened stream that nobody else uses, a new one at each call; nil is
+    ///     ``BlobError/Code/unavailable``, one that was opened before ``BlobError/Code/misbehavingPlugin``.
     public init(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = true, makeStream: @escaping @Sendable () -> InputStream?
     ) {
@@ -59,6 +60,9 @@ private final class InputStreamReader: BlobReader {
 
     init(_ stream: InputStream?, info: BlobInfo) throws(BlobError) {
         guard let stream else { throw BlobError(.unavailable, "There is no stream to read.") }
+        guard stream.streamStatus == .notOpen else {
+            throw BlobError(.misbehavingPlugin, "The stream was opened before: each reading needs one of its own.")
+        }
         self.info = info
         self.stream = stream
         stream.open()
@@ -81,7 +85,10 @@ private final class InputStreamReader: BlobReader {
     func close() { self.stream.close() }
 
     private static func failure(of stream: InputStream, _ act: String) -> BlobError {
-        guard let error = stream.streamError else { return BlobError(.io, "\(act), and gives no reason.") }
+        // On Linux the error of a stream that has none ends the process (Swift 6.3).
+        guard stream.streamStatus == .error, let error = stream.streamError else {
+            return BlobError(.io, "\(act), and gives no reason.")
+        }
         let wrapped = BlobError(wrapping: error)
         return BlobError(wrapped.code, "\(act): \(wrapped.message)", cause: error)
     }

@@ -9,6 +9,10 @@ package final class BlockingPool: Sendable {
     /// As many as are worth their stacks; with the threads of everything else a process stays below 64.
     package static let shared = BlockingPool(maximumThreadCount: 48)
 
+    /// For what the jobs of ``shared`` wait for: reading an origin that blocks on behalf of an event-driven reader. Apart,
+    /// so that no job waits for a thread that such a job holds.
+    package static let origins = BlockingPool(maximumThreadCount: 48)
+
     /// Long enough to serve one stream's next read, short enough to be gone when nobody reads.
     package static let defaultIdleLifetime = Duration.seconds(2)
 

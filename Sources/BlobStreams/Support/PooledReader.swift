@@ -15,6 +15,7 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
     private let source: (any BlobInputStreamDataSource)?
     private let open: @Sendable (_ byteOffset: Int64, BlobValidator?, BlobContext) throws -> any BlobReader
     private let startOffset: Int64
+    private let pool: BlockingPool
     private let state = Locked(State())
 
     // Touched by the job that runs, and by the owner when none does.
@@ -30,6 +31,7 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
         _ context: BlobContext
     ) {
         self.source = source
+        self.pool = .shared
         self.context = context
         self.attempt = self.context
         (self.startOffset, self.byteOffset, self.validator) = (byteOffset, byteOffset, validator)
@@ -39,6 +41,7 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
     /// Reads what `open` gives, once. Closing cancels the context.
     init(_ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> any BlobReader) {
         self.source = nil
+        self.pool = .origins
         self.context = context
         self.attempt = self.context
         (self.startOffset, self.byteOffset) = (0, 0)
@@ -74,7 +77,7 @@ final class PooledReader: @unchecked Sendable {  // Safe: see `state`; `reader` 
             return interruption != nil
         }
         let interruption = last?.longer(request) ?? BlockingPool.Interruption(request)
-        BlockingPool.shared.run(interruption: interruption) {
+        self.pool.run(interruption: interruption) {
             let result = Result {
                 let reader = try self.readerOfThisTurn()
                 return try body(reader)
