@@ -62,6 +62,26 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         return try self.core.update(body)
     }
 
+    /// Changes the value as ``update(_:)`` does, but leaves the observers to ``deliver()``, or to the next update.
+    func updateWithoutDelivering<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+        defer { withExtendedLifetime(self) {} }
+        return try self.core.update(delivers: false, body)
+    }
+
+    /// Tells the observers of all changes that they do not know of, unless a thread is just doing that.
+    func deliver() {
+        self.core.deliver()
+        withExtendedLifetime(self) {}
+    }
+
+    /// Calls `wake` after each change, until the token is cancelled or released: for those that others wait for.
+    ///
+    /// Unlike observers it does not wait for handlers that run. It is called by the thread that made the change, not under
+    /// the lock, and perhaps by several at once and not in their order: it looks at the value.
+    func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobObservation {
+        BlobObservation(of: Waker(wake), by: self.core)
+    }
+
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
     ///
     /// With `.initial` the first call brings the value as it is now: before this method returns, unless another thread
@@ -91,8 +111,8 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         _ context: BlobContext, until condition: (State) -> Value?
     ) throws(BlobError) -> Value {
         let signal = WaitSignal()
-        self.core.add(signal)
-        defer { self.core.remove(signal) }
+        let observation = self.onChange { signal.signal() }
+        defer { observation.cancel() }
         return try context.wait(on: signal) { condition(self.value) }
     }
 }

@@ -37,6 +37,11 @@ public final class BlobObservation: Sendable {
         }
     }
 
+    convenience init<State>(of waker: Waker, by core: ObservableCore<State>) {
+        core.add(waker)
+        self.init { core.remove(waker) }
+    }
+
     deinit { self.cancel() }
 
     /// Ends the observation: no delivery starts any more. Works twice, and inside the handler.

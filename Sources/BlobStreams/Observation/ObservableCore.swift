@@ -1,9 +1,16 @@
 import Foundation
 
+/// Is called at each change of an observable, at once, by whichever thread made it.
+final class Waker: Sendable {
+    let call: @Sendable () -> Void
+
+    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+}
+
 /// What a ``BlobObservable``, its tokens and its iterations share: the value, who observes it, and what is pending.
 ///
 /// Other modules call all of this unspecialised. There each use of a type that is generic over the state costs a
-/// look-up, which was most of the time of a delivery: hence `NSLock` instead of a ``Locked`` struct, observers without
+/// look-up, which was most of the time of a delivery: hence `SystemLock` instead of a ``Locked``, observers without
 /// their type, and `hasPending`.
 final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
     private struct Delivery {
@@ -17,7 +24,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     private var state: State
     private var version: UInt64 = 0
     private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
-    private var signals: [WaitSignal] = []
+    private var wakers: [Waker] = []
     private var pending: [Delivery] = []
     private var hasPending = false  // That `pending` is not empty.
     private var isDelivering = false
@@ -39,30 +46,46 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     // MARK: Changes
 
-    func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+    /// Changes the value and calls the wakers. With `delivers` tells the observers too; else ``deliver()`` does.
+    func update<Result>(delivers: Bool = true, _ body: (inout State) throws -> Result) rethrows -> Result {
         self.lock.lock()
         let old = self.state
-        defer { self.endUpdate(from: old) }
+        defer { self.endUpdate(from: old, delivers: delivers) }
         return try body(&self.state)
     }
 
     /// Lets go of the lock and tells whoever has to know.
-    private func endUpdate(from old: State) {
+    private func endUpdate(from old: State, delivers: Bool) {
         guard self.state != old else { return self.lock.unlock() }
         self.version &+= 1
-        let (signals, observers) = (self.signals, self.observers)
+        let (wakers, observers) = (self.wakers, self.observers)
         guard !observers.isEmpty else {
             self.lock.unlock()
-            for signal in signals { signal.signal() }
+            for waker in wakers { waker.call() }
             return
         }
         let new = self.state
-        let mayDeliver = !self.isDelivering
-        if mayDeliver { self.isDelivering = true } else { self.enqueue(old, new, for: observers) }
+        let mayDeliver = delivers && !self.isDelivering  // Else a thread is at it and will take this too.
+        let isNext = mayDeliver && !self.hasPending
+        if mayDeliver { self.isDelivering = true }
+        if !isNext { self.enqueue(old, new, for: observers) }
         self.lock.unlock()
-        for signal in signals { signal.signal() }
-        guard mayDeliver else { return }  // A thread is at it and will take this too.
-        for observer in observers { observer.typed(for: State.self).receive(old: old, new: new) }
+        for waker in wakers { waker.call() }
+        guard mayDeliver else { return }
+        if isNext {
+            for observer in observers { observer.typed(for: State.self).receive(old: old, new: new) }
+        }
+        while self.mustDeliverMore() { self.deliverPending() }
+    }
+
+    /// Tells the observers of the changes that wait, unless a thread is at it.
+    func deliver() {
+        let mayDeliver = self.lock.withLock {
+            guard self.hasPending, !self.isDelivering else { return false }
+            self.isDelivering = true
+            return true
+        }
+        guard mayDeliver else { return }
         while self.mustDeliverMore() { self.deliverPending() }
     }
 
@@ -95,9 +118,11 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         }
     }
 
-    func add(_ signal: WaitSignal) { self.lock.withLock { self.signals.append(signal) } }
+    func add(_ waker: Waker) { self.lock.withLock { self.wakers.append(waker) } }
 
-    func remove(_ signal: WaitSignal) { self.lock.withLock { self.signals.removeAll { $0 === signal } } }
+    func remove(_ waker: Waker) {
+        _ = self.lock.withLock { self.wakers.firstIndex { $0 === waker }.map { self.wakers.remove(at: $0) } }
+    }
 
     /// Tells the observers that no change will come any more. Not while a thread delivers.
     func end() {

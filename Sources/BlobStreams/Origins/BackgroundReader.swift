@@ -44,8 +44,7 @@ public final class BackgroundReader: BlobReader {
     /// Ends a fill that runs, and closes the blocking reader.
     public func close() { self.filler.close() }
 
-    /// The bytes that wait, until the next call of this reader; nil when there are none.
-    func lendWindow() -> UnsafeMutableRawBufferPointer? { self.filler.lendWindow() }
+    func lendWindow() -> LentWindow? { self.filler.lendWindow() }
 }
 
 private final class Filler: @unchecked Sendable {  // Safe: everything that changes is only touched in `state.update`.
@@ -91,7 +90,9 @@ private final class Filler: @unchecked Sendable {  // Safe: everything that chan
         self.reader.close()
     }
 
-    func lendWindow() -> UnsafeMutableRawBufferPointer? { self.state.update { _ in self.window?.bytes } }
+    func lendWindow() -> LentWindow? {
+        self.state.update { _ in self.window.map { LentWindow(bytes: $0.bytes, owner: $0) } }
+    }
 
     /// One read of the blocking reader, on a thread of the pool.
     func fill() {

@@ -68,13 +68,14 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(length, 0)))
     }
 
-    /// Lends the bytes that wait in memory, until the next call of the stream; they stay to be read.
+    /// Lends the bytes that wait in memory, until the next call of the stream; they stay to be read. An end of the stream
+    /// for another reason, as a cancellation, leaves the memory alone.
     ///
     /// - Returns: False when none do, as always in synchronous mode.
     open override func getBuffer(
         _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length: UnsafeMutablePointer<Int>
     ) -> Bool {
-        guard let window = self.engine.withReader({ $0.lendWindow() }) ?? nil else { return false }
+        guard let window = self.engine.lendWindow() else { return false }
         buffer.pointee = window.baseAddress?.assumingMemoryBound(to: UInt8.self)
         length.pointee = window.count
         return true

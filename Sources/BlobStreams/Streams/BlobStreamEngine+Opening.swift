@@ -27,7 +27,17 @@ extension BlobStreamEngine {
             (state.isOpenCompleted, state.isAtEnd) = (false, false)
             return self.beginPass(at: state.byteOffset)
         }
-        if let pass { self.run(pass) }
+        if let pass { self.start(pass) }
+    }
+
+    /// Opens the source, unless another call does or the stream went another way meanwhile.
+    func start(_ pass: StreamPass) {
+        let isFirst = self.state.withValue { _ in
+            guard self.pass === pass, !pass.isStarted else { return false }
+            pass.isStarted = true
+            return true
+        }
+        if isFirst { self.run(pass) }
     }
 
     /// Makes an opening the current one. Under the lock.
@@ -41,14 +51,15 @@ extension BlobStreamEngine {
     func makePass(at byteOffset: Int64) -> StreamPass {
         var context = self.context.makeChild()
         context.eventSink = { [weak self, sink = self.context.eventSink] event in
-            if case .recovered = event { self?.state.update { $0.recoveries += 1 } }
+            // By a thread that uses the reader, and delivers when it has done so.
+            if case .recovered = event { self?.state.updateWithoutDelivering { $0.recoveries += 1 } }
             sink?(event)
         }
         return StreamPass(at: byteOffset, matching: self.validator, context)
     }
 
     /// Opens the source: now, or on a thread of the pool in asynchronous mode.
-    func run(_ pass: StreamPass) {
+    private func run(_ pass: StreamPass) {
         self.watch(pass)
         if self.mode == .synchronous {
             let result = Result { () throws(BlobError) -> any StreamReader in try self.openReader(for: pass) }
@@ -79,21 +90,24 @@ extension BlobStreamEngine {
     /// Takes over what opening gave, unless the stream went another way meanwhile.
     func install(_ result: Result<any StreamReader, BlobError>, _ pass: StreamPass) {
         let handedOver = result.map(HandedOver.init)  // Ordered by the lock.
-        let readiness = self.change { state, aftermath -> BlobObservable<BlobReaderState>?? in
+        let isInstalled = self.change { state, aftermath in
             switch handedOver {
             case .success(let reader) where self.pass === pass:
-                pass.reader = reader.value
-                pass.readiness = reader.value.readiness
-                return .some(pass.readiness)
+                pass.setReader(reader.value)
+                return true
             case .success(let reader): aftermath.reader = reader.value
             case .failure(let error) where self.pass === pass: self.fail(error, &state, &aftermath)
             case .failure: break
             }
-            return .none
+            return false
         }
-        guard let readiness else { return }
-        if let readiness {
-            let observation = readiness.observe(\.self, options: []) { [weak self, weak pass] _ in
+        if isInstalled { self.follow(pass) }
+    }
+
+    /// Has the news of the reader of `pass` change the stream, from now on.
+    func follow(_ pass: StreamPass) {
+        if let readiness = self.state.withValue({ _ in pass.readiness }) {
+            let observation = readiness.onChange { [weak self, weak pass] in
                 if let pass { self?.refresh(pass) }
             }
             self.change { _, aftermath in
@@ -105,6 +119,10 @@ extension BlobStreamEngine {
 
     private enum Step {
         case done
+        /// A thread uses the reader, perhaps this one, and looks afterwards.
+        case busy
+        /// Observers see a change: they are told before the next step.
+        case again
         /// The opening is over: look at what is known of the bytes.
         case lookAtInfo(any StreamReader)
         /// The end or an error has come: a read confirms it.
@@ -115,11 +133,13 @@ extension BlobStreamEngine {
     func refresh(_ pass: StreamPass, afterReading: Bool = false) {
         var (info, afterReading) = (BlobInfo?.none, afterReading)
         while true {
-            let step = self.change { state, aftermath in
+            let step = self.change(delivers: false) { state, aftermath in
                 self.follow(pass, info, afterReading: afterReading, &state, &aftermath)
             }
             switch step {
-            case .done: return
+            case .busy: return
+            case .done: return self.state.deliver()
+            case .again: self.state.deliver()
             case .lookAtInfo(let reader): info = reader.info
             case .probe(let reader):
                 _ = self.finishReading(pass, reader, Result { try reader.probe() })
@@ -134,8 +154,7 @@ extension BlobStreamEngine {
     ) -> Step {
         guard self.pass === pass, let reader = pass.reader else { return .done }
         self.wakeWaiters(&aftermath)
-        // Whoever is busy looks afterwards.
-        guard !pass.isBusy else { return .done }
+        guard !pass.isBusy else { return .busy }
         let readiness = pass.readiness?.value
         let isOver = readiness.map { !$0.hasBytesAvailable && ($0.isAtEnd || $0.error != nil) } ?? false
         if !pass.isOpenCompleted {
@@ -146,10 +165,14 @@ extension BlobStreamEngine {
             }
             guard let info else { return .lookAtInfo(reader) }
             self.completeOpening(pass, info, &state, &aftermath)
+            return .again
         }
         let isAllRead = state.byteOffset == state.byteCount
         if isOver || (isAllRead && readiness?.isReady ?? true) {
-            state.hasBytesAvailable = false
+            if state.hasBytesAvailable {
+                state.hasBytesAvailable = false
+                return .again
+            }
             pass.isBusy = true
             return .probe(reader)
         }
@@ -194,15 +217,25 @@ extension BlobStreamEngine {
         withExtendedLifetime(registration) {}
     }
 
-    private func completeOpening(
+    func completeOpening(
         _ pass: StreamPass, _ info: BlobInfo, _ state: inout BlobStreamState, _ aftermath: inout Aftermath
     ) {
+        if let error = self.changeOfLength(info) { return self.fail(error, &state, &aftermath) }
         pass.isOpenCompleted = true
         state.byteCount = info.byteCount
         self.validator = self.validator ?? info.validator
+        self.declaredByteCount = self.declaredByteCount ?? info.byteCount
         guard state.phase == .opening else { return }  // Otherwise the offset was set.
         state.phase = .open
         state.isOpenCompleted = true
         self.post(.openCompleted, &aftermath)
+    }
+
+    /// The error of content that was opened again and has another length, for sources that have no validator.
+    func changeOfLength(_ info: BlobInfo) -> BlobError? {
+        guard self.validator == nil, let old = self.declaredByteCount, let new = info.byteCount, old != new else {
+            return nil
+        }
+        return BlobError(.changed, "The source had \(old) bytes when it was opened first, and has \(new) now.")
     }
 }

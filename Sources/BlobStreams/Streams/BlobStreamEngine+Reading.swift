@@ -6,6 +6,8 @@ extension BlobStreamEngine {
         /// Nothing to read: this is the answer.
         case over(Int)
         case mine(StreamPass, any StreamReader)
+        /// Nobody opens the source yet.
+        case start(StreamPass)
         /// Somebody else uses the reader, or it has nothing now.
         case wait
     }
@@ -23,6 +25,9 @@ extension BlobStreamEngine {
                 let (answer, mustRefresh) = self.finishReading(pass, reader, result)
                 if mustRefresh { self.refresh(pass, afterReading: answer != nil) }
                 if let answer { return answer }
+                turn = self.turn(into: buffer, waiter: nil)
+            case .start(let pass):
+                self.start(pass)
                 turn = self.turn(into: buffer, waiter: nil)
             case .wait:
                 let waiter = WaitSignal()
@@ -42,6 +47,7 @@ extension BlobStreamEngine {
 
     private func turn(into buffer: UnsafeMutableRawBufferPointer, waiter: WaitSignal?) -> Turn {
         self.state.withValue { state in
+            self.lentWindow = nil  // Released under the lock: it is only memory.
             switch state.phase {
             case .notOpen, .closed:
                 self.refuse(state)
@@ -56,6 +62,7 @@ extension BlobStreamEngine {
 
     /// Takes the reader if nobody uses it, and if it has something when bytes are needed. Under the lock.
     private func turn(_ waiter: WaitSignal?, needsBytes: Bool) -> Turn {
+        if let pass, !pass.isStarted { return .start(pass) }
         if let pass = self.pass, pass.isOpenCompleted, !pass.isBusy, let reader = pass.reader,
             !needsBytes || pass.readiness?.value.isReady ?? true
         {
@@ -100,6 +107,13 @@ extension BlobStreamEngine {
         }
     }
 
+    /// Lends the bytes that wait in memory until the next call; nil when there are none.
+    func lendWindow() -> UnsafeMutableRawBufferPointer? {
+        let window = self.withReader { $0.lendWindow() } ?? nil
+        self.state.withValue { _ in self.lentWindow = window }
+        return window?.bytes
+    }
+
     /// Uses the reader for something else than reading; nil when there is none, or it is still being opened.
     func withReader<Result>(_ body: (any StreamReader) -> Result) -> Result? {
         let waiter = WaitSignal()
@@ -138,8 +152,9 @@ extension BlobStreamEngine {
             }
             switch step {
             case .over(let isSet): return isSet
+            case .start(let pass): self.start(pass)
             case .run(let pass):
-                self.run(pass)
+                self.start(pass)
                 return true
             case .open(let pass, let old): return self.openAndSwap(pass, for: old)
             case .wait(let waiter): _ = waiter.wait(for: nil)
@@ -149,6 +164,8 @@ extension BlobStreamEngine {
 
     private enum SettingStep {
         case over(Bool)
+        /// The first opening was not begun yet, and is needed first.
+        case start(StreamPass)
         /// Asynchronous: the new opening is the current one already.
         case run(StreamPass)
         /// Synchronous: the new opening takes the place of the old one if it succeeds.
@@ -165,6 +182,7 @@ extension BlobStreamEngine {
             return .over(true)
         case .failed, .closed: return .over(false)
         case .opening where self.mode == .synchronous:
+            if let pass, !pass.isStarted { return .start(pass) }
             let waiter = WaitSignal()
             self.addWaiter(waiter)
             return .wait(waiter)
@@ -182,19 +200,24 @@ extension BlobStreamEngine {
 
     private func openAndSwap(_ pass: StreamPass, for old: StreamPass?) -> Bool {
         guard let reader = try? self.openReader(for: pass) else { return false }
+        let info = reader.info
         let newReader = HandedOver(reader)  // Ordered by the lock.
         let isSet = self.change { state, aftermath in
-            guard state.phase == .open || state.phase == .atEnd, self.pass === old else {
+            guard state.phase == .open || state.phase == .atEnd, self.pass === old, self.changeOfLength(info) == nil
+            else {
                 aftermath.reader = newReader.value
                 return false
             }
             self.moveOffset(to: pass.byteOffset, &state, &aftermath)
             self.pass = pass
+            pass.isStarted = true
+            pass.setReader(newReader.value)
+            self.completeOpening(pass, info, &state, &aftermath)
             return true
         }
         if isSet {
             self.watch(pass)
-            self.install(.success(reader), pass)
+            self.follow(pass)
         }
         return isSet
     }

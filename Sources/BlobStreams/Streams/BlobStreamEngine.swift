@@ -13,8 +13,11 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
     var pass: StreamPass?
     /// Where reading began; opening again at the end begins there.
     var startOffset: Int64 = 0
-    /// Of the content that was opened first, for seeking.
+    /// Of the content that was opened first, for opening it again.
     var validator: BlobValidator?
+    var declaredByteCount: Int64?
+    /// Kept until the next call of the stream, which may come after the reader is gone.
+    var lentWindow: LentWindow?
     /// Why the last read was turned down, before opening or after closing.
     private var refusal: BlobError?
     var waitForBytes = WaitLimit()
@@ -42,11 +45,19 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
         }
     }
 
-    /// Runs `body` under the lock, then does outside of it what it left to do.
-    func change<Result>(_ body: (inout BlobStreamState, inout Aftermath) -> Result) -> Result {
+    /// Runs `body` under the lock, does outside of it what it left to do, and tells the observers last: one may take its
+    /// time, or call the stream.
+    ///
+    /// So nothing may be half-done then that is for the calling thread to finish and for others to wait for: `body` takes
+    /// the reader only where observers see no change, and a thread that may be using the reader tells nobody.
+    func change<Result>(
+        delivers: Bool = true, _ body: (inout BlobStreamState, inout Aftermath) -> Result
+    ) -> Result {
         var aftermath = Aftermath()
-        defer { aftermath.attend() }
-        return self.state.update { body(&$0, &aftermath) }
+        let result = self.state.updateWithoutDelivering { body(&$0, &aftermath) }
+        aftermath.attend()
+        if delivers { self.state.deliver() }
+        return result
     }
 
     var error: BlobError? { self.state.withValue { $0.error ?? self.refusal } }
@@ -75,6 +86,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
             guard state.phase != .notOpen || evenUnopened else { return }
             state.phase = .closed
             state.hasBytesAvailable = false
+            aftermath.window = self.takeLentWindow()
             self.endPass(&aftermath)
             aftermath.sourcesToInvalidate = self.events.removeAll()
         }
@@ -133,6 +145,11 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
     func refuse(_ state: BlobStreamState) {
         let step = state.phase == .closed ? "closed" : "not open"
         self.refusal = BlobError(.closed, "The stream is \(step).", operation: .read, byteOffset: state.byteOffset)
+    }
+
+    func takeLentWindow() -> LentWindow? {
+        defer { self.lentWindow = nil }
+        return self.lentWindow
     }
 
     func addWaiter(_ waiter: WaitSignal) { self.waiters.append(waiter) }

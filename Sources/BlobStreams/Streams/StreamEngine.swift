@@ -65,6 +65,7 @@ struct Aftermath {
     var pass: StreamPass?
     var observation: BlobObservation?
     var reader: (any BlobReader)?
+    var window: LentWindow?  // Only to be released.
     var registration: BlobCancellationRegistration?
     var pipe: (buffer: PipeBuffer, error: BlobError?)?
 

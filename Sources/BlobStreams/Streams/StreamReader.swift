@@ -5,8 +5,8 @@ protocol StreamReader: BlobReader {
     /// True once a read met the end and every check of the end passed.
     var hasEnded: Bool { get }
 
-    /// The bytes that wait in memory, until the next call of this reader; nil when there are none.
-    func lendWindow() -> UnsafeMutableRawBufferPointer?
+    /// The bytes that wait in memory, which stay to be read; nil when there are none.
+    func lendWindow() -> LentWindow?
 
     /// Waits until an event-driven reader is open, or throws why it is not.
     func finishOpening() throws
@@ -24,13 +24,19 @@ extension StreamReader {
 }
 
 extension BlobGuardedReader: StreamReader {
-    func lendWindow() -> UnsafeMutableRawBufferPointer? { nil }
+    func lendWindow() -> LentWindow? { nil }
 }
 
 extension BackgroundReader: StreamReader {
     // Final, and set by a fill that met the checked end.
     var hasEnded: Bool { self.readiness?.value.isAtEnd ?? false }
     func finishOpening() {}
+}
+
+/// Bytes that a reader lends, and the memory that they are in.
+struct LentWindow: @unchecked Sendable {  // Safe: the bytes are not written to while the owner lives.
+    let bytes: UnsafeMutableRawBufferPointer
+    let owner: any AnyObject & Sendable
 }
 
 /// One opening of a stream's source, and the reader that it gave.
@@ -42,6 +48,8 @@ final class StreamPass: @unchecked Sendable {  // Safe: `reader` is for who is b
     var readiness: BlobObservable<BlobReaderState>?
     var observation: BlobObservation?
     var registration: BlobCancellationRegistration?
+    /// Somebody is opening the source, or has.
+    var isStarted = false
     var isOpenCompleted = false
     /// Somebody uses the reader.
     var isBusy = false
@@ -50,5 +58,10 @@ final class StreamPass: @unchecked Sendable {  // Safe: `reader` is for who is b
         self.byteOffset = byteOffset
         self.validator = validator
         self.context = context
+    }
+
+    func setReader(_ reader: any StreamReader) {
+        self.reader = reader
+        self.readiness = reader.readiness
     }
 }

@@ -29,7 +29,7 @@ public final class DerivedReadiness: Sendable {
 
     /// Follows this state from now on, and no longer the one before.
     public func follow(_ readiness: BlobObservable<BlobReaderState>) {
-        let observation = readiness.observe(\.self, options: []) { [weak self] _ in self?.refresh() }
+        let observation = readiness.onChange { [weak self] in self?.refresh() }
         self.replaceBase((readiness, observation))
         self.refresh(afterReading: 0)
     }

@@ -355,7 +355,7 @@ import Testing
     }
 
     @Test(arguments: modes) func otherContentAtAnOffsetIsNeverMixedIn(_ mode: BlobStreamMode) async throws {
-        let current = Locked(MemorySource(count: 100))
+        let current = Locked<any BlobInputStreamDataSource>(MemorySource(count: 100))
         let source = SwitchingSource(current)
         try await self.withStream(source, mode) { stream in
             stream.open()
@@ -369,6 +369,39 @@ import Testing
                 #expect(stream.readAll() == nil)
                 #expect((stream.streamError as? BlobError)?.code == .changed)
             }
+        }
+    }
+
+    /// Of a source without a validator the length is all that can tell.
+    @Test(arguments: modes) func anotherLengthAtAnOffsetIsNeverMixedIn(_ mode: BlobStreamMode) async throws {
+        let current = Locked<any BlobInputStreamDataSource>(UnmarkedSource(count: 100))
+        let source = SwitchingSource(current)
+        try await self.withStream(source, mode) { stream in
+            stream.open()
+            #expect(stream.readBytes(10).count == 10)
+            current.withLock { $0 = UnmarkedSource(count: 101) }
+            #expect(stream.setOffset(50) == (mode == .asynchronous))
+            if mode == .synchronous {
+                #expect(stream.readAll() == Array(testBytes(100).dropFirst(10)))
+            } else {
+                #expect(stream.readAll() == nil)
+                #expect((stream.streamError as? BlobError)?.code == .changed)
+            }
+        }
+    }
+
+    @Test(arguments: modes) func anotherLengthAfterTheEndIsChanged(_ mode: BlobStreamMode) async throws {
+        let current = Locked<any BlobInputStreamDataSource>(UnmarkedSource(count: 100))
+        let source = SwitchingSource(current)
+        try await self.withStream(source, mode) { stream in
+            for _ in 0..<2 {
+                stream.open()
+                #expect(stream.readAll() == testBytes(100))
+            }
+            current.withLock { $0 = UnmarkedSource(count: 99) }
+            stream.open()
+            #expect(stream.readAll() == nil)
+            #expect((stream.streamError as? BlobError)?.code == .changed)
         }
     }
 
@@ -515,14 +548,34 @@ struct SlowToOpenSource: BlobInputStreamDataSource {
     }
 }
 
-/// A source whose content the test replaces.
-private struct SwitchingSource: BlobInputStreamDataSource {
-    private let current: Locked<MemorySource>
+/// A source that knows its length and has no validator.
+private struct UnmarkedSource: BlobInputStreamDataSource {
+    private let base: ClosureSource
 
-    init(_ current: Locked<MemorySource>) { self.current = current }
+    init(count: Int) {
+        let bytes = Data(testBytes(count))
+        self.base = ClosureSource(info: BlobInfo(byteCount: Int64(count))) { offset, output, _ in
+            output.append(contentsOf: bytes.dropFirst(Int(offset)))
+        }
+    }
 
     var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) -> BlobInfo { self.current.withLock { $0 }.info(context) }
+    func info(_ context: BlobContext) -> BlobInfo { self.base.info(context) }
+    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+        -> any BlobReader
+    {
+        try self.base.openReader(at: byteOffset, matching: validator, context: context)
+    }
+}
+
+/// A source whose content the test replaces.
+private struct SwitchingSource: BlobInputStreamDataSource {
+    private let current: Locked<any BlobInputStreamDataSource>
+
+    init(_ current: Locked<any BlobInputStreamDataSource>) { self.current = current }
+
+    var capabilities: BlobCapabilities { .all }
+    func info(_ context: BlobContext) throws -> BlobInfo { try self.current.withLock { $0 }.info(context) }
     func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
