@@ -38,7 +38,8 @@ public struct ArchiveContainer: BlobContainer {
     public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none) {
         let canSeek = base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
         let isSpooled = format.needsRandomAccess && !canSeek
-        self.base = isSpooled ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
+        let whole = isSpooled ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
+        self.base = format.isEmbedded && (isSpooled || canSeek) ? EmbeddedSource(whole, format) : whole
         self.format = format
         self.tables = TableHolder(base, format, index)
     }

@@ -16,6 +16,7 @@ final class ArchiveWalker: MemberWalker {
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) {
+        if format == .sevenzip { try SevenZipHeader.check(base, context) }
         let input = try ArchiveInput(base, context)
         self.baseInfo = input.info
         self.isSequential = !input.hasRandomAccess
@@ -58,8 +59,9 @@ final class ArchiveWalker: MemberWalker {
             var byteOffset: Int64 = 0
             let status = try self.handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
             if status == ARCHIVE_EOF {
-                // Of a WARC the library adds the two line ends behind a record, whether they are there or not.
-                let end = self.format == .warc ? self.dataEnd : byteOffset
+                // Of a WARC the library adds the two line ends behind a record, whether they are there or not; of a
+                // RAR 5 it leaves the place of the end unsaid.
+                let end = self.format == .warc ? self.dataEnd : max(byteOffset, self.dataEnd)
                 return (UnsafeRawBufferPointer(start: nil, count: 0), end)
             }
             if count > 0 {

@@ -68,9 +68,8 @@ public struct BlobArchive: Sendable {
     public func member(
         _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
     ) throws -> BlobMember {
-        if let table = try (self.container as? ArchiveContainer)?.searchedTable(context) {
-            return try table.record(of: selector).member
-        }
+        let table = try (self.container as? ArchiveContainer)?.searchedTable(context)
+        if let known = try? table?.record(of: selector) { return known.member }
         var (found, count): (BlobMember?, Int) = (nil, 0)
         try self.container.forEachMember(context) { member in
             switch selector {

@@ -27,8 +27,13 @@ extension BlobProvider {
     /// The format of compress, as `compress`.
     public static let compress = filter(.compress)
 
+    /// Packages of the RPM Package Manager, as `rpm`: their payload, mostly a compressed cpio.
+    public static let rpm = BlobProvider(
+        .filter { base, _ in RPMSource(base) }, schemes: ["rpm"], mediaTypes: ["application/x-rpm"],
+        fileExtensions: ["rpm"], signatures: [BlobSignature(RPMSource.signature)], module: "ArchiveSource")
+
     /// All providers of this module.
-    public static let archives = [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress]
+    public static let archives = [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm]
 
     /// All providers of this module, and those of formats that are not to be trusted.
     ///
@@ -45,7 +50,8 @@ extension BlobProvider {
             .container { base, context in ArchiveContainer(base, format: format, index: context.index) },
             schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions, signatures: format.signatures,
-            recognizes: format == .tar ? TarChecksum.isRight : nil, module: "ArchiveSource")
+            recognizes: format == .tar ? TarChecksum.isRight : nil, recognizesWithin: format.search,
+            module: "ArchiveSource")
     }
 
     private static func filter(_ format: CompressionFormat) -> BlobProvider {
@@ -53,5 +59,14 @@ extension BlobProvider {
             .filter { base, _ in DecompressedSource(base, format: format) }, schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions.map(\.suffix),
             signatures: format.signatures, module: "ArchiveSource")
+    }
+}
+
+extension ArchiveFormat {
+    /// Looks for an archive that something else stands before; nil for formats that always begin with themselves.
+    fileprivate var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
+        if self == .zip { return ZipDirectory.isThere }
+        guard self.isEmbedded else { return nil }
+        return { base, context in try EmbeddedSource.byteOffset(of: self, in: base, context) != nil }
     }
 }

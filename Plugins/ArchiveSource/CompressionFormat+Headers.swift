@@ -1,3 +1,5 @@
+import BlobStreams
+
 extension CompressionFormat {
     /// How large the window of a stream may be: 128 MiB, in bytes.
     static let maximumWindowByteCount: UInt64 = 128 << 20
@@ -12,7 +14,8 @@ extension CompressionFormat {
         switch self {
         case .lzma: beginning.count >= 5 ? Self.number(beginning[1..<5]) : nil
         case .lzip: beginning.count >= 6 ? Self.lzipWindow(beginning[5]) : nil
-        case .xz: Self.xzWindow(beginning)
+        // A first block of length 0 is the index.
+        case .xz: beginning.count > 13 && beginning[12] > 0 ? Self.xzWindow(beginning[13...]) : nil
         case .zstd: Self.zstdFrame(beginning)?.windowByteCount
         case .bzip2, .lz4, .compress: nil
         }
@@ -31,27 +34,59 @@ extension CompressionFormat {
         }
     }
 
+    /// Checks a window that a stream asks for against the limit.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    func check(windowByteCount: UInt64) throws(BlobError) {
+        try Self.check(memoryByteCount: windowByteCount, for: "The \(self.rawValue) stream")
+    }
+
+    /// Checks what memory something takes to be decoded against the limit.
+    static func check(memoryByteCount: UInt64, for consumer: String) throws(BlobError) {
+        guard memoryByteCount <= Self.maximumWindowByteCount else {
+            throw BlobError(
+                .limitExceeded,
+                "\(consumer) needs a window of \(memoryByteCount) bytes, the limit is \(Self.maximumWindowByteCount).")
+        }
+    }
+
+    /// Looks at the parts of a stream behind its first header; nil for formats where the first one tells all, or where
+    /// the library has the same limit.
+    var inspector: (any StreamInspector)? {
+        switch self {
+        case .xz: XzInspector()
+        case .lzip: LzipInspector()
+        case .bzip2, .lzma, .zstd, .lz4, .compress: nil
+        }
+    }
+
     /// lzip manual, "File format": the base-2 logarithm of a size, and how many sixteenths of it are to be taken off.
-    private static func lzipWindow(_ coded: UInt8) -> UInt64 {
+    static func lzipWindow(_ coded: UInt8) -> UInt64 {
         let base = UInt64(1) << (coded & 0x1F)
         return base - base / 16 * UInt64(coded >> 5)
     }
 
-    /// The .xz File Format, 3.1 and 5.3.1: of the filters of the first block, that of LZMA2 says it.
-    private static func xzWindow(_ beginning: [UInt8]) -> UInt64? {
-        var rest = beginning.dropFirst(12)
-        guard let size = rest.popFirst(), size > 0, let flags = rest.popFirst() else { return nil }
+    /// The .xz File Format, 3.1 and 5.3.1: of the filters of a block, that of LZMA2 says it, which is the last.
+    ///
+    /// - Parameter header: What follows the length of the header of a block.
+    static func xzWindow(_ header: ArraySlice<UInt8>) -> UInt64? {
+        var rest = header
+        guard let flags = rest.popFirst() else { return nil }
         for bit in [UInt8(0x40), 0x80] where flags & bit != 0 { guard Self.varint(&rest) != nil else { return nil } }
         for _ in 0...(flags & 3) {
             guard let filter = Self.varint(&rest), let count = Self.varint(&rest), count <= rest.count else {
                 return nil
             }
-            if filter == 0x21, let bits = rest.first.map({ $0 & 0x3F }) {
-                return bits >= 40 ? UInt64(UInt32.max) : (2 | UInt64(bits & 1)) << (UInt64(bits) / 2 + 11)
-            }
+            if filter == 0x21, let bits = rest.first { return Self.lzma2Window(bits) }
             rest = rest.dropFirst(Int(count))
         }
         return nil
+    }
+
+    /// The .xz File Format, 5.3.1: two bits of a number and its exponent.
+    static func lzma2Window(_ coded: UInt8) -> UInt64 {
+        let bits = UInt64(coded & 0x3F)
+        return bits >= 40 ? UInt64(UInt32.max) : (2 | bits & 1) << (bits / 2 + 11)
     }
 
     /// The .xz File Format, 1.2: seven bits a byte, the lowest first.
@@ -82,7 +117,8 @@ extension CompressionFormat {
         return (Self.number(beginning[start..<(start + count)]) + (count == 2 ? 256 : 0), hasChecksum)
     }
 
-    private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    /// A little-endian number.
+    static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }
 }

@@ -7,9 +7,8 @@ import BlobStreams
 /// which tapes and disks leave. The length is not known before the end; any offset is reached by decoding from the
 /// beginning. ``CompressionFormat`` says which formats have no checksum: there, damage can look like data.
 ///
-/// Memory is what the format's window takes. A first header that asks for more than 128 MiB is
-/// ``BlobError/Code/limitExceeded``, before any memory is taken for it; windows of later streams are bounded by the
-/// library: 128 MiB for Zstandard, 1 GiB for xz.
+/// Memory is what the format's window takes. A stream, block or frame that asks for more than 128 MiB is
+/// ``BlobError/Code/limitExceeded``, before any memory is taken for it.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
@@ -38,7 +37,8 @@ public struct DecompressedSource: BlobLayer {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let input = try ArchiveInput(self.base, context, suffix: self.format.probe)
+        let base = self.format.inspector.map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
+        let input = try ArchiveInput(base, context, suffix: self.format.probe)
         let info = self.info(of: input.info)
         do {
             try info.check(byteOffset: byteOffset, matching: validator)

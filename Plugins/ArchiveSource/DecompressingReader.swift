@@ -64,13 +64,7 @@ final class DecompressingReader: BlobReader {
         guard self.format.signatures.contains(where: { beginning.starts(with: $0.bytes) }) else {
             throw BlobError(.corrupted, "This is no \(label): it begins with other bytes.", byteOffset: 0)
         }
-        let window = self.format.windowByteCount(beginning) ?? 0
-        guard window <= CompressionFormat.maximumWindowByteCount else {
-            throw BlobError(
-                .limitExceeded,
-                "The \(label) needs a window of \(window) bytes, the limit is "
-                    + "\(CompressionFormat.maximumWindowByteCount).", byteOffset: 0)
-        }
+        try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0)
         let handle = try ArchiveHandle(input, label: label) { archive in
             // The content is taken as it is; the other one stands for a content of no bytes.
             [

@@ -212,6 +212,14 @@ extension BlobError {
         }
     }
 
+    /// True when a table that does not fit the archive can be the reason.
+    var mayComeOfTable: Bool {
+        switch self.code {
+        case .notFound, .ambiguousMember, .inconsistent, .internalError: true
+        default: self.isAboutFormat
+        }
+    }
+
     static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
         BlobError(
             .ambiguousMember,

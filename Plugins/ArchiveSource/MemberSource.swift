@@ -52,12 +52,33 @@ struct MemberSource: BlobLayer {
     private func find(_ context: BlobContext) throws(BlobError) -> Opening {
         let listing = ArchiveListing(base: self.base, format: self.format, context: context)
         guard let table = try self.tables.searchedTable(listing) else { return try self.find(context, nil, nil) }
+        let known: MemberTable.Record
         do {
-            return try self.find(context, table, table.record(of: self.selector))
-        } catch  where error.isAboutFormat || error.code == .inconsistent || error.code == .internalError {
-            // The table may be at fault: it is a cache.
-            self.tables.forget()
+            known = try table.record(of: self.selector)
+        } catch {
+            return try self.findBesideTable(context, error)
+        }
+        do {
+            return try self.find(context, table, known)
+        } catch  where error.mayComeOfTable {
+            self.tables.discard()
             return try self.find(context, nil, nil)
+        }
+    }
+
+    /// The member that is not in the table, or there several times: the archive may have been written anew since.
+    private func findBesideTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> Opening {
+        guard error.mayComeOfTable, !self.tables.isConfirmed else { throw error }
+        do {
+            let opening = try self.find(context, nil, nil)
+            // Names in other encodings are in no table.
+            if case .name(let name) = self.selector, opening.member.name != name { return opening }
+            self.tables.discard()
+            return opening
+        } catch {
+            // One search is enough to find out that the table is right.
+            if error.code == .notFound { self.tables.confirm() }
+            throw error
         }
     }
 
@@ -108,21 +129,5 @@ extension MemberSource: BlobDescribing {
         let checksum = member.checksum ?? (self.format.hasChecksums ? nil : "none in this format")
         if let checksum { facts.append(BlobFact("checksum", .text(checksum))) }
         return facts + opening.facts
-    }
-}
-
-extension ZipSearch.Found {
-    /// Reads the member: here if it is stored or deflated, else by libarchive, which gets to see nothing else.
-    func makeReader(
-        _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
-        if let method = ZipReader.Method(rawValue: self.entry.method) {
-            return try ZipReader(self, method, info: info)
-        }
-        // What may follow the bytes is their descriptor, of at most 24 bytes.
-        let slice = SliceSource(base, range: self.entry.localOffset..<min(self.next, self.data.upperBound + 24))
-        let search = MemberSearch(base: slice, format: .zip, selector: .index(0), context: context)
-        let found = try search.open(checksum: self.entry.checksum)
-        return MemberReader(found, info: info, format: .zip)
     }
 }

@@ -107,7 +107,6 @@ struct PaxRecords {
             self.sparseParts?.append(TarSparsePart(byteOffset: offset, byteCount: count))
             self.partOffset = nil
         case "GNU.sparse.map": self.takeMap(value)
-        case "SUN.holesdata": self.warning = "it is a sparse file of Solaris"
         default: break
         }
     }

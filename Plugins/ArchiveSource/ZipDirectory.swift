@@ -40,7 +40,7 @@ struct ZipDirectory {
         var declared = UInt64(tail.number32(at: end + 16))
         var directoryEnd = trailerOffset
         // 4.3.15 and 4.3.14: where the numbers are in 64 bits.
-        if let place = try Self.zip64Trailer(scanner, before: trailerOffset) {
+        if let place = try Self.zip64Trailer(scanner, before: trailerOffset, size: size) {
             let record = try scanner.bytes(at: place, count: 56)
             disks = (record.number32(at: 16), record.number32(at: 20))
             (count, modulus) = (record.number64(at: 32), 0)
@@ -61,6 +61,18 @@ struct ZipDirectory {
         // Something may stand before the archive: then all places are meant from its beginning.
         self.shift = start - Int64(declared)
         self.declaredCount = (count, modulus)
+    }
+
+    /// Whether a source ends with a directory whose first member is there, whatever it begins with.
+    static func isThere(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
+        do throws(BlobError) {
+            let scanner = try ArchiveScanner(base, context)
+            var records = try ZipDirectory(scanner).records()
+            guard let place = try records.next()?.localOffset else { return false }
+            return try scanner.bytes(at: place, count: 4).number32(at: 0) == 0x0403_4B50
+        } catch  where error.isAboutFormat || error.code == .inconsistent {
+            return false
+        }
     }
 
     /// Checks that there were as many entries as the archive says, once all were gone through.
@@ -173,12 +185,22 @@ struct ZipDirectory {
     }
 
     /// The place of the trailer with 64-bit numbers; nil when there is none.
-    private static func zip64Trailer(_ scanner: ArchiveScanner, before offset: Int64) throws(BlobError) -> Int64? {
+    ///
+    /// - Parameter size: That of the directory, as the other trailer has it.
+    private static func zip64Trailer(
+        _ scanner: ArchiveScanner, before offset: Int64, size: UInt64
+    ) throws(BlobError) -> Int64? {
         let locatorOffset = offset - 20
         guard locatorOffset >= 0 else { return nil }
         let locator = try scanner.bytes(at: locatorOffset, count: 20)
         guard locator.number32(at: 0) == 0x0706_4B50 else { return nil }
         let named = Int64(clamping: locator.number64(at: 8))
+        // The end of the last name can look like a locator: then the directory is where it would be without one.
+        if let size = Int64(exactly: size), size <= offset,
+            try scanner.bytes(at: offset - size, count: 4).number32(at: 0) == 0x0201_4B50
+        {
+            return nil
+        }
         // Where something stands before the archive, the place is meant from its beginning.
         for place in [named, locatorOffset - 56] where place >= 0 && place <= locatorOffset - 56 {
             if try scanner.bytes(at: place, count: 56).number32(at: 0) == 0x0606_4B50 { return place }

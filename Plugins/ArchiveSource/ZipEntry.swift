@@ -52,7 +52,9 @@ struct ZipEntry: Equatable {
         guard header.count == 30 + nameCount + extraCount else { throw self.differs("place") }
         let flags = header.number16(at: 6)
         guard header.number16(at: 8) == self.method else { throw self.differs("method") }
-        guard header[30..<(30 + nameCount)].elementsEqual(self.rawName) else { throw self.differs("name") }
+        guard self.isNamed(header[30..<(30 + nameCount)], isUTF8: flags & ZipRecord.nameIsUTF8 != 0) else {
+            throw self.differs("name")
+        }
         guard (flags ^ self.flags) & (1 | 1 << 13) == 0 else { throw self.differs("encryption") }
         let start = self.localOffset + Int64(header.count)
         let (end, overflows) = start.addingReportingOverflow(self.compressedByteCount)
@@ -65,22 +67,31 @@ struct ZipEntry: Equatable {
         var numbers = Zip64Numbers(
             byteCount: UInt64(header.number32(at: 22)), compressedByteCount: UInt64(header.number32(at: 18)))
         let extra = UnsafeRawBufferPointer(rebasing: header[(30 + nameCount)...])
-        let isZip64 = ZipExtraFields(extra).field(1) != nil
         if numbers.areMissing { numbers.fill(from: ZipExtraFields(extra)) }
-        // 4.4.4, bit 3: the numbers are behind the bytes, and zeros here unless the writer knew them.
+        // 4.4.4, bit 3: the numbers are behind the bytes, and each one is zero here unless the writer knew it.
         let isDeferred = flags & 8 != 0
-        guard checksum == self.checksum || isDeferred && checksum == 0 else { throw self.differs("checksum") }
-        guard numbers.byteCount == UInt64(self.byteCount) || isDeferred && numbers.isUnknown,
-            numbers.compressedByteCount == UInt64(self.compressedByteCount) || isDeferred && numbers.isUnknown
-        else { throw self.differs("length") }
-        let isUnknown = checksum != self.checksum || numbers.isUnknown && self.compressedByteCount > 0
-        if isDeferred, isUnknown { try self.checkDescriptor(scanner, at: end, before: surroundings.next, isZip64) }
+        let hasChecksum = checksum == self.checksum
+        guard hasChecksum || isDeferred && checksum == 0 else { throw self.differs("checksum") }
+        let hasLengths =
+            numbers.byteCount == UInt64(self.byteCount)
+            && numbers.compressedByteCount == UInt64(self.compressedByteCount)
+        guard hasLengths || isDeferred && numbers.mayBecome(self) else { throw self.differs("length") }
+        if !hasChecksum || !hasLengths { try self.checkDescriptor(scanner, at: end, before: surroundings.next) }
         return start..<end
+    }
+
+    /// Whether a local header has the same name; each of the two headers tells for itself what its name is in.
+    private func isNamed(_ name: Slice<UnsafeRawBufferPointer>, isUTF8: Bool) -> Bool {
+        if name.elementsEqual(self.rawName) { return true }
+        guard isUTF8 != (self.flags & ZipRecord.nameIsUTF8 != 0) else { return false }
+        return isUTF8
+            ? name.elementsEqual(CodePage437.decode(self.rawName))
+            : CodePage437.decode(name) == self.rawName
     }
 
     /// 4.3.9: with or without a signature, its lengths in 32 or 64 bits; what follows it tells which.
     private func checkDescriptor(
-        _ scanner: ArchiveScanner, at place: Int64, before next: Int64, _ isZip64: Bool
+        _ scanner: ArchiveScanner, at place: Int64, before next: Int64
     ) throws(BlobError) {
         let bytes = try scanner.bytes(at: place, count: Int(min(24, max(0, next - place))))
         for start in [4, 0] where start == 0 || bytes.number32(at: 0) == 0x0807_4B50 {
@@ -107,8 +118,12 @@ struct ZipEntry: Equatable {
 }
 
 extension Zip64Numbers {
-    /// Zeros, where the numbers come behind the bytes.
-    fileprivate var isUnknown: Bool { self.byteCount == 0 && self.compressedByteCount == 0 }
+    /// Whether the lengths are those of a member, as far as they are told: zeros are not, where they come behind the
+    /// bytes.
+    fileprivate func mayBecome(_ entry: ZipEntry) -> Bool {
+        (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
+            && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))
+    }
 }
 
 /// What lies next to a member in a zip.

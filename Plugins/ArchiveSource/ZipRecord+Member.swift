@@ -52,7 +52,9 @@ extension ZipRecord {
             case 0o040000: return .directory
             case 0o120000: return .symbolicLink
             case 0, 0o100000: return isFolder ? .directory : .file
-            default: return .special
+            // Info-ZIP gives what came through a pipe the mode of the pipe.
+            case 0o010000: return .file
+            default: return self.byteCount > 0 ? .file : .special
             }
         }
         // Of MS-DOS: bit 4 is that of folders.

@@ -5,6 +5,9 @@ import BlobStreams
 struct ZipRecord {
     static let fixedByteCount = 46
 
+    /// General purpose bit 11 (4.4.4).
+    static let nameIsUTF8: UInt16 = 1 << 11
+
     let bytes: UnsafeRawBufferPointer
     private let nameCount: Int
     private let extraCount: Int
@@ -107,6 +110,15 @@ struct ZipRecord {
         // The last byte differs where names count up.
         guard own.count == name.count, own.last == name.last || self.system == 0 else { return false }
         return self.hasBackslashes(own) ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
+    }
+
+    /// Whether other programs show this name for the member's: theirs end at the first zero, and those that are in no
+    /// known encoding are taken for code page 437 (APPNOTE.TXT, appendix D).
+    func isShown(as name: [UInt8]) -> Bool {
+        let own = self.name.prefix { $0 != 0 }
+        if own.elementsEqual(name) { return true }
+        guard self.flags & Self.nameIsUTF8 == 0, name.contains(where: { $0 >= 0x80 }) else { return false }
+        return String(validating: own, as: UTF8.self) == nil && CodePage437.decode(own) == name
     }
 }
 

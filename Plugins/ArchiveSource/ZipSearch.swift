@@ -52,6 +52,17 @@ struct ZipSearch {
     }
 
     private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipSurroundings) {
+        if let found = try self.find(directory, { self.means($0, $1) }) { return found }
+        // Exact names come first; then what other programs show instead.
+        guard case .name(let name) = self.selector,
+            let found = try self.find(directory, { record, _ in record.isShown(as: name) })
+        else { throw BlobError(notFound: self.selector) }
+        return found
+    }
+
+    private func find(
+        _ directory: ZipDirectory, _ means: (ZipRecord, Int) -> Bool
+    ) throws(BlobError) -> (ZipEntry, ZipSurroundings)? {
         var found: ZipEntry?
         var (count, index) = (0, 0)
         var before = Neighbours(next: directory.range.lowerBound)
@@ -60,8 +71,8 @@ struct ZipSearch {
         while let record = try records.next() {
             if let found {
                 around.add(record, around: found)
-                if self.means(record, index), !found.isSame(as: record) { count += 1 }
-            } else if self.means(record, index) {
+                if means(record, index), !found.isSame(as: record) { count += 1 }
+            } else if means(record, index) {
                 found = ZipEntry(record, index: index)
                 count = 1
             } else {
@@ -71,7 +82,7 @@ struct ZipSearch {
             if index & 0xFFF == 0 { try self.context.check() }
         }
         try directory.checkCount(records)
-        guard let found else { throw BlobError(notFound: self.selector) }
+        guard let found else { return nil }
         guard count == 1 else { throw .ambiguous(found.name, count: count, first: found.index) }
         // Nearly all writers list members in the order of their bytes: then those before it have told all there is.
         guard before.highest < found.localOffset else {

@@ -33,6 +33,7 @@ enum Made {
         let url = FileManager.default.temporaryDirectory.appendingPathComponent("blob-archives-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
         try run("python3", ["-c", self.script], in: url)
+        try run("python3", ["-c", self.oddScript], in: url)
         try run("sh", ["-c", self.tools], in: url)
         return url
     }

@@ -30,6 +30,21 @@ struct SequentialSource: BlobInputStreamDataSource {
     }
 }
 
+/// A source that brings a byte a read.
+struct OneByteSource: BlobInputStreamDataSource {
+    let bytes: Data
+
+    var capabilities: BlobCapabilities { .all }
+    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try PositionalReader(self.info(context), at: byteOffset, matching: validator) { offset, output in
+            if offset < self.bytes.count { output.append(self.bytes[self.bytes.startIndex + Int(offset)]) }
+        }
+    }
+}
+
 extension ArchiveContainer {
     /// The bytes of one of its members.
     func data(_ selector: BlobLocator.Selector) async throws -> Data {

@@ -38,6 +38,13 @@ import Testing
         #expect(try await self.data("xz+\(stream)") == Made.archive("stream"))
     }
 
+    @Test(arguments: ["plain.rpm", "gzip.rpm", "xz.rpm"])
+    func aFileOfAPackageIsFound(file: String) async throws {
+        let url = try await Made.url(file).absoluteString
+        #expect(try await self.data("\(url)#plain") == Data("plain bytes".utf8))
+        #expect(try await self.data("archive+rpm+\(url)#second") == Data("both".utf8))
+    }
+
     @Test func aTarWithoutASignatureIsRecognisedByItsChecksum() async throws {
         let bytes = try await Made.archive("v7.tar")
         let found = try await onThread { try Self.registry.get().identify(MemorySource(bytes)).provider?.schemes }

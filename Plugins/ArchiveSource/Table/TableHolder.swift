@@ -16,6 +16,8 @@ final class TableHolder: Sendable {
     private struct State {
         var validator: BlobValidator?
         var table: MemberTable?
+        /// Whether something that is not in the table was searched for in vain without it, too.
+        var isConfirmed = false
         var searchCount = 0
     }
 
@@ -62,8 +64,18 @@ final class TableHolder: Sendable {
         return table
     }
 
-    /// Forgets a table that turned out to be of no use.
-    func forget() { self.state.withLock { $0.table = nil } }
+    /// Whether the table can be trusted in that there are no other members.
+    var isConfirmed: Bool { self.state.withLock { $0.isConfirmed } }
+
+    /// Trusts the table from now on.
+    func confirm() { self.state.withLock { $0.isConfirmed = $0.table != nil } }
+
+    /// Forgets a table that does not fit the archive, and the index file it may be from, unless the user named that.
+    func discard() {
+        self.state.withLock { ($0.table, $0.isConfirmed) = (nil, false) }
+        if case .file = self.policy { return }
+        _ = try? self.file?.remove()
+    }
 
     /// The table for a search that is about to be made; made now if that is better than to go on searching.
     func searchedTable(_ listing: ArchiveListing) throws(BlobError) -> MemberTable? {

@@ -29,13 +29,18 @@ public struct BlobProvider: Sendable {
     /// fewer); asked when no signature of any provider matches. Nil when there is no such format.
     public var recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)?
 
+    /// Recognises a format that a source has something else before, such as a program that unpacks it; asked last, and
+    /// only of sources that can seek. Nil when there is no such format.
+    public var recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)?
+
     /// The module that it comes from, for `blob schemes` and messages.
     public var module: String
 
     /// Creates a provider; at least one scheme is needed.
     public init(
         _ kind: Kind, schemes: [String], mediaTypes: [String] = [], fileExtensions: [String] = [],
-        signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil, module: String
+        signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil,
+        recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? = nil, module: String
     ) {
         precondition(!schemes.isEmpty, "A provider has a scheme.")
         self.kind = kind
@@ -44,6 +49,7 @@ public struct BlobProvider: Sendable {
         self.fileExtensions = fileExtensions
         self.signatures = signatures
         self.recognizes = recognizes
+        self.recognizesWithin = recognizesWithin
         self.module = module
     }
 }

@@ -11,10 +11,11 @@ public struct BlobIdentification: Sendable {
 
 extension BlobRegistry {
     /// Finds the provider that decodes `source`: by signature, then by what providers recognise without one, then by
-    /// media type, then by file name extension.
+    /// media type, then by file name extension, then by looking further into a source that can seek.
     ///
     /// Always gives the same answer: the longest signature wins, then the longest extension, then the provider that was
-    /// registered first. Looks at the first 36 KiB at most, and no further than the signatures that are registered.
+    /// registered first. Looks at the first 36 KiB at most, and no further than the signatures that are registered,
+    /// unless all of these fail and the source can seek.
     ///
     /// - Throws: What reading the source throws.
     public func identify(
@@ -24,10 +25,11 @@ extension BlobRegistry {
         let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
         let extent = extents.max().map { max($0, recognizers) } ?? recognizers
         let peeked = try Peeked(source, byteCount: extent, context)
-        let provider =
+        var provider =
             self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
             ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
             ?? peeked.info.name.flatMap(self.provider(forFileName:))
+        if provider == nil { provider = try self.providerByLookingInto(source, context) }
         return BlobIdentification(provider: provider, source: peeked.source)
     }
 
@@ -43,6 +45,17 @@ extension BlobRegistry {
     private func providerByContent(of beginning: Data) -> BlobProvider? {
         let bytes = Array(beginning.prefix(Self.recognizedByteCount))
         return self.providers.first { $0.recognizes?(bytes) ?? false }
+    }
+
+    private func providerByLookingInto(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> BlobProvider? {
+        guard source.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
+        do {
+            return try self.providers.first { try $0.recognizesWithin?(source, context) ?? false }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
     }
 
     private func provider(forMediaType mediaType: String) -> BlobProvider? {

@@ -124,7 +124,7 @@ extension BlobRegistry {
         (["file", "stdin"], "FileSource"),
         (["gzip", "zlib", "deflate"], "GzipSource"),
         (
-            ["tar", "zip", "sevenzip", "cpio", "ar", "bzip2", "xz", "lzma", "zstd", "lz4", "lzip", "compress"],
+            ["tar", "zip", "sevenzip", "cpio", "ar", "bzip2", "xz", "lzma", "zstd", "lz4", "lzip", "compress", "rpm"],
             "ArchiveSource"
         ),
         (["assets-library"], "AssetLibrarySource"),

@@ -1,0 +1,111 @@
+import BlobStreams
+
+/// The archive in a source that begins with a program to unpack it, or the whole source where there is none.
+///
+/// A zip needs none of this: it is found by its end.
+final class EmbeddedSource: BlobLayer {
+    /// How far an archive is looked for, in bytes: 8 MiB. Programs to unpack archives have less than one.
+    static let maximumOffset = 8 << 20
+
+    private static let programs: [[UInt8]] = [
+        // Windows, ELF, a script, and Mach-O of one or several processors.
+        Array("MZ".utf8), [0x7F, 0x45, 0x4C, 0x46], Array("#!".utf8), [0xCF, 0xFA, 0xED, 0xFE],
+        [0xCA, 0xFE, 0xBA, 0xBE],
+    ]
+    private static let bufferByteCount = 256 * 1024
+
+    private let base: any BlobInputStreamDataSource
+    private let format: ArchiveFormat
+    private let known = Locked<(validator: BlobValidator, byteOffset: Int64)?>(nil)
+
+    init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat) {
+        self.base = base
+        self.format = format
+    }
+
+    var underlying: any BlobInputStreamDataSource { self.base }
+    var capabilities: BlobCapabilities { self.base.capabilities }
+    var locator: BlobLocator? { self.base.locator }
+    var layerName: String { self.base.layerName }
+
+    func info(_ context: BlobContext) throws -> BlobInfo { try self.archive(context).checkedInfo(context) }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.archive(context).openReader(at: byteOffset, matching: validator, context: context)
+    }
+
+    private func archive(_ context: BlobContext) throws -> any BlobInputStreamDataSource {
+        let validator = try self.base.checkedInfo(context).validator
+        var byteOffset = self.known.withLock { $0?.validator == validator ? $0?.byteOffset : nil }
+        if byteOffset == nil {
+            byteOffset = try Self.byteOffset(of: self.format, in: self.base, context) ?? 0
+            self.known.withLock { known in
+                guard let validator, let byteOffset else { return }
+                known = (validator, byteOffset)
+            }
+        }
+        guard let byteOffset, byteOffset > 0 else { return self.base }
+        return SliceSource(self.base, from: byteOffset)
+    }
+
+    /// Where an archive begins behind a program; nil where there is none.
+    static func byteOffset(
+        of format: ArchiveFormat, in base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> Int64? {
+        let beginning = try base.beginning(4, context)
+        guard Self.programs.contains(where: { beginning.starts(with: $0) }) else { return nil }
+        let reader = try base.reader(context: context)
+        defer { reader.close() }
+        var buffer: [UInt8] = []
+        // The place of the buffer in the base.
+        var start: Int64 = 0
+        do {
+            while start < Self.maximumOffset {
+                let more = try [UInt8](unsafeUninitializedCapacity: Self.bufferByteCount) { bytes, count in
+                    count = try reader.read(into: UnsafeMutableRawBufferPointer(bytes))
+                }
+                buffer += more
+                let isLast = more.isEmpty
+                // What is too near to the end of the buffer waits for what follows.
+                let end = isLast ? buffer.count : max(0, buffer.count - ArchiveFormat.startByteCount)
+                for place in buffer.indices.prefix(end) where format.begins(buffer[place...]) {
+                    return start + Int64(place)
+                }
+                guard !isLast else { break }
+                buffer.removeFirst(end)
+                start += Int64(end)
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        return nil
+    }
+}
+
+extension ArchiveFormat {
+    /// How many bytes ``begins(_:)`` looks at, at most.
+    fileprivate static let startByteCount = 32
+
+    /// Whether archives of the format may have a program before them that is to be gone over.
+    var isEmbedded: Bool { self == .sevenzip || self == .rar }
+
+    /// Whether an archive begins here, and not a program that looks for its signature.
+    fileprivate func begins(_ bytes: ArraySlice<UInt8>) -> Bool {
+        guard let first = self.signatures.first?.bytes, bytes.first == first.first, bytes.starts(with: first) else {
+            return false
+        }
+        let start = Array(bytes.prefix(Self.startByteCount))
+        switch self {
+        // 7zFormat.txt, SignatureHeader: the version, and a checksum of the 20 bytes that follow it.
+        case .sevenzip: return start.count == Self.startByteCount && start[6] == 0 && SevenZipHeader.isStart(start)
+        // The first block of a RAR is its header, or in version 5 that of its encryption, behind a checksum and a length.
+        case .rar where start.count == Self.startByteCount && start[6] == 0: return start[9] == 0x73
+        case .rar where start.count == Self.startByteCount && start[6] == 1:
+            let type = start[12] & 0x80 == 0 ? start[13] : start[14]
+            return start[7] == 0 && (type == 1 || type == 4)
+        default: return false
+        }
+    }
+}

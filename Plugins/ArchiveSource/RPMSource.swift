@@ -1,0 +1,98 @@
+import BlobStreams
+
+/// The payload of a package of the RPM Package Manager: what is behind its lead and its two headers.
+///
+/// As a rule a compressed cpio of its files. The digests in the headers are not looked at: the format of the payload
+/// has checks of its own.
+struct RPMSource: BlobLayer {
+    /// What a package begins with (rpm.org, "RPM V4 Package format").
+    static let signature: [UInt8] = [0xED, 0xAB, 0xEE, 0xDB]
+
+    private static let leadByteCount: Int64 = 96
+    private static let introByteCount = 16
+    /// The limits of rpm itself: 65,535 tags a header with 256 MiB of data.
+    private static let (maximumTagCount, maximumDataByteCount) = (0xFFFF, 256 << 20)
+
+    private let base: any BlobInputStreamDataSource
+
+    init(_ base: any BlobInputStreamDataSource) { self.base = base }
+
+    var underlying: any BlobInputStreamDataSource { self.base }
+    var capabilities: BlobCapabilities { self.base.capabilities.intersection([.repeatable, .concurrentReaders]) }
+    var locator: BlobLocator? { try? self.base.locator?.wrapped(in: "rpm") }
+
+    func info(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.base.checkedInfo(context)) }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let reader = try self.base.reader(context: context)
+        do {
+            let info = Self.info(of: reader.info)
+            try info.check(byteOffset: byteOffset, matching: validator)
+            try Self.goToPayload(reader)
+            let payload = PayloadReader(reader, info: info)
+            return byteOffset == 0 ? payload : SkippingReader(payload, bytesToSkip: byteOffset)
+        } catch {
+            reader.close()
+            throw error
+        }
+    }
+
+    private static func info(of base: BlobInfo) -> BlobInfo {
+        let name = base.name.map { $0.lowercased().hasSuffix(".rpm") ? String($0.dropLast(4)) : $0 }
+        return BlobInfo(name: name, validator: base.validator.map { .combined("rpm", [$0]) })
+    }
+
+    /// Reads over the lead and the headers, of which only the first is filled up to whole groups of eight bytes.
+    private static func goToPayload(_ reader: BlobGuardedReader) throws {
+        guard try Self.read(Self.signature.count, from: reader) == Self.signature else {
+            throw BlobError(.corrupted, "This is no package of RPM: it begins with other bytes.", byteOffset: 0)
+        }
+        try Self.skip(to: Self.leadByteCount, reader)
+        for isSignature in [true, false] {
+            let start = reader.byteOffset
+            let intro = try Self.read(Self.introByteCount, from: reader)
+            let (tagCount, dataCount) = (Self.number(intro[8..<12]), Self.number(intro[12..<16]))
+            guard intro.starts(with: [0x8E, 0xAD, 0xE8]), tagCount <= Self.maximumTagCount,
+                dataCount <= Self.maximumDataByteCount
+            else { throw BlobError(.corrupted, "A header of the package of RPM is broken.", byteOffset: start) }
+            let end = reader.byteOffset + Int64(16 * tagCount + dataCount)
+            try Self.skip(to: isSignature ? (end + 7) & ~7 : end, reader)
+        }
+    }
+
+    private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
+
+    private static func read(_ count: Int, from reader: BlobGuardedReader) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
+                let more = try reader.read(into: rest)
+                guard more > 0 else {
+                    throw BlobError(.truncated, "The package of RPM ends too early.", byteOffset: reader.byteOffset)
+                }
+                filled += more
+            }
+        }
+    }
+
+    private static func skip(to byteOffset: Int64, _ reader: BlobGuardedReader) throws {
+        while reader.byteOffset < byteOffset {
+            _ = try Self.read(Int(min(byteOffset - reader.byteOffset, 1 << 16)), from: reader)
+        }
+    }
+}
+
+private final class PayloadReader: BlobReader {
+    let info: BlobInfo
+    private let base: BlobGuardedReader
+
+    init(_ base: BlobGuardedReader, info: BlobInfo) {
+        self.base = base
+        self.info = info
+    }
+
+    func read(into output: inout OutputRawSpan) throws { try self.base.read(into: &output) }
+    func close() { self.base.close() }
+}

@@ -1,0 +1,71 @@
+import BlobStreams
+
+extension SevenZipHeader {
+    /// The bytes of a header, one after the other.
+    struct Bytes {
+        private let refill: () throws -> [UInt8]
+        private var buffer: [UInt8] = []
+        private var position = 0
+        /// What was read while that was wanted.
+        private(set) var recorded: [UInt8] = []
+        var records = false
+
+        init(_ refill: @escaping () throws -> [UInt8]) { self.refill = refill }
+
+        init(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws {
+            let reader = try source.reader(context: context)
+            self.init {
+                try [UInt8](unsafeUninitializedCapacity: 1 << 14) { buffer, count in
+                    count = try reader.read(into: UnsafeMutableRawBufferPointer(buffer))
+                }
+            }
+        }
+
+        mutating func byte() throws -> UInt8 {
+            if self.position == self.buffer.count {
+                self.buffer = try self.refill()
+                self.position = 0
+                guard !self.buffer.isEmpty else { throw Malformed() }
+            }
+            defer { self.position += 1 }
+            if self.records { self.recorded.append(self.buffer[self.position]) }
+            return self.buffer[self.position]
+        }
+
+        mutating func id() throws -> ID {
+            guard let id = ID(rawValue: try self.byte()) else { throw Malformed() }
+            return id
+        }
+
+        /// As many bytes follow the first one as it has bits that are set before one that is not; the rest of it is on top.
+        mutating func number(atMost limit: UInt64 = .max) throws -> UInt64 {
+            let first = try self.byte()
+            let count = (~first).leadingZeroBitCount
+            var number: UInt64 = 0
+            for index in 0..<count { number |= UInt64(try self.byte()) << (8 * UInt64(index)) }
+            if count < 7 { number |= UInt64(first & (0x7F >> UInt8(count))) << (8 * UInt64(count)) }
+            guard number <= limit else { throw Malformed() }
+            return number
+        }
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// The first bytes, fewer only when there are fewer.
+    func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
+        let reader = try self.reader(context: context)
+        defer { reader.close() }
+        do {
+            return try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
+                while count < byteCount {
+                    let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
+                    let more = try reader.read(into: rest)
+                    if more == 0 { break }
+                    count += more
+                }
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+}

@@ -1,0 +1,316 @@
+import BlobInflate
+import BlobStreams
+
+/// Finds out what memory a 7z takes before libarchive reads it, which has no limit: its header says it.
+///
+/// Follows the header (7zFormat.txt) as the library does, up to the number of the members. What is malformed is left
+/// for the library to find, which goes no further either.
+struct SevenZipHeader {
+    /// Marks what follows in a header.
+    enum ID: UInt8 {
+        case end = 0x00
+        case header, archiveProperties, additionalStreams, mainStreams, files, packInfo, unpackInfo, subStreams, size
+        case checksums, folders, coderSizes, streamCounts
+        case names = 0x11
+        case encodedHeader = 0x17
+    }
+
+    /// The coders with windows of their own.
+    private enum Coder: UInt64 {
+        case lzma2 = 0x21
+        case lzma = 0x03_01_01
+        case bcj2 = 0x03_03_01_1B
+        case ppmd = 0x03_04_01
+    }
+
+    /// How many bytes the library takes for a folder, a member and so on, roughly; whether the header is as long or not.
+    private enum Cost {
+        static let folder: UInt64 = 350
+        static let member: UInt64 = 100
+        static let packedStream: UInt64 = 16
+        static let subStream: UInt64 = 13
+    }
+
+    private struct Folder {
+        /// How many streams the coders make; 7-Zip allows 32.
+        var streamCount: UInt8 = 0
+        var packedCount: UInt8 = 0
+        var hasBCJ2 = false
+        /// Of BCJ2: whether the first two streams are those beside the main one.
+        var hasSideStreams = false
+        var hasChecksum = false
+    }
+
+    struct Malformed: Error {}
+
+    /// The library reads the header of the members from here on.
+    private static let startByteCount: Int64 = 32
+    private static let maximumStreamCount: UInt64 = 32
+
+    private let base: any BlobInputStreamDataSource
+    private let context: BlobContext
+    private var bytes: Bytes
+    private var neededByteCount: UInt64 = 0
+    private var hasSubStreams = false
+
+    /// Checks what memory the archive takes against the limit.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``, and what reading the base throws.
+    static func check(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        do {
+            let start = try base.beginning(Int(self.startByteCount), context)
+            let (offset, count) = start.withUnsafeBytes { ($0.number64(at: 12), $0.number64(at: 20)) }
+            // Nothing is behind the start of an archive of no members.
+            guard start.count == self.startByteCount, count > 0, let offset = Int64(exactly: offset),
+                let count = Int64(exactly: count), case let (end, overflows) = offset.addingReportingOverflow(count),
+                !overflows, end <= .max - self.startByteCount
+            else { return }
+            let range = (offset + self.startByteCount)..<(end + self.startByteCount)
+            var header = SevenZipHeader(
+                base: base, context: context, bytes: try Bytes(SliceSource(base, range: range), context))
+            try header.need(UInt64(count), 1)
+            try header.read(at: range.lowerBound)
+        } catch is Malformed {
+            return
+        } catch {
+            let error = BlobError(wrapping: error)
+            guard error.isAboutFormat || error.code == .invalidArgument else { throw error }
+        }
+    }
+
+    /// Whether 32 bytes are those that a 7z begins with: behind eight others, a checksum of the last 20.
+    static func isStart(_ bytes: [UInt8]) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            var checksum = CRC32()
+            checksum.update(UnsafeRawBufferPointer(rebasing: bytes[12..<32]))
+            return checksum.value == bytes.number32(at: 8)
+        }
+    }
+
+    private mutating func need(_ count: UInt64, _ byteCount: UInt64) throws {
+        let (product, overflows) = count.multipliedReportingOverflow(by: byteCount)
+        let (sum, overflowsToo) = self.neededByteCount.addingReportingOverflow(product)
+        self.neededByteCount = overflows || overflowsToo ? .max : sum
+        let limit = CompressionFormat.maximumWindowByteCount
+        guard self.neededByteCount <= limit else {
+            throw BlobError(
+                .limitExceeded,
+                "The header of the 7z archive needs \(self.neededByteCount) bytes of memory, the limit is \(limit).")
+        }
+    }
+
+    private mutating func read(at byteOffset: Int64) throws {
+        var id = try self.bytes.id()
+        if id == .encodedHeader {
+            self.bytes.records = true
+            let byteCount = try self.readStreams()
+            try self.need(byteCount ?? 0, 1)
+            // Without a division of its streams, the library has no members.
+            let division = self.hasSubStreams ? [] : [ID.subStreams.rawValue, ID.end.rawValue]
+            self.bytes = try self.decoded(self.bytes.recorded.dropLast() + division + [0], before: byteOffset)
+            id = try self.bytes.id()
+        }
+        guard id == .header else { throw Malformed() }
+        id = try self.bytes.id()
+        if id == .mainStreams {
+            _ = try self.readStreams()
+            id = try self.bytes.id()
+        }
+        // The library has its own idea of properties, which nobody writes.
+        guard id == .files || id == .end else {
+            throw BlobError(.unsupported, "The header of the 7z archive has parts that are not read.")
+        }
+        if id == .files { try self.need(self.bytes.number(), Cost.member) }
+    }
+
+    /// The header that is compressed: the only member of an archive that is made of it, which the library decodes.
+    private func decoded(_ streams: [UInt8], before byteOffset: Int64) throws -> Bytes {
+        // Its name is of one byte; the zeros are two ends.
+        let name: [UInt8] = [ID.names.rawValue, 5, 0, UInt8(ascii: "h"), 0, 0, 0]
+        let header = [ID.header.rawValue, ID.mainStreams.rawValue] + streams + [ID.files.rawValue, 1] + name + [0, 0]
+        var checksum = CRC32()
+        header.withUnsafeBytes { checksum.update($0) }
+        let offset = UInt64(byteOffset - Self.startByteCount)
+        let start: [UInt8] =
+            [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C, 0, 4, 0, 0, 0, 0]
+            + [offset, UInt64(header.count)].flatMap { withUnsafeBytes(of: $0.littleEndian) { Array($0) } }
+            + withUnsafeBytes(of: checksum.value.littleEndian) { Array($0) }
+        let archive = ConcatenatedSource([
+            MemorySource(start), SliceSource(self.base, range: Self.startByteCount..<byteOffset), MemorySource(header),
+        ])
+        let walker = try ArchiveWalker(.sevenzip, over: archive, self.context)
+        guard try walker.advance() else { throw Malformed() }
+        return Bytes { Array(try walker.nextBlock().bytes) }
+    }
+
+    /// Reads how streams are packed, how they are unpacked, and how they are divided.
+    ///
+    /// - Returns: How many bytes the first folder has.
+    private mutating func readStreams() throws -> UInt64? {
+        var id = try self.bytes.id()
+        var packedByteCounts: [UInt64] = []
+        if id == .packInfo {
+            packedByteCounts = try self.readPackedByteCounts()
+            id = try self.bytes.id()
+        }
+        var folders: [Folder] = []
+        var firstByteCount: UInt64?
+        if id == .unpackInfo {
+            folders = try self.readFolders()
+            firstByteCount = try self.readUnpackedByteCounts(&folders, packedByteCounts)
+            id = try self.bytes.id()
+        }
+        self.hasSubStreams = id == .subStreams
+        if id == .subStreams { id = try self.readSubStreams(folders) }
+        guard id == .end else { throw Malformed() }
+        return firstByteCount
+    }
+
+    private mutating func readPackedByteCounts() throws -> [UInt64] {
+        _ = try self.bytes.number()
+        let count = try self.bytes.number()
+        try self.need(count, Cost.packedStream)
+        var byteCounts: [UInt64] = []
+        var id = try self.bytes.id()
+        if id == .size {
+            for _ in 0..<count { byteCounts.append(try self.bytes.number()) }
+            id = try self.bytes.id()
+            if id == .checksums {
+                _ = try self.readChecksums(count)
+                id = try self.bytes.id()
+            }
+        }
+        guard id == .end else { throw Malformed() }
+        return byteCounts
+    }
+
+    private mutating func readFolders() throws -> [Folder] {
+        guard try self.bytes.id() == .folders else { throw Malformed() }
+        let count = try self.bytes.number()
+        try self.need(count, Cost.folder)
+        guard try self.bytes.byte() == 0 else { throw Malformed() }
+        var folders: [Folder] = []
+        for _ in 0..<count { folders.append(try self.readFolder()) }
+        return folders
+    }
+
+    private mutating func readFolder() throws -> Folder {
+        var folder = Folder()
+        var (inCount, outCount): (UInt64, UInt64) = (0, 0)
+        let coderCount = try self.bytes.number()
+        guard coderCount <= 4 else { throw Malformed() }
+        for _ in 0..<coderCount {
+            let flags = try self.bytes.byte()
+            var method: UInt64 = 0
+            for _ in 0..<(flags & 0x0F) { method = method << 8 | UInt64(try self.bytes.byte()) }
+            let isSimple = flags & 0x10 == 0
+            inCount += isSimple ? 1 : try self.bytes.number(atMost: Self.maximumStreamCount)
+            outCount += isSimple ? 1 : try self.bytes.number(atMost: Self.maximumStreamCount)
+            var properties: [UInt8] = []
+            let propertyCount = flags & 0x20 == 0 ? 0 : try self.bytes.number()
+            for _ in 0..<propertyCount {
+                let byte = try self.bytes.byte()
+                if properties.count < 5 { properties.append(byte) }
+            }
+            let coder = Coder(rawValue: method)
+            folder.hasBCJ2 = folder.hasBCJ2 || coder == .bcj2
+            try self.check(coder, properties)
+        }
+        guard 1...Self.maximumStreamCount ~= outCount, inCount <= Self.maximumStreamCount, inCount + 1 >= outCount
+        else {
+            throw Malformed()
+        }
+        for pair in 1..<outCount {
+            let place = try self.bytes.number()
+            _ = try self.bytes.number()
+            if pair == 1 { folder.hasSideStreams = place == 5 }
+        }
+        let packedCount = inCount + 1 - outCount
+        if packedCount != 1 { for _ in 0..<packedCount { _ = try self.bytes.number() } }
+        (folder.streamCount, folder.packedCount) = (UInt8(outCount), UInt8(packedCount))
+        return folder
+    }
+
+    private func check(_ coder: Coder?, _ properties: [UInt8]) throws {
+        let byteCount: UInt64? =
+            switch coder {
+            case .lzma2: properties.first.map { CompressionFormat.lzma2Window($0) }
+            // A byte of other parameters, then the size of the window or the model.
+            case .lzma, .ppmd: properties.count < 5 ? nil : CompressionFormat.number(properties[1..<5])
+            case .bcj2, nil: nil
+            }
+        try CompressionFormat.check(memoryByteCount: byteCount ?? 0, for: "A coder of the 7z archive")
+    }
+
+    /// How many bytes each stream has, and the checksums of the folders.
+    ///
+    /// - Returns: How many bytes the first folder has.
+    private mutating func readUnpackedByteCounts(
+        _ folders: inout [Folder], _ packedByteCounts: [UInt64]
+    ) throws -> UInt64? {
+        guard try self.bytes.id() == .coderSizes else { throw Malformed() }
+        var firstByteCount: UInt64?
+        var packedStart = 0
+        for (index, folder) in folders.enumerated() {
+            var byteCounts: [UInt64] = []
+            for _ in 0..<folder.streamCount { byteCounts.append(try self.bytes.number()) }
+            if index == 0 { firstByteCount = byteCounts.max() }
+            let packed = packedByteCounts.dropFirst(packedStart).prefix(Int(folder.packedCount))
+            packedStart += Int(folder.packedCount)
+            guard folder.hasBCJ2 else { continue }
+            // The library holds all streams but the main one in memory.
+            let side = Array(packed.dropFirst()) + (folder.hasSideStreams ? Array(byteCounts.prefix(2)) : [])
+            let sum = side.reduce(UInt64(0)) { max($0, $0 &+ min($1, 1 << 62)) }
+            try CompressionFormat.check(memoryByteCount: sum, for: "A coder of the 7z archive")
+        }
+        var id = try self.bytes.id()
+        if id == .checksums {
+            let are = try self.readChecksums(UInt64(folders.count))
+            for index in folders.indices { folders[index].hasChecksum = are[index] }
+            id = try self.bytes.id()
+        }
+        guard id == .end else { throw Malformed() }
+        return firstByteCount
+    }
+
+    /// Returns what follows.
+    private mutating func readSubStreams(_ folders: [Folder]) throws -> ID {
+        var id = try self.bytes.id()
+        var counts = [UInt64](repeating: 1, count: folders.count)
+        if id == .streamCounts {
+            for index in folders.indices {
+                counts[index] = try self.bytes.number()
+                try self.need(counts[index], Cost.subStream)
+            }
+            id = try self.bytes.id()
+        }
+        if id == .size {
+            for count in counts where count > 1 { for _ in 1..<count { _ = try self.bytes.number() } }
+            id = try self.bytes.id()
+        }
+        if id == .checksums {
+            let count = zip(folders, counts).reduce(UInt64(0)) { sum, folder in
+                sum + (folder.0.hasChecksum && folder.1 == 1 ? 0 : folder.1)
+            }
+            _ = try self.readChecksums(count)
+            id = try self.bytes.id()
+        }
+        guard id == .end else { throw Malformed() }
+        return try self.bytes.id()
+    }
+
+    /// Goes over checksums; tells which ones there are.
+    private mutating func readChecksums(_ count: UInt64) throws -> [Bool] {
+        var are = [Bool](repeating: true, count: Int(count))
+        if try self.bytes.byte() == 0 {
+            var bits: UInt8 = 0
+            for index in are.indices {
+                if index & 7 == 0 { bits = try self.bytes.byte() }
+                are[index] = bits & 0x80 != 0
+                bits <<= 1
+            }
+        }
+        for isThere in are where isThere { for _ in 0..<4 { _ = try self.bytes.byte() } }
+        return are
+    }
+}

@@ -1,0 +1,199 @@
+import BlobStreams
+import Foundation
+
+/// Looks at compressed bytes before the library gets them, and refuses a window that is too large wherever it is asked
+/// for: a format may do that again for each of its parts.
+protocol StreamInspector: Sendable {
+    /// Takes the next bytes of the stream.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
+}
+
+/// The bytes of a source, inspected as they pass.
+struct InspectedSource: BlobInputStreamDataSource {
+    let base: any BlobInputStreamDataSource
+    let inspector: any StreamInspector
+
+    /// All bytes are to be seen: there is no other way to a place than from the beginning.
+    var capabilities: BlobCapabilities { self.base.capabilities.intersection([.repeatable, .concurrentReaders]) }
+
+    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let base = try self.base.reader(context: context)
+        do {
+            try base.info.check(byteOffset: byteOffset, matching: validator)
+        } catch {
+            base.close()
+            throw error
+        }
+        let reader = InspectedReader(base, self.inspector)
+        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
+    }
+}
+
+private final class InspectedReader: BlobReader {
+    private let base: BlobGuardedReader
+    private var inspector: any StreamInspector
+
+    init(_ base: BlobGuardedReader, _ inspector: any StreamInspector) {
+        self.base = base
+        self.inspector = inspector
+    }
+
+    var info: BlobInfo { self.base.info }
+
+    func read(into output: inout OutputRawSpan) throws {
+        let start = output.byteCount
+        try self.base.read(into: &output)
+        let inspector = self.inspector
+        self.inspector = try output.bytes.withUnsafeBytes { bytes in
+            var inspector = inspector
+            try inspector.inspect(UnsafeRawBufferPointer(rebasing: bytes[start...]))
+            return inspector
+        }
+    }
+
+    func close() { self.base.close() }
+}
+
+/// Goes through an xz from block to block (The .xz File Format, 2 and 3), each of which has a window of its own, without
+/// decoding: the chunks of LZMA2 tell how long they are.
+struct XzInspector: StreamInspector {
+    private enum Part {
+        case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
+        /// No xz, or a malformed one, which the library does not decode either.
+        case foreign
+    }
+
+    private var part = Part.streamHeader
+    private var collected: [UInt8] = []
+    private var wantedCount = 12
+    /// How many bytes to go over before more are collected.
+    private var skippedCount = 0
+    private var checkByteCount = 0
+    /// How many bytes of the block, or of the index, there were so far.
+    private var byteCount = 0
+    /// Of the index: the number that is being read, and how many are still to come; nil when that is the number.
+    private var number: (value: UInt64, shift: UInt64) = (0, 0)
+    private var numbersLeft: UInt64?
+
+    mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        var rest = bytes[...]
+        while !rest.isEmpty, self.part != .foreign {
+            let skipped = min(self.skippedCount, rest.count)
+            self.skippedCount -= skipped
+            rest = rest.dropFirst(skipped)
+            let taken = rest.prefix(self.wantedCount - self.collected.count)
+            self.collected.append(contentsOf: taken)
+            rest = rest.dropFirst(taken.count)
+            guard self.collected.count == self.wantedCount else { continue }
+            let part = self.collected
+            self.collected.removeAll(keepingCapacity: true)
+            try self.take(part)
+        }
+    }
+
+    private mutating func expect(_ part: Part, _ wantedCount: Int, behind skippedCount: Int = 0) {
+        (self.part, self.wantedCount, self.skippedCount) = (part, wantedCount, skippedCount)
+    }
+
+    private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
+        switch self.part {
+        case .streamHeader:
+            guard bytes.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]) else { return self.part = .foreign }
+            // 2.1.1.2: the kinds of checks; those that are not in use have lengths too.
+            let kind = Int(bytes[7] & 0x0F)
+            self.checkByteCount = kind == 0 ? 0 : 4 << ((kind - 1) / 3)
+            self.expect(.blockBeginning, 1)
+        case .blockBeginning:
+            // 3.1.1: how long the header is; 0 is the index.
+            self.byteCount = bytes[0] == 0 ? 1 : 0
+            (self.number, self.numbersLeft) = ((0, 0), nil)
+            if bytes[0] == 0 { return self.expect(.indexNumber, 1) }
+            self.expect(.blockHeader, (Int(bytes[0]) + 1) * 4 - 1)
+        case .blockHeader:
+            guard let window = CompressionFormat.xzWindow(bytes[...]) else { return self.part = .foreign }
+            try CompressionFormat.xz.check(windowByteCount: window)
+            self.expect(.chunk, 1)
+        case .chunk: self.takeChunk(bytes[0])
+        case .chunkLengths:
+            // What follows the two lengths of LZMA are its properties.
+            let place = bytes.count == 2 ? 0 : 2
+            let count = Int(bytes[place]) << 8 | Int(bytes[place + 1]) + 1
+            self.byteCount += bytes.count + count
+            self.expect(.chunk, 1, behind: count)
+        case .indexNumber: self.takeIndexNumber(bytes[0])
+        case .padding:
+            // 2.2: whole groups of four zeros, then the next stream.
+            if bytes == [0, 0, 0, 0] { return }
+            self.expect(.streamHeader, 12)
+            self.collected = bytes
+        case .foreign: return
+        }
+    }
+
+    /// The control byte of a chunk of LZMA2.
+    private mutating func takeChunk(_ control: UInt8) {
+        self.byteCount += 1
+        switch control {
+        case 0: self.expect(.blockBeginning, 1, behind: -self.byteCount & 3 + self.checkByteCount)
+        case 1, 2: self.expect(.chunkLengths, 2)
+        case 0x80...: self.expect(.chunkLengths, control >= 0xC0 ? 5 : 4)
+        default: self.part = .foreign
+        }
+    }
+
+    /// 4.3: how many records there are, and two numbers of each; then padding, a checksum and the footer.
+    private mutating func takeIndexNumber(_ byte: UInt8) {
+        self.byteCount = (self.byteCount + 1) & 3
+        guard self.number.shift < 63 else { return self.part = .foreign }
+        self.number.value |= UInt64(byte & 0x7F) << self.number.shift
+        self.number.shift += 7
+        guard byte & 0x80 == 0 else { return }
+        let left = self.numbersLeft.map { $0 - 1 } ?? self.number.value.multipliedReportingOverflow(by: 2).partialValue
+        (self.number, self.numbersLeft) = ((0, 0), left)
+        if left == 0 { self.expect(.padding, 4, behind: -self.byteCount & 3 + 4 + 12) }
+    }
+}
+
+/// Finds the headers of members in an lzip: where one ends only decoding it tells, but nothing else in it looks like a
+/// header, as all its bytes are coded.
+struct LzipInspector: StreamInspector {
+    private static let headerByteCount = 6
+
+    private var end: [UInt8] = []
+
+    mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        var seam = self.end + bytes.prefix(Self.headerByteCount - 1)
+        try Self.scan(seam.withUnsafeBytes { Self.windows(in: $0) })
+        try Self.scan(Self.windows(in: bytes))
+        seam = bytes.count < Self.headerByteCount ? seam : Array(bytes.suffix(Self.headerByteCount - 1))
+        self.end = seam.suffix(Self.headerByteCount - 1)
+    }
+
+    private static func scan(_ windows: [UInt64]) throws(BlobError) {
+        for window in windows { try CompressionFormat.lzip.check(windowByteCount: window) }
+    }
+
+    /// The windows of all headers in the bytes (lzip manual, "File format").
+    private static func windows(in bytes: UnsafeRawBufferPointer) -> [UInt64] {
+        guard bytes.count >= Self.headerByteCount else { return [] }
+        var windows: [UInt64] = []
+        var place = 0
+        while place <= bytes.count - Self.headerByteCount, let start = bytes.baseAddress,
+            let found = memchr(start + place, CInt(UInt8(ascii: "L")), bytes.count - Self.headerByteCount + 1 - place)
+        {
+            place = UnsafeRawPointer(found) - start
+            let header = bytes[place..<place + Self.headerByteCount]
+            if header.starts(with: "LZIP".utf8), header[place + 4] <= 1, 12...29 ~= header[place + 5] & 0x1F {
+                windows.append(CompressionFormat.lzipWindow(header[place + 5]))
+            }
+            place += 1
+        }
+        return windows
+    }
+}

@@ -1,0 +1,65 @@
+import BlobStreams
+
+extension ZipSearch.Found {
+    /// Reads the member: here if it is stored or deflated, else by libarchive, which gets to see nothing else.
+    func makeReader(
+        _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any BlobReader {
+        if let method = ZipReader.Method(rawValue: self.entry.method) {
+            return try ZipReader(self, method, info: info)
+        }
+        try self.checkMemory()
+        var data: any BlobInputStreamDataSource = SliceSource(base, range: self.data)
+        if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector()) }
+        // What the directory says, and the header of the member agreed with; and a directory of no members.
+        let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
+        let source = ConcatenatedSource([MemorySource(self.entry.localHeader), data, MemorySource(end)])
+        let search = MemberSearch(base: source, format: .zip, selector: .index(0), context: context)
+        let found = try search.open(checksum: self.entry.checksum)
+        return MemberReader(found, info: info, format: .zip)
+    }
+
+    /// APPNOTE.TXT 4.4.5.
+    private static let (lzma, zstd, xz, ppmd) = (UInt16(14), UInt16(93), UInt16(95), UInt16(98))
+
+    /// Checks what memory the compressed bytes ask for against the limit; the library has none of its own.
+    private func checkMemory() throws(BlobError) {
+        let byteCount = min(Int64(CompressionFormat.headerByteCount), Int64(self.data.count))
+        let beginning = Array(try self.scanner.bytes(at: self.data.lowerBound, count: Int(byteCount)))
+        var needed: UInt64?
+        switch self.entry.method {
+        // 5.8.8: two numbers of a version, the length of the properties, and these: a byte and the window.
+        case Self.lzma where beginning.count >= 9: needed = CompressionFormat.number(beginning[5..<9])
+        case Self.zstd: needed = CompressionFormat.zstd.windowByteCount(beginning)
+        // 5.10.2: four bits of an order, eight of a number of MiB less one.
+        case Self.ppmd where beginning.count >= 2:
+            needed = ((CompressionFormat.number(beginning[0..<2]) >> 4 & 0xFF) + 1) << 20
+        default: break
+        }
+        try CompressionFormat.check(memoryByteCount: needed ?? 0, for: "The member")
+    }
+}
+
+extension ZipEntry {
+    /// A header as it stands before the bytes of a member (4.3.7), with all that the directory says of it.
+    fileprivate var localHeader: [UInt8] {
+        let extra: [UInt8] =
+            self.isZip64
+            ? Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(self.byteCount)
+                + Self.bytes(self.compressedByteCount)
+            : []
+        let lengths =
+            self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
+        let version: UInt16 = self.isZip64 ? 45 : 20
+        // Bit 1 says how LZMA ends; the lengths are not behind the bytes, and nobody looks at the name.
+        return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 2) + Self.bytes(self.method)
+            + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
+            + Self.bytes(UInt16(1)) + Self.bytes(UInt16(extra.count)) + [UInt8(ascii: "m")] + extra
+    }
+
+    private var isZip64: Bool { max(self.byteCount, self.compressedByteCount) >= Int64(UInt32.max) }
+
+    private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
+        withUnsafeBytes(of: number.littleEndian) { Array($0) }
+    }
+}

@@ -1,0 +1,165 @@
+/// Archives as other people's tools make them that Python does not make, byte by byte.
+extension Made {
+    static let oddScript = #"""
+        import gzip, lzma, struct, zlib
+
+        def crc(data): return struct.pack('<I', zlib.crc32(data))
+
+        def write(name, data): open(name, 'wb').write(data)
+
+        # A zip of one member, whose local header may say something else than the directory.
+        def zipped(name, data=b'text', packed=None, method=0, flags=0, mode=0o100644, local=None, localName=None,
+                   localFlags=None, descriptor=b'', size=None):
+            packed = data if packed is None else packed
+            numbers = (zlib.crc32(data), len(packed), len(data) if size is None else size)
+            middle = lambda flags, numbers: struct.pack('<HHHHHIII', 63, flags, method, 0, 0x21, *numbers)
+            theirs = name if localName is None else localName
+            header = b'PK\3\4' + middle(flags if localFlags is None else localFlags, local or numbers) \
+                + struct.pack('<HH', len(theirs), 0) + theirs + packed + descriptor
+            entry = b'PK\1\2' + struct.pack('<H', 3 << 8 | 63) + middle(flags, numbers) \
+                + struct.pack('<HHHHHII', len(name), 0, 0, 0, 0, mode << 16, 0) + name
+            return header + entry + b'PK\5\6' + struct.pack('<HHHHIIH', 0, 0, 1, 1, len(entry), len(header), 0)
+
+        deflated = zlib.compress(b'text' * 9)[2:-4]
+        sum = zlib.crc32(b'text' * 9)
+        after = b'PK\7\x08' + struct.pack('<III', sum, len(deflated), 36)
+        def streamed(name, local, descriptor=after):
+            write(name, zipped(b'm', b'text' * 9, deflated, 8, 8, local=local, descriptor=descriptor))
+        # Of those that know the length before they compress; FreeBSD's and macOS's zip, that is libarchive.
+        streamed('unpacked-size.zip', (0, 0, 36))
+        streamed('packed-size.zip', (0, len(deflated), 0))
+        streamed('checksum-only.zip', (sum, 0, 0))
+        streamed('no-signature.zip', (0, 0, 36), after[4:])
+        streamed('long-descriptor.zip', (0, 0, 36), b'PK\7\x08' + struct.pack('<IQQ', sum, len(deflated), 36))
+        streamed('wrong-size.zip', (0, 0, 35))
+        streamed('no-descriptor.zip', (0, 0, 36), b'')
+        # What Info-ZIP makes of its standard input.
+        write('pipe.zip', zipped(b'-', b'from a pipe', mode=0o010600))
+        write('device.zip', zipped(b'tty', b'typed', mode=0o020620))
+        write('nothing.zip', zipped(b'tty', b'', mode=0o020620))
+        # Names.
+        write('cp437.zip', zipped(b'\x91o\x86.txt'))
+        write('flagged.zip', zipped('\u00e6.txt'.encode(), flags=0x800, localName=b'\x91.txt', localFlags=0))
+        write('zero.zip', zipped(b'seen\0hidden'))
+        magic = b'PK\6\6' + bytes(10) + b'PK\6\7' + bytes(16)
+        write('magic.zip', zipped(magic))
+        # Behind a program.
+        write('sfx-zip', bytes(range(256)) * 9 + zipped(b'm'))
+        def block(kind, flags, fields, data=b''):
+            body = bytes([kind, flags]) + fields
+            body = bytes([len(body)]) + body
+            return crc(body) + body + data
+        rar = b'Rar!\x1a\7\1\0' + block(1, 0, b'\0') \
+            + block(2, 2, bytes([4, 4, 4, 0]) + crc(b'text') + bytes([0, 1, 1]) + b'm', b'text') + block(5, 0, b'\0')
+        write('stored.rar', rar)
+        # A program holds the signature that it looks for.
+        program = b'\x7fELF' + bytes(300_000) + b'Rar!\x1a\7\1\0' + b"7z\xbc\xaf'\x1c" + bytes(100)
+        write('sfx-rar', program + rar)
+        def number(value):
+            for count in range(8):
+                if value < 1 << 7 * (count + 1):
+                    first = 0xFF00 >> count & 0xFF | value >> 8 * count
+                    return bytes([first]) + (value & (1 << 8 * count) - 1).to_bytes(count, 'little')
+        def coder(id, properties=b''):
+            return bytes([len(id) | (0x20 if properties else 0)]) + id \
+                + (number(len(properties)) + properties if properties else b'')
+        def streams(place, count, coder, size):
+            return b'\6' + number(place) + b'\1\x09' + number(count) + b'\0' \
+                + b'\7\x0b\1\0\1' + coder + b'\x0c' + number(size) + b'\0'
+        def sevenzip(body, header):
+            start = struct.pack('<QQ', len(body), len(header)) + crc(header)
+            return b"7z\xbc\xaf'\x1c\0\4" + crc(start) + start + body + header
+        def members(coder, data, size):
+            return b'\1\4' + streams(0, len(data), coder, size) + b'\x08\0\0' \
+                + b'\5\1\x11\5\0m\0\0\0\0\0'
+        def encoded(header, body, code, pack):
+            packed = pack(header)
+            return sevenzip(
+                body + packed, b'\x17' + streams(len(body), len(packed), code, len(header)) + b'\0')
+        raw = lambda id: lambda data: lzma.compress(data, format=lzma.FORMAT_RAW, filters=[{'id': id, 'dict_size': 1 << 16}])
+        raw1, raw2 = raw(lzma.FILTER_LZMA1), raw(lzma.FILTER_LZMA2)
+        def lzma1(window): return coder(b'\3\1\1', b'\x5d' + struct.pack('<I', window))
+        def lzma2(bits): return coder(b'\x21', bytes([bits]))
+        ppmd = lambda memory: coder(b'\3\4\1', b'\6' + struct.pack('<I', memory))
+        text = raw1(b'text')
+        good = members(lzma1(1 << 16), text, 4)
+        write('plain.7z', sevenzip(text, good))
+        write('sfx-7z', program + sevenzip(text, good))
+        # Their windows are of 1 GiB, or there are too many members, or too long a header; these are compressed or not.
+        large = members(lzma1(1 << 30), text, 4)
+        write('window.7z', sevenzip(text, large))
+        write('window2.7z', sevenzip(raw2(b'text'), members(lzma2(36), raw2(b'text'), 4)))
+        write('model.7z', sevenzip(text, members(ppmd(1 << 30), text, 4)))
+        write('encoded.7z', encoded(good, text, lzma1(1 << 16), raw1))
+        write('encoded2.7z', encoded(good, text, lzma2(8), raw2))
+        write('encoded-window.7z', encoded(large, text, lzma1(1 << 16), raw1))
+        write('header-window.7z', encoded(good, text, lzma1(1 << 30), raw1))
+        write('header-window2.7z', encoded(good, text, lzma2(36), raw2))
+        write('members.7z', sevenzip(b'', b'\1\5' + number(50_000_000) + b'\0\0'))
+        # What it says of its length is not what it has.
+        write('long-header.7z', sevenzip(text, b'\x17' + streams(0, len(text), lzma1(1 << 16), 1 << 28) + b'\0'))
+        write('encoded-members.7z', encoded(b'\1\5' + number(50_000_000) + b'\0\0', b'', lzma1(1 << 16), raw1))
+        write('folders.7z', sevenzip(b'', b'\1\4\7\x0b' + number(50_000_000) + b'\0'))
+        # A second stream and a second block of xz with windows of their own, a second member of lzip.
+        def variable(value): return bytes([value & 0x7F | 0x80]) + variable(value >> 7) if value > 0x7F else bytes([value])
+        def xz(blocks, flags=b'\0\1'):
+            stream, records = b'\xfd7zXZ\0' + flags + crc(flags), b''
+            for bits, data, size in blocks:
+                header = b'\2\0\x21\1' + bytes([bits]) + bytes(3)
+                header += crc(header)
+                # The checksum of the content follows the padding.
+                records += variable(len(header) + len(data) + 4) + variable(size)
+                stream += header + data + bytes(-len(data) % 4) + crc(content[:size])
+            index = b'\0' + variable(len(blocks)) + records
+            index += bytes(-len(index) % 4)
+            index += crc(index)
+            footer = struct.pack('<I', len(index) // 4 - 1) + flags
+            return stream + index + crc(footer) + footer + b'YZ'
+        # Chunks of LZMA2 that are compressed and such that are not.
+        content = bytes(70_000) + bytes((i * i * 2654435761 >> 13) & 255 for i in range(130_000))
+        packed = raw2(content)
+        write('windowed', content)
+        write('blocks.xz', xz([(8, packed, 200_000)] * 3) + bytes(8) + xz([]) + xz([(18, raw2(content[:9]), 9)]))
+        write('second-block.xz', xz([(8, packed, 200_000), (36, packed, 200_000)]))
+        write('second-stream.xz', xz([(8, packed, 200_000)]) + bytes(4) + xz([(36, raw2(content[:9]), 9)]))
+        def lzip(bits, data):
+            packed = raw1(data)
+            return b'LZIP\1' + bytes([bits]) + packed + crc(data) + struct.pack('<QQ', len(data), len(packed) + 26)
+        write('members.lz', lzip(16, content) + lzip(27, b'text'))
+        write('second-member.lz', lzip(16, content) + lzip(29, b'text'))
+        # Members of a zip in these formats.
+        alone = b'\x09\x14\5\0\x5d'
+        write('lzma.zip', zipped(b'm', b'text', alone + struct.pack('<I', 1 << 16) + text, 14, 2))
+        write('lzma-window.zip', zipped(b'm', b'text', alone + struct.pack('<I', 1 << 30) + text, 14, 2))
+        write('xz.zip', zipped(b'm', content, xz([(8, packed, 200_000)]), 95))
+        write('xz-streamed.zip', zipped(
+            b'm', content, xz([(8, packed, 200_000)]), 95, 8, local=(0, 0, 200_000),
+            descriptor=b'PK\7\x08' + crc(content) + struct.pack('<II', len(xz([(8, packed, 200_000)])), 200_000)))
+        write('xz-window.zip', zipped(b'm', content * 2, xz([(8, packed, 200_000), (36, packed, 200_000)]), 95))
+        write('ppmd-model.zip', zipped(b'm', b'text', struct.pack('<H', 5 | 255 << 4) + text, 98))
+        write('zstd-window.zip', zipped(b'm', b'text', b'\x28\xb5\x2f\xfd\0' + bytes([18 << 3]) + bytes(9), 93))
+        # The package of a program, as RPM makes it: a lead, two headers, a compressed cpio.
+        tags = lambda count: b'\x8e\xad\xe8\1' + bytes(4) + struct.pack('>II', 1, count) + bytes(16) + bytes(count)
+        package = b'\xed\xab\xee\xdb\3\0' + bytes(90) + tags(5) + bytes(3) + tags(13)
+        cpio = open('links.cpio', 'rb').read()
+        write('gzip.rpm', package + gzip.compress(cpio, mtime=0))
+        write('xz.rpm', package + lzma.compress(cpio))
+        write('plain.rpm', package + cpio)
+        # A sparse file of Solaris: its holes are listed, and stored like everything else.
+        def tarHeader(name, size, type):
+            block = bytearray(512)
+            for place, text in [(0, name), (100, b'0000644\0'), (108, b'0000000\0'), (116, b'0000000\0'),
+                                (124, b'%011o\0' % size), (136, b'00000000000\0'), (148, b' ' * 8), (156, type),
+                                (257, b'ustar\x0000')]: block[place:place + len(text)] = text
+            total = 0
+            for byte in block: total += byte
+            block[148:156] = b'%06o\0 ' % total
+            return bytes(block)
+        def filled(data): return data + bytes(-len(data) % 512)
+        record = b' SUN.holesdata= 0 1024 2048\n'
+        record = b'%d' % (len(record) + 2) + record
+        holes = b'd' * 512 + bytes(512) + b'e' * 1024
+        write('solaris.tar', tarHeader(b'pax', len(record), b'x') + filled(record)
+            + tarHeader(b'sparse', 2048, b'0') + holes + tarHeader(b'next', 4, b'0') + filled(b'next') + bytes(1024))
+        """#
+}

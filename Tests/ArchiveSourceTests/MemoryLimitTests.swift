@@ -1,0 +1,84 @@
+import BlobStreams
+import BlobStreamsTesting
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// The limit for what memory decoding takes, wherever in an archive it is asked for.
+@Suite struct MemoryLimitTests {
+    @Test(arguments: [
+        ("second-block.xz", CompressionFormat.xz), ("second-stream.xz", .xz), ("second-member.lz", .lzip),
+    ])
+    func aLaterWindowThatIsTooLargeIsRefused(file: String, format: CompressionFormat) async throws {
+        let bytes = try await Made.archive(file)
+        try await onThread {
+            // However the bytes come.
+            for base in [MemorySource(bytes) as any BlobInputStreamDataSource, OneByteSource(bytes: bytes)] {
+                let source = DecompressedSource(base, format: format)
+                let error = #expect(throws: BlobError.self) { try source.data(upTo: 1 << 20) }
+                #expect(error?.code == .limitExceeded)
+                #expect(error?.message.contains("134217728") == true)
+            }
+        }
+    }
+
+    @Test(arguments: [("blocks.xz", CompressionFormat.xz), ("members.lz", .lzip)])
+    func windowsUpToTheLimitAreRead(file: String, format: CompressionFormat) async throws {
+        let bytes = try await Made.archive(file)
+        let content = try await Made.archive("windowed")
+        let expected = format == .xz ? content + content + content + content.prefix(9) : content + Data("text".utf8)
+        try await onThread {
+            for base in [MemorySource(bytes) as any BlobInputStreamDataSource, OneByteSource(bytes: bytes)] {
+                let read = try DecompressedSource(base, format: format).data(upTo: 1 << 20)
+                #expect(read == expected)
+            }
+        }
+    }
+
+    /// Wherever the stream is cut or changed: what the inspector loses, the library does not decode either.
+    @Test func aChangedStreamNeverTakesMoreThanTheLimit() async throws {
+        let bytes = try await Made.archive("second-stream.xz")
+        let places = Array(0..<60) + Array(bytes.count - 120..<bytes.count)
+        try await onThread {
+            for place in places {
+                for bit in 0..<8 {
+                    var damaged = bytes
+                    damaged[place] ^= 1 << bit
+                    let changed = damaged
+                    let source = DecompressedSource(MemorySource(changed), format: .xz)
+                    let error = #expect(throws: BlobError.self) { try source.data(upTo: 1 << 20) }
+                    #expect(error?.code != .misbehavingPlugin)
+                }
+            }
+        }
+    }
+
+    @Test(arguments: ["lzma-window.zip", "xz-window.zip", "ppmd-model.zip", "zstd-window.zip"])
+    func aMemberOfAZipThatTakesTooMuchIsRefused(file: String) async throws {
+        #expect(try await zip(Made.archive(file)).code("m") == .limitExceeded)
+    }
+
+    @Test(arguments: ["lzma.zip", "xz.zip", "xz-streamed.zip"])
+    func aMemberOfAZipInOtherFormatsIsRead(file: String) async throws {
+        let expected = file == "lzma.zip" ? Data("text".utf8) : try await Made.archive("windowed")
+        #expect(try await zip(Made.archive(file)).data("m") == expected)
+    }
+
+    @Test(arguments: [
+        "window.7z", "window2.7z", "model.7z", "encoded-window.7z", "header-window.7z", "header-window2.7z",
+        "members.7z", "encoded-members.7z", "long-header.7z", "folders.7z",
+    ])
+    func a7zThatTakesTooMuchIsRefused(file: String) async throws {
+        let archive = ArchiveContainer(MemorySource(try await Made.archive(file)), format: .sevenzip)
+        #expect(try await archive.code("m") == .limitExceeded)
+        await #expect(throws: BlobError.self) { try await archive.members() }
+    }
+
+    @Test(arguments: ["plain.7z", "encoded.7z", "encoded2.7z"])
+    func a7zThatTakesNoMoreIsRead(file: String) async throws {
+        let archive = ArchiveContainer(MemorySource(try await Made.archive(file)), format: .sevenzip)
+        #expect(try await archive.data("m") == Data("text".utf8))
+        #expect(try await archive.members().count == 1)
+    }
+}
