@@ -62,6 +62,11 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         self.note(blob_curl_set_closer(self.easy, closer))
     }
 
+    /// - Parameter observer: Gets each socket before it is connected.
+    func setSocketObserver(_ observer: @escaping curl_sockopt_callback) {
+        self.note(blob_curl_set_socket_observer(self.easy, observer))
+    }
+
     func setHeaders(_ lines: [String]) {
         for line in lines {
             guard let longer = blob_curl_list_append(self.headers, line) else { return self.note(CURLE_OUT_OF_MEMORY) }
@@ -138,6 +143,14 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         var number = 0
         guard blob_curl_get_long(self.easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number != 0 else { return nil }
         return CInt(clamping: number)
+    }
+
+    /// How many bytes of the body the connection took, with the framing of chunks; 0 once the handle is closed.
+    var uploadedByteCount: Int64 {
+        var count: Int64 = 0
+        let isOpen = self.wakeable.withLock { $0 != nil }
+        guard isOpen, blob_curl_get_offset(self.easy, CURLINFO_SIZE_UPLOAD_T, &count) == CURLE_OK else { return 0 }
+        return count
     }
 
     /// What libcurl says of the error, for a person.

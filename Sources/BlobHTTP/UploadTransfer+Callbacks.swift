@@ -7,7 +7,7 @@ extension UploadTransfer {
         let this = Unmanaged.passUnretained(self).toOpaque()
         for option in [
             CURLOPT_READDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_XFERINFODATA,
-            CURLOPT_CLOSESOCKETDATA,
+            CURLOPT_CLOSESOCKETDATA, CURLOPT_SOCKOPTDATA,
         ] {
             self.handle.set(option, this)
         }
@@ -30,8 +30,12 @@ extension UploadTransfer {
             transfer(data)?.noteCounts(up: Int64(up), down: Int64(down))
             return 0
         }
+        self.handle.setSocketObserver { data, descriptor, _ in
+            transfer(data)?.begin(PeerSocket(descriptor))
+            return CInt(CURL_SOCKOPT_OK)
+        }
         self.handle.setCloser { data, descriptor in
-            transfer(data)?.salvage(from: descriptor)
+            transfer(data)?.end(PeerSocket(descriptor))
             return close(descriptor)
         }
     }

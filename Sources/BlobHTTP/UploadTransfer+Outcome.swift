@@ -36,6 +36,7 @@ extension UploadTransfer {
         guard self.isBodySent else {
             throw self.error(.io, "The server ended the request before it was whole; \(self.stage).")
         }
+        try self.checkEndOfAnswer()
         return self.response
     }
 

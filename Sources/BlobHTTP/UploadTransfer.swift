@@ -7,7 +7,8 @@ final class UploadTransfer {
     /// Events wake the loop; this is for what may happen without one.
     private static let longestWait = Duration.milliseconds(250)
 
-    private static let patienceWithRefusal = Duration.milliseconds(250)
+    /// For the explanation of a refusal, counted from the last byte of it.
+    private static let patienceWithRefusal = Duration.seconds(1)
 
     let upload: HTTPUpload
     let byteCount: Int64?
@@ -29,6 +30,13 @@ final class UploadTransfer {
     /// Of the body, as handed to libcurl: it counts framing too.
     private(set) var sent: Int64 = 0
     private(set) var isBodySent = false
+
+    /// Those that are open: while connecting there may be one for each address.
+    var sockets: [PeerSocket] = []
+    /// Of the body, with its framing, when a success began.
+    var uploadedAtAnswer: Int64?
+    var hasLingered = false
+    var isReset = false
 
     init(
         _ upload: HTTPUpload, _ pump: BodyPump, _ handle: CurlHandle, byteCount: Int64?, announcing: Int64?,
@@ -57,12 +65,11 @@ final class UploadTransfer {
         self.lastActivity = .now
         while true {
             if let code = try self.handle.perform() { return try self.outcome(of: code) }
+            // Paused, libcurl would not end before the source does; with a server that stalls, not at all.
+            if self.isRefused, self.restOfRefusal <= .zero { return try self.outcome(of: CURLE_OK) }
             let wait = try self.checkLimits()
-            if self.isPaused, self.isRefused {
-                let rest = self.restOfRefusal
-                // Paused, libcurl would not end before the source does.
-                guard rest > .zero else { return try self.outcome(of: CURLE_OK) }
-                try self.wait(for: min(wait, rest))
+            if self.isRefused {
+                try self.wait(for: min(wait, self.restOfRefusal))
             } else if self.isPaused {
                 let delay = self.delayOfRateLimit()
                 if delay == nil, self.pump.hasNews() {
@@ -83,7 +90,8 @@ final class UploadTransfer {
     /// How long more of the explanation may be waited for.
     private var restOfRefusal: Duration {
         if let length = self.head.contentLength, self.body.count >= length { return .zero }
-        return Self.patienceWithRefusal - (.now - self.lastActivity)
+        let idleLimit = self.upload.idleLimit ?? self.context.idleLimit
+        return min(Self.patienceWithRefusal, idleLimit ?? Self.patienceWithRefusal) - (.now - self.lastActivity)
     }
 
     private func wait(for duration: Duration) throws(BlobError) {
@@ -130,7 +138,6 @@ final class UploadTransfer {
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         // A connection that was used before may be dead, and then the request would be sent again.
         handle.set(CURLOPT_FRESH_CONNECT, 1)
-        handle.set(CURLOPT_FORBID_REUSE, 1)
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(self.connectLimit.timeInterval * 1000))
         handle.set(CURLOPT_NOPROGRESS, 0)
         handle.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
@@ -205,6 +212,7 @@ final class UploadTransfer {
         self.lastActivity = .now
         do {
             try self.head.take(line)
+            try self.checkBeginningOfAnswer()
             return true
         } catch {
             self.failure = error
@@ -234,22 +242,5 @@ final class UploadTransfer {
         guard self.lastCounts != (up, down) else { return }
         self.lastCounts = (up, down)
         self.lastActivity = .now
-    }
-
-    /// The connection is about to be closed: what the server had said before it reset the connection is still there,
-    /// but libcurl has not read it when sending failed first.
-    func salvage(from descriptor: CInt) {
-        guard self.head.status < 200, self.upload.url.lowercased().hasPrefix("http://") else { return }
-        withUnsafeTemporaryAllocation(byteCount: HTTPResponse.maximumBodyByteCount, alignment: 16) { buffer in
-            let count = recv(descriptor, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
-            guard count > 0 else { return }
-            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            while !self.head.isFinal, let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
-                guard self.takeLine(UnsafeRawBufferPointer(rebasing: rest[...end])) else { return }
-                rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
-            }
-            // A body in chunks would show its framing.
-            if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.takeBody(rest) }
-        }
     }
 }

@@ -32,9 +32,11 @@ package final class PartFile {
         try writeAll(bytes, to: self.descriptor, named: self.name)
     }
 
-    /// All bytes were written: they go to the disk.
-    func finish() throws(BlobError) {
-        guard fsync(self.descriptor) == 0 else {
+    /// All bytes were written.
+    ///
+    /// - Parameter synchronizing: Waits until they are on the disk.
+    func finish(synchronizing: Bool) throws(BlobError) {
+        guard !synchronizing || fsync(self.descriptor) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not store \(self.name)")
         }
         let descriptor = self.descriptor
@@ -42,20 +44,18 @@ package final class PartFile {
         guard close(descriptor) == 0 else { throw BlobError(systemError: errno, doing: "Could not store \(self.name)") }
     }
 
-    /// Gives the file its name, or the first of `NAME-2`, `NAME-3`... that is free.
+    /// Gives the file its name, or one of `NAME-2`, `NAME-3`... that is free.
     ///
     /// - Returns: The path.
     func commit() throws(BlobError) -> String {
-        for number in 1...10_000 {
-            let path = "\(self.folder)/\(number == 1 ? self.name : "\(self.name)-\(number)")"
+        let path = try FileNumbers.shared.claim("\(self.folder)/\(self.name)") { path throws(BlobError) in
             // Unlike `rename`, this never replaces a file.
-            if link(self.temporaryPath, path) == 0 {
-                self.committedPath = path
-                return path
-            }
+            if link(self.temporaryPath, path) == 0 { return true }
             guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(self.name)") }
+            return false
         }
-        throw BlobError(.limitExceeded, "There are 10000 files called \(self.name).", operation: .write)
+        self.committedPath = path
+        return path
     }
 
     /// Removes what is not to stay: the hidden name, and the other one when the request failed after all.

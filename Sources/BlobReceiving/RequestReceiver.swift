@@ -6,7 +6,12 @@ import Foundation
 ///
 /// All or nothing: what it holds is reported and named only when the whole body was there.
 package final class RequestReceiver {
+    /// So many parts are put on the disk one by one; all others of a request together, with whatever else the file
+    /// system has to write.
+    private static let maximumSingleCount = 16
+
     private let folder: String?
+    private var fileSystem: FileSystem?  // Of parts that are not on the disk yet.
     private let maximumByteCount: Int64
     private var parser: MultipartParser?
     private var open: OpenPart?
@@ -72,6 +77,7 @@ package final class RequestReceiver {
     /// - Returns: What arrived, in order; the files have their names now.
     package func finish() throws(BlobError) -> [ReceivedPart] {
         if let parser { try parser.finish() } else { try self.end() }
+        try self.fileSystem?.synchronize()
         for index in self.finished.indices {
             self.finished[index].part.file = try self.finished[index].file?.commit()
         }
@@ -111,7 +117,9 @@ package final class RequestReceiver {
 
     private func end() throws(BlobError) {
         guard var open = self.open else { return }
-        try open.file?.finish()
+        let isSingle = self.finished.count < Self.maximumSingleCount
+        if !isSingle, self.fileSystem == nil, let folder { self.fileSystem = try FileSystem(of: folder) }
+        try open.file?.finish(synchronizing: isSingle || self.fileSystem?.canSynchronize == false)
         open.part.sha256 = open.hasher.finalize().hexadecimal
         self.open = nil
         self.finished.append(FinishedPart(part: open.part, file: open.file))

@@ -89,6 +89,10 @@ CURLcode blob_curl_set_closer(CURL *easy, curl_closesocket_callback closer) {
     return table.curl_easy_setopt_(easy, CURLOPT_CLOSESOCKETFUNCTION, closer);
 }
 
+CURLcode blob_curl_set_socket_observer(CURL *easy, curl_sockopt_callback observer) {
+    return table.curl_easy_setopt_(easy, CURLOPT_SOCKOPTFUNCTION, observer);
+}
+
 CURLcode blob_curl_set_http_only(CURL *easy) {
 #if LIBCURL_VERSION_NUM >= 0x075500
     CURLcode code = table.curl_easy_setopt_(easy, CURLOPT_PROTOCOLS_STR, "http,https");
@@ -105,6 +109,13 @@ CURLcode blob_curl_set_http_only(CURL *easy) {
 
 CURLcode blob_curl_get_long(CURL *easy, CURLINFO info, long *value) {
     return table.curl_easy_getinfo_(easy, info, value);
+}
+
+CURLcode blob_curl_get_offset(CURL *easy, CURLINFO info, int64_t *value) {
+    curl_off_t offset = 0;
+    CURLcode code = table.curl_easy_getinfo_(easy, info, &offset);
+    *value = offset;
+    return code;
 }
 
 struct curl_slist *blob_curl_list_append(struct curl_slist *list, const char *text) {

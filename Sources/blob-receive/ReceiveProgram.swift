@@ -92,7 +92,7 @@ struct ReceiveProgram: ParsableCommand {
 
 private let outputLock = NSLock()
 
-/// Prints a line at once and whole; without anybody to read it, the program has no purpose.
+/// Prints a line, or those of one request, at once and whole; without anybody to read it, the program has no purpose.
 private func printLine(_ line: String) {
     outputLock.lock()
     defer { outputLock.unlock() }

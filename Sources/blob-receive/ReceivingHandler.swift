@@ -1,18 +1,30 @@
 import BlobReceiving
 import BlobStreams
+import Foundation
 import NIOCore
 import NIOHTTP1
 
 /// One connection: request after request, each answered when its body is whole, or refused before.
 ///
-/// Hashes and writes on the thread of its event loop: so nothing more is read from the connection than is stored.
-final class ReceivingHandler: ChannelInboundHandler {
+/// Bodies are hashed and stored elsewhere: a slow disk, or ten thousand parts, hold up nobody else. Only a few pieces
+/// wait for that; meanwhile no more is read from the connection.
+final class ReceivingHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
+
+    /// What comes from the connection.
+    private enum Event {
+        case part(HTTPServerRequestPart)
+        case parserError(any Error)
+        case end
+    }
 
     private enum Phase {
         case awaitingHead
-        case receiving(RequestReceiver, staysOpen: Bool)
+        case receiving(BodyWork, staysOpen: Bool)
+        /// The whole body is there, and not stored yet.
+        case finishing(staysOpen: Bool)
         /// A request that has no body to keep.
         case answering(HTTPResponseStatus, staysOpen: Bool)
         case refused
@@ -21,11 +33,17 @@ final class ReceivingHandler: ChannelInboundHandler {
     /// How long a sender may go on after it was refused: it reads the answer only when it stops sending.
     private static let lingering = TimeAmount.seconds(2)
 
+    /// The disk, the user's share of it, or the size that a file may have.
+    private static let fullDisk: Set = [ENOSPC, EDQUOT, EFBIG]
+
     private let settings: ReceivingServer.Settings
     private let print: @Sendable (String) -> Void
     private var phase = Phase.awaitingHead
     private var timer: Scheduled<Void>?
     private var lastRead = NIODeadline.now()
+    private var waiting = CircularBuffer<Event>()  // While a request is being finished.
+    private var holdsRead = false
+    private var outputEnd: EventLoopFuture<Void>?
 
     init(_ settings: ReceivingServer.Settings, _ print: @escaping @Sendable (String) -> Void) {
         self.settings = settings
@@ -35,25 +53,76 @@ final class ReceivingHandler: ChannelInboundHandler {
     func channelActive(context: ChannelHandlerContext) { self.awaitHead(context) }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch self.unwrapInboundIn(data) {
-        case .head(let head): self.begin(head, context)
-        case .body(let bytes): self.take(bytes, context)
-        case .end: self.finish(context)
-        }
+        self.take(.part(self.unwrapInboundIn(data)), context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event as? ChannelEvent == .inputClosed { self.take(.end, context) }
+        context.fireUserInboundEventTriggered(event)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        if case .refused = self.phase { return }
-        guard error is HTTPParserError else {
-            self.abandon()
-            return context.close(promise: nil)
-        }
-        self.refuse(.badRequest, "The request is not what HTTP knows: \(error).", context)
+        if error is HTTPParserError { return self.take(.parserError(error), context) }
+        self.abandon()
+        context.close(promise: nil)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
         self.abandon()
         context.fireChannelInactive()
+    }
+
+    /// Reads more only when there is room for it.
+    func read(context: ChannelHandlerContext) {
+        switch self.phase {
+        case .finishing: self.holdsRead = true
+        case .receiving(let work, _):
+            self.holdsRead = !work.hasRoom(self.onLoop(context) { $0.goOnReading($1) })
+            if !self.holdsRead { context.read() }
+        case .awaitingHead, .answering, .refused: context.read()
+        }
+    }
+
+    private func goOnReading(_ context: ChannelHandlerContext) {
+        guard self.holdsRead else { return }
+        self.holdsRead = false
+        self.read(context: context)
+    }
+
+    private func take(_ event: Event, _ context: ChannelHandlerContext) {
+        guard !self.isFinishing else { return self.waiting.append(event) }
+        switch event {
+        case .part(.head(let head)): self.begin(head, context)
+        case .part(.body(let bytes)): self.take(bytes, context)
+        case .part(.end): self.finish(context)
+        case .parserError(let error):
+            self.refuse(.badRequest, "The request is not what HTTP knows: \(error).", context)
+        case .end: self.endConnection(context)
+        }
+    }
+
+    /// The sender has said all that it will.
+    private func endConnection(_ context: ChannelHandlerContext) {
+        self.abandon()
+        // Behind what was answered.
+        self.endOutput(context).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
+    }
+
+    private func endOutput(_ context: ChannelHandlerContext) -> EventLoopFuture<Void> {
+        let end = self.outputEnd ?? context.close(mode: .output)
+        self.outputEnd = end
+        return end
+    }
+
+    private var isFinishing: Bool {
+        if case .finishing = self.phase { return true }
+        return false
+    }
+
+    /// Goes on with what came while a request was being finished.
+    private func catchUp(_ context: ChannelHandlerContext) {
+        while !self.isFinishing, let event = self.waiting.popFirst() { self.take(event, context) }
+        self.goOnReading(context)
     }
 
     // MARK: Requests
@@ -75,46 +144,61 @@ final class ReceivingHandler: ChannelInboundHandler {
         if let length, let maximum = self.settings.maximumByteCount, length > maximum {
             return self.refuse(.payloadTooLarge, "The body has more bytes than the limit of \(maximum).", context)
         }
-        do {
-            let receiver = try RequestReceiver(
-                path: head.uri, contentType: head.headers.first(name: "content-type"), folder: self.settings.folder,
-                maximumByteCount: self.settings.maximumByteCount)
-            self.phase = .receiving(receiver, staysOpen: head.isKeepAlive)
-        } catch {
-            return self.refuse(error, context)
+        let work = BodyWork()
+        self.phase = .receiving(work, staysOpen: head.isKeepAlive)
+        let asks = head.headers["expect"].contains { $0.lowercased() == "100-continue" }
+        let (path, type) = (head.uri, head.headers.first(name: "content-type"))
+        let begun = self.onLoop(context) { (handler, context, result: Result<Void, BlobError>) in
+            handler.didBegin(result, goingOn: asks, context)
         }
-        if head.headers["expect"].contains(where: { $0.lowercased() == "100-continue" }) {
-            context.writeAndFlush(
-                self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
-        }
+        work.begin(
+            { [settings] () throws(BlobError) in
+                try RequestReceiver(
+                    path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount)
+            }, then: begun)
         self.lastRead = .now()
         self.watchBody(context)
     }
 
+    private func didBegin(_ result: Result<Void, BlobError>, goingOn: Bool, _ context: ChannelHandlerContext) {
+        if case .failure(let error) = result { return self.refuse(error, context) }
+        guard goingOn, case .receiving = self.phase else { return }
+        context.writeAndFlush(
+            self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+    }
+
     private func take(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
-        guard case .receiving(let receiver, _) = self.phase else { return }
+        guard case .receiving(let work, _) = self.phase else { return }
         self.lastRead = .now()
-        do {
-            try bytes.withUnsafeReadableBytes { try receiver.take($0) }
-        } catch {
-            self.refuse(BlobError(wrapping: error), context)
-        }
+        work.take(bytes, fail: self.onLoop(context) { $0.refuse($2, $1) })
     }
 
     private func finish(_ context: ChannelHandlerContext) {
         switch self.phase {
-        case .receiving(let receiver, let staysOpen):
-            do {
-                let lines = try receiver.finish().map(\.line)
-                for line in lines { self.print(line) }
-                self.answer(.created, lines.joined(separator: "\n") + "\n", staysOpen, context)
-            } catch {
-                self.refuse(error, context)
+        case .receiving(let work, let staysOpen):
+            self.timer?.cancel()
+            self.phase = .finishing(staysOpen: staysOpen)
+            // In the order of the requests, and also when the sender does not wait for its answer.
+            let finished = self.onLoop(context) { (handler, context, result: Result<[String], BlobError>) in
+                handler.didFinish(result, context)
+            }
+            work.finish { [print] result in
+                if case .success(let lines) = result, !lines.isEmpty { print(lines.joined(separator: "\n")) }
+                finished(result)
             }
         case .answering(let status, let staysOpen):
             self.answer(status, "PUT and POST are taken here.\n", staysOpen, context)
-        case .awaitingHead, .refused: break
+        case .awaitingHead, .finishing, .refused: break
         }
+    }
+
+    private func didFinish(_ result: Result<[String], BlobError>, _ context: ChannelHandlerContext) {
+        guard case .finishing(let staysOpen) = self.phase else { return }
+        switch result {
+        case .success(let lines): self.answer(.created, lines.joined(separator: "\n") + "\n", staysOpen, context)
+        case .failure(let error): self.refuse(error, context)
+        }
+        self.catchUp(context)
     }
 
     private func answer(
@@ -134,6 +218,7 @@ final class ReceivingHandler: ChannelInboundHandler {
             switch error.code {
             case .limitExceeded: .payloadTooLarge
             case .corrupted, .truncated, .invalidArgument: .badRequest
+            case .io where Self.fullDisk.contains(error.systemErrorNumber ?? 0): .insufficientStorage
             default: .internalServerError
             }
         self.refuse(status, error.description, context)
@@ -144,12 +229,13 @@ final class ReceivingHandler: ChannelInboundHandler {
         self.abandon()
         self.write(status, message + "\n", closes: true, context)
         self.linger(context)
+        self.catchUp(context)
     }
 
     /// Nothing of a request that is not over stays.
     private func abandon() {
         self.timer?.cancel()
-        if case .receiving(let receiver, _) = self.phase { receiver.abandon() }
+        if case .receiving(let work, _) = self.phase { work.abandon() }
         self.phase = .refused
     }
 
@@ -172,7 +258,7 @@ final class ReceivingHandler: ChannelInboundHandler {
     /// What still comes is read and dropped for a while: closing with unread bytes would destroy the answer.
     private func linger(_ context: ChannelHandlerContext) {
         self.timer?.cancel()
-        context.close(mode: .output, promise: nil)
+        _ = self.endOutput(context)
         self.schedule(Self.lingering, context) { $1.close(promise: nil) }
     }
 
@@ -184,6 +270,8 @@ final class ReceivingHandler: ChannelInboundHandler {
     }
 
     private func watchBody(_ context: ChannelHandlerContext) {
+        // What the disk takes is no fault of the sender.
+        if case .receiving(let work, _) = self.phase, work.isBehind { self.lastRead = .now() }
         let limit = TimeAmount.nanoseconds(Int64(self.settings.idleTimeout * 1e9))
         let rest = self.lastRead + limit - NIODeadline.now()
         guard rest > .nanoseconds(0) else {

@@ -34,6 +34,8 @@ struct ReceivingServer {
             .childChannelOption(
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.receiveByteCount)
             )
+            // A sender may end its direction of the connection behind its request, and still wants the answer.
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let count = connectionCount.withLock { count in

@@ -13,11 +13,18 @@ final class ScriptedServer: Sendable {
     /// How many connections there were.
     var connectionCount: Int { self.connections.withLock { $0 } }
 
-    /// - Parameter script: Runs on a thread of the server, for each connection, which is closed when it returns.
-    init(_ script: @escaping @Sendable (Connection) throws -> Void) throws {
+    /// - Parameters:
+    ///   - receiveBufferByteCount: How much the system takes for the script; nil is what it likes.
+    ///   - script: Runs on a thread of the server, for each connection, which is closed when it returns.
+    init(
+        receiveBufferByteCount: CInt? = nil, _ script: @escaping @Sendable (Connection) throws -> Void
+    ) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         try #require(listener >= 0)
         self.listener = listener
+        if var receiveBufferByteCount {
+            setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receiveBufferByteCount, socklen_t(MemoryLayout<CInt>.size))
+        }
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
@@ -99,6 +106,21 @@ final class ScriptedServer: Sendable {
                 self.send("HTTP/1.1 100 Continue\r\n\r\n")
             }
             while self.body?.count ?? 0 < byteCount, self.receive() {}
+        }
+
+        /// Waits until the system has so many bytes for this program, and leaves them there.
+        func waitForUnread(_ byteCount: Int) {
+            var (count, request) = (CInt(byteCount), pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0))
+            setsockopt(self.descriptor, SOL_SOCKET, SO_RCVLOWAT, &count, socklen_t(MemoryLayout<CInt>.size))
+            _ = poll(&request, 1, 20_000)
+        }
+
+        /// Waits until the client has ended its direction, without reading what it has sent.
+        func waitForEnd() {
+            #if os(Linux)
+                var request = pollfd(fd: self.descriptor, events: Int16(0x2000), revents: 0)  // POLLRDHUP
+                _ = poll(&request, 1, 20_000)
+            #endif
         }
 
         /// Makes closing a reset.

@@ -60,6 +60,45 @@ import Testing
         #expect(folder.names == ["%2E.%2Fx", "%2E.%2Fx-2"])
     }
 
+    /// Files of earlier runs, of which nothing is known: 1, 2, 3 and more than any count of attempts.
+    @Test(arguments: [1, 2, 3, 17, 10_000]) func aNameThatIsTakenGetsTheNextNumber(count: Int) throws {
+        let folder = try Folder()
+        defer { folder.remove() }
+        for number in 1...count {
+            let name = number == 1 ? "x" : "x-\(number)"
+            #expect(FileManager.default.createFile(atPath: "\(folder.path)/\(name)", contents: nil))
+        }
+        for number in 1...3 {
+            let receiver = try RequestReceiver(
+                path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil)
+            try receiver.take("abc")
+            #expect(try receiver.finish().first?.file == "\(folder.path)/x-\(count + number)")
+        }
+        #expect(folder.names.count == count + 3)
+    }
+
+    /// More than are put on the disk one by one.
+    @Test func manyPartsAreStoredInTheirOrder() throws {
+        let folder = try Folder()
+        defer { folder.remove() }
+        // A number that is taken is gone over.
+        #expect(FileManager.default.createFile(atPath: "\(folder.path)/x-20", contents: Data()))
+        let receiver = try RequestReceiver(
+            path: "/", contentType: "multipart/form-data; boundary=B", folder: folder.path, maximumByteCount: nil)
+        for number in 1...40 {
+            try receiver.take(
+                "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"x\"\r\n\r\n\(number)\r\n")
+        }
+        try receiver.take("--B--")
+        let files = try receiver.finish().compactMap(\.file)
+        #expect(Set(files).count == 40)
+        for (index, file) in files.enumerated() {
+            #expect(FileManager.default.contents(atPath: file) == Data("\(index + 1)".utf8))
+        }
+        #expect(files.last == "\(folder.path)/x-41")
+        #expect(folder.names.count == 41)
+    }
+
     @Test func aReceiverThatIsDroppedLeavesNothing() throws {
         let folder = try Folder()
         defer { folder.remove() }

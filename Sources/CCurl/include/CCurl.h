@@ -29,9 +29,11 @@ CURLcode blob_curl_set_seeker(CURL *easy, curl_seek_callback seeker);
 CURLcode blob_curl_set_writer(CURL *easy, CURLoption option, curl_write_callback writer);
 CURLcode blob_curl_set_progress(CURL *easy, curl_xferinfo_callback progress);
 CURLcode blob_curl_set_closer(CURL *easy, curl_closesocket_callback closer);
+CURLcode blob_curl_set_socket_observer(CURL *easy, curl_sockopt_callback observer);
 /// Nothing but HTTP and HTTPS, here and after any redirection.
 CURLcode blob_curl_set_http_only(CURL *easy);
 CURLcode blob_curl_get_long(CURL *easy, CURLINFO info, long *value);
+CURLcode blob_curl_get_offset(CURL *easy, CURLINFO info, int64_t *value);
 
 struct curl_slist *blob_curl_list_append(struct curl_slist *list, const char *text);
 void blob_curl_list_free(struct curl_slist *list);

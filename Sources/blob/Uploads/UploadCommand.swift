@@ -10,7 +10,7 @@ struct UploadCommand: ParsableCommand {
         abstract: "Sends sources to a web server: each as the body of a request, or all as a form.",
         discussion: """
             The answers go to standard output. A URL that ends with '/' gets the name of the source added, as curl -T \
-            does it; several sources need one that does. Redirections are not followed. A source without a known \
+            does it; several sources need one that does, and names that differ. Redirections are not followed. A source without a known \
             length is sent in chunks. With -F the one body is a form, sent by POST.
             """)
 
@@ -39,7 +39,7 @@ struct UploadCommand: ParsableCommand {
             return
         }
         guard self.arguments.count >= 2 else { throw ValidationError("Name at least one source, then the URL.") }
-        guard self.arguments.count == 2 || self.url.hasTrailingSlash else {
+        guard self.arguments.count == 2 || UploadFolder(self.url) != nil else {
             throw ValidationError("Several sources need a URL that ends with '/'.")
         }
     }
@@ -49,10 +49,13 @@ struct UploadCommand: ParsableCommand {
     func run() throws {
         let context = self.source.makeContext()
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
-        let sources = try self.arguments.dropLast().map { try self.source.source($0, context) }
-        let uploads = try sources.map { source in
+        let arguments = self.arguments.dropLast()
+        let sources = try arguments.map { try self.source.source($0, context) }
+        var folder = UploadFolder(self.url)
+        // All of them before the first byte is sent.
+        let uploads = try zip(sources, arguments).map { source, argument in
             try self.request.makeUpload(
-                .put, self.url.hasTrailingSlash ? self.url(for: source, context) : self.url,
+                .put, folder?.url(for: source, argument: argument, context) ?? self.url,
                 idleTimeout: self.source.idleTimeout)
         }
         for (source, upload) in zip(sources, uploads) {
@@ -84,20 +87,4 @@ struct UploadCommand: ParsableCommand {
         let body = self.offset > 0 ? SliceSource(source, from: self.offset) : source
         try self.request.send(body, upload, context)
     }
-
-    /// As `curl -T` does it: the name of the source behind the slash.
-    private func url(for source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> String {
-        guard let name = try source.checkedInfo(context).name, !name.isEmpty else {
-            throw BlobError(
-                .invalidArgument, "This source has no name to put behind the '/' of the URL.",
-                locator: source.locator?.description)
-        }
-        let path = self.url.prefix { $0 != "?" && $0 != "#" }
-        let component = PercentEncoding.encode(name.utf8, leaving: PercentEncoding.pathCharacters.subtracting("/".utf8))
-        return path + component + self.url.dropFirst(path.count)
-    }
-}
-
-extension String {
-    fileprivate var hasTrailingSlash: Bool { self.prefix { $0 != "?" && $0 != "#" }.hasSuffix("/") }
 }

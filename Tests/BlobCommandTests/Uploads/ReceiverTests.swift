@@ -87,6 +87,66 @@ import Testing
         }
     }
 
+    /// Trying one number after the other would take a minute, and the thread that serves others too.
+    @Test func thousandsOfPartsOfOneNameHoldUpNobody() throws {
+        try withReceiver { receiver, port in
+            let form = try Client(port)
+            let part = "--B\r\nContent-Disposition: form-data; name=\"f\"; filename=\"same\"\r\n\r\nx\r\n"
+            let body = String(repeating: part, count: 4000) + "--B--\r\n"
+            form.send(
+                "POST /x HTTP/1.1\r\nHost: a\r\nContent-Type: multipart/form-data; boundary=B\r\n"
+                    + "Connection: close\r\nContent-Length: \(body.utf8.count)\r\n\r\n" + body)
+            // One for each event loop at least.
+            for _ in 0..<16 {
+                let other = try Client(port)
+                other.send("PUT /y HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\na")
+                #expect(other.receiveAll().hasPrefix("HTTP/1.1 201 "))
+            }
+            receiver.waitForLines(1 + 16 + 4000)
+            let answer = form.receiveAll()
+            #expect(answer.hasPrefix("HTTP/1.1 201 "))
+            for name in ["same", "same-2", "same-4000"] { #expect(answer.contains("/\(name)\"")) }
+        }
+    }
+
+    /// More than may wait for the disk, in pieces of all sizes.
+    @Test func aLargeBodyArrivesWhole() throws {
+        try withReceiver { receiver, port in
+            let client = try Client(port)
+            client.send("PUT /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            var byteCount = 0
+            for size in [1, 100, 300_000, 1, 2, 3, 4, 5, 6, 7, 1_000_000, 10_000, 3_000_000, 1] {
+                client.send(String(size, radix: 16) + "\r\n" + String(repeating: "a", count: size) + "\r\n")
+                byteCount += size
+            }
+            client.send("0\r\n\r\n")
+            #expect(client.receiveOnce().hasPrefix("HTTP/1.1 201 "))
+            receiver.waitForLines(2)
+            #expect(receiver.lines.last?.contains("\"byte_count\":\(byteCount),") == true)
+        }
+    }
+
+    @Test func aSenderThatEndsItsDirectionGetsItsAnswer() throws {
+        try withReceiver { receiver, port in
+            for _ in 0..<20 {
+                let client = try Client(port)
+                client.send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
+                client.end()
+                #expect(client.receiveAll().hasPrefix("HTTP/1.1 201 "))
+            }
+        }
+    }
+
+    @Test func whatDoesNotFitIsAnsweredSo() throws {
+        try withReceiver(prelude: "trap '' XFSZ; ulimit -f 2") { receiver, port in
+            let client = try Client(port)
+            client.send("PUT /x HTTP/1.1\r\nHost: a\r\nContent-Length: 9000\r\n\r\n")
+            client.send(String(repeating: "a", count: 9000))
+            #expect(client.receiveAll().hasPrefix("HTTP/1.1 507 "))
+            try receiver.expectNothing(port)
+        }
+    }
+
     @Test func otherMethodsAreNotTaken() throws {
         try withReceiver { _, port in
             for method in ["GET", "DELETE", "PATCH"] {
@@ -99,14 +159,18 @@ import Testing
 }
 
 /// Runs `body` with a receiver and its port.
-private func withReceiver(_ arguments: String..., body: (RunningProcess, UInt16) throws -> Void) throws {
+private func withReceiver(
+    _ arguments: String..., prelude: String? = nil, body: (RunningProcess, UInt16) throws -> Void
+) throws {
     let folder = try TemporaryFolder()
     defer { folder.remove() }
-    let receiver = try Launch(["receive", "--directory", folder.path] + arguments).start()
+    let receiver = try Launch(["receive", "--directory", folder.path] + arguments).with { $0.prelude = prelude }.start()
     defer { receiver.send(SIGKILL) }
     receiver.waitForLines(1)
     let port = try #require(receiver.lines.first?.split(separator: ":").last.flatMap { UInt16($0.dropLast()) })
     try body(receiver, port)
+    // What a sender gave up is removed soon, and by another thread than the one that serves the next.
+    receiver.wait { folder.texts.allSatisfy { !$0.hasSuffix(".part") } }
     #expect(folder.texts.allSatisfy { !$0.hasSuffix(".part") })
 }
 
@@ -121,6 +185,12 @@ extension RunningProcess {
         #expect(self.lines.last?.contains("\"name\":\"marker\"") == true)
     }
 }
+
+#if os(Linux)
+    private let noSignal = Int32(MSG_NOSIGNAL)
+#else
+    private let noSignal: Int32 = 0
+#endif
 
 /// A connection that sends what a test likes.
 private final class Client {
@@ -152,7 +222,15 @@ private final class Client {
     }
 
     func send(_ text: String) {
-        _ = Array(text.utf8).withUnsafeBytes { write(self.descriptor, $0.baseAddress, $0.count) }
+        Array(text.utf8).withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let piece = UnsafeRawBufferPointer(rebasing: rest)
+                let count = Foundation.send(self.descriptor, piece.baseAddress, piece.count, noSignal)
+                guard count > 0 else { return }
+                rest = rest.dropFirst(count)
+            }
+        }
     }
 
     func end() { shutdown(self.descriptor, Int32(SHUT_WR)) }

@@ -84,6 +84,42 @@ import Testing
         }
     }
 
+    @Test func twoSourcesOfOneNameAreRefusedBeforeTheFirstByte() throws {
+        let elsewhere = try TemporaryFolder()
+        defer { elsewhere.remove() }
+        try self.withReceiver { receiver, url in
+            let first = try self.folder.write("first", to: "a b.bin")
+            let second = try elsewhere.write("second", to: "a b.bin")
+            let other = try self.folder.write("other", to: "other")
+            for arguments in [[first, second], [other, first, second], [first, first]] {
+                let outcome = try Launch(["upload"] + arguments + [url]).run()
+                expect(outcome, failsWith: "invalidArgument", 64, saying: "'a%20b.bin'")
+                for argument in arguments.suffix(2) {
+                    #expect(outcome.errorText.contains(argument), "\(outcome.errorText)")
+                }
+            }
+            #expect(receiver.lines.count == 1)
+            #expect(self.store.texts == [])
+        }
+    }
+
+    /// Both would have one name if bytes that are no UTF-8 became U+FFFD.
+    @Test(.enabled(if: isLinux)) func theBytesOfNamesSurvive() throws {
+        try self.withReceiver { receiver, url in
+            try self.folder.write(Array("one".utf8), to: Array("x".utf8) + [0xFE] + Array(".txt".utf8))
+            try self.folder.write(gzipOfTwo, to: Array("x".utf8) + [0xFF] + Array(".txt.gz".utf8))
+            let (one, two) = ("file://\(self.folder.path)/x%FE.txt", "gzip+file://\(self.folder.path)/x%FF.txt.gz")
+            let outcome = try Launch("upload", one, two, url).run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+            #expect(self.store.texts == ["x%FE.txt", "x%FF.txt"])
+            #expect(self.store.read("x%FE.txt") == "one")
+            #expect(self.store.read("x%FF.txt") == "two")
+            receiver.waitForLines(3)
+            let again = try Launch("upload", two, one, two, url).run()
+            expect(again, failsWith: "invalidArgument", 64, saying: "'x%FF.txt'")
+        }
+    }
+
     @Test func aFormArrivesPartByPart() throws {
         try self.withReceiver { receiver, url in
             let bytes = makeContent(2_000_000)
@@ -164,6 +200,11 @@ import Testing
         expect(try Launch("cat", path).with { $0.prelude = prelude }.run(), prints: "1")
     }
 }
+
+/// What `gzip -n` makes of `two`.
+private let gzipOfTwo: [UInt8] = [
+    31, 139, 8, 0, 0, 0, 0, 0, 2, 3, 43, 41, 207, 7, 0, 102, 138, 202, 17, 3, 0, 0, 0,
+]
 
 extension RunningProcess {
     var lines: [Substring] { String(decoding: self.output, as: UTF8.self).split(separator: "\n") }

@@ -1,0 +1,36 @@
+import BlobStreams
+import Foundation
+
+/// The file system that holds a folder.
+final class FileSystem {
+    private let folder: String
+    private let descriptor: CInt
+
+    /// Errors of writing that happen from now on will be reported by ``synchronize()``.
+    init(of folder: String) throws(BlobError) {
+        self.folder = folder
+        self.descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard self.descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
+    }
+
+    deinit { close(self.descriptor) }
+
+    #if canImport(Glibc)
+        // Not among what the module of the C library shows.
+        private static let syncfs = dlsym(nil, "syncfs").map {
+            unsafeBitCast($0, to: (@convention(c) (CInt) -> CInt).self)
+        }
+
+        var canSynchronize: Bool { Self.syncfs != nil }
+
+        /// Waits until everything that was written is on the disk, in the time that one file takes (syncfs(2)).
+        func synchronize() throws(BlobError) {
+            guard let syncfs = Self.syncfs, syncfs(self.descriptor) != 0 else { return }
+            throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")
+        }
+    #else
+        var canSynchronize: Bool { false }
+
+        func synchronize() throws(BlobError) {}
+    #endif
+}

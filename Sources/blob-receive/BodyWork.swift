@@ -1,0 +1,105 @@
+import BlobReceiving
+import BlobStreams
+import NIOCore
+
+/// What the body of one request makes the disk do, in order, away from the event loop.
+final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the jobs, which run one after the other.
+    typealias Outcome<Value> = @Sendable (Result<Value, BlobError>) -> Void
+
+    /// How many pieces may wait for the disk before no more is read from the connection. Each is at most what one read
+    /// takes.
+    private static let maximumWaitingCount = 4
+
+    private struct State {
+        var waitingCount = 0
+        var onRoom: (@Sendable () -> Void)?
+    }
+
+    private let queue = SerialQueue()
+    private let state = Locked(State())
+    private var receiver: RequestReceiver?
+
+    // MARK: Of the event loop
+
+    /// Makes the receiver.
+    func begin(
+        _ make: @escaping @Sendable () throws(BlobError) -> RequestReceiver, then: @escaping Outcome<Void>
+    ) {
+        self.queue.run {
+            do throws(BlobError) {
+                self.receiver = try make()
+                then(.success(()))
+            } catch {
+                then(.failure(error))
+            }
+        }
+    }
+
+    /// Hashes and stores a piece; `fail` is called at the first error.
+    func take(_ bytes: ByteBuffer, fail: @escaping @Sendable (BlobError) -> Void) {
+        self.state.withLock { $0.waitingCount += 1 }
+        self.queue.run {
+            do throws(BlobError) {
+                try self.receive(bytes)
+            } catch {
+                self.drop()
+                fail(error)
+            }
+            self.endPiece()
+        }
+    }
+
+    /// True when there is room for more pieces; otherwise `onRoom` is called when there is, once.
+    func hasRoom(_ onRoom: @escaping @Sendable () -> Void) -> Bool {
+        self.state.withLock { state in
+            guard state.waitingCount >= Self.maximumWaitingCount else { return true }
+            state.onRoom = onRoom
+            return false
+        }
+    }
+
+    /// True while pieces wait for the disk.
+    var isBehind: Bool { self.state.withLock { $0.waitingCount > 0 } }
+
+    /// The body is whole: `then` gets a line for each part, stored and named. Not called after an error.
+    func finish(then: @escaping Outcome<[String]>) {
+        self.queue.run {
+            guard let receiver = self.receiver else { return }
+            do throws(BlobError) {
+                then(.success(try receiver.finish().map(\.line)))
+            } catch {
+                self.drop()
+                then(.failure(error))
+            }
+        }
+    }
+
+    /// The body will not become whole: nothing of it stays.
+    func abandon() { self.queue.run { self.drop() } }
+
+    // MARK: Of the jobs
+
+    private func receive(_ bytes: ByteBuffer) throws(BlobError) {
+        guard let receiver = self.receiver else { return }
+        do {
+            try bytes.withUnsafeReadableBytes { try receiver.take($0) }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    private func drop() {
+        self.receiver?.abandon()
+        self.receiver = nil
+    }
+
+    private func endPiece() {
+        let onRoom = self.state.withLock { state -> (@Sendable () -> Void)? in
+            state.waitingCount -= 1
+            guard state.waitingCount < Self.maximumWaitingCount else { return nil }
+            defer { state.onRoom = nil }
+            return state.onRoom
+        }
+        onRoom?()
+    }
+}

@@ -1,0 +1,64 @@
+import BlobStreamsStandard
+
+/// A URL that ends with '/', behind which each source gets its name, as `curl -T` does it.
+struct UploadFolder {
+    private let url: String
+    private var arguments: [String: String] = [:]  // By URL.
+
+    /// Nil when `url` does not end with '/'.
+    init?(_ url: String) {
+        guard url.prefix(while: { $0 != "?" && $0 != "#" }).hasSuffix("/") else { return nil }
+        self.url = url
+    }
+
+    /// The URL of a source.
+    ///
+    /// - Parameter argument: What the user called the source.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, and for one with the name of another:
+    ///   the later would replace the earlier.
+    mutating func url(
+        for source: any BlobInputStreamDataSource, argument: String, _ context: BlobContext
+    ) throws(BlobError) -> String {
+        guard let name = try source.checkedInfo(context).name, !name.isEmpty else {
+            throw BlobError(
+                .invalidArgument, "This source has no name to put behind the '/' of the URL.",
+                locator: source.locator?.description)
+        }
+        let path = self.url.prefix { $0 != "?" && $0 != "#" }
+        let component = PercentEncoding.encode(
+            Self.bytes(of: name, source.locator), leaving: PercentEncoding.pathCharacters.subtracting("/".utf8))
+        let url = "\(path)\(component)\(self.url.dropFirst(path.count))"
+        if let other = self.arguments.updateValue(argument, forKey: url) {
+            throw BlobError(
+                .invalidArgument,
+                "Two sources would be uploaded as '\(component)', the second in place of the first: "
+                    + "\(printable(other)) and \(printable(argument)).")
+        }
+        return url
+    }
+
+    /// A name as bytes: where those are no UTF-8, the name only looks like them, and the locator has them.
+    private static func bytes(of name: String, _ locator: BlobLocator?) -> [UInt8] {
+        guard name.unicodeScalars.contains("\u{FFFD}"), let path = locator?.lastPath else { return Array(name.utf8) }
+        let raw = path.split(separator: UInt8(ascii: "/")).last ?? []
+        // A filter may have taken an ending away or changed it; what is before it is as it was.
+        for end in raw.indices.reversed() {
+            let beginning = String(decoding: raw[...end], as: UTF8.self)
+            if name.utf8.starts(with: beginning.utf8) {
+                return Array(raw[...end]) + name.utf8.dropFirst(beginning.utf8.count)
+            }
+        }
+        return Array(name.utf8)
+    }
+}
+
+extension BlobLocator {
+    /// The bytes that name what is read: the member, or the file.
+    fileprivate var lastPath: [UInt8]? {
+        switch self.selectors.last {
+        case .name(let name): name
+        case .index: nil
+        case nil: self.filePath
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import BlobHTTP
+import BlobStreams
+import Foundation
+import Testing
+
+/// Servers that say that they took a body and did not.
+@Suite struct EarlyAnswerTests {
+    /// The system of a server takes up to 6 MB that its program never reads.
+    @Test(
+        arguments: [200_000, 1_500_000, 3_000_000, 5_000_000],
+        [(HTTPUpload.Method.put, false), (.put, true), (.post, false)])
+    func aSuccessThatAResetFollowsIsNone(
+        byteCount: Int, request: (method: HTTPUpload.Method, isChunked: Bool)
+    ) async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(100_000)
+            connection.send(created)
+            connection.reset()
+        }
+        let source = MemorySource(makeContent(byteCount))
+        for _ in 0..<5 {
+            var upload = HTTPUpload(request.method, server.url)
+            upload.isChunked = request.isChunked
+            let error = try await failure(of: source, upload)
+            #expect(error.code == .io, "\(error)")
+            #expect(error.isTransient == (request.method == .put))
+        }
+        #expect(server.connectionCount == 5)
+    }
+
+    @Test(.enabled(if: isLinux)) func aSuccessOfAServerThatClosesLaterWithoutHavingReadTheBodyIsNone() async throws {
+        let byteCount = 70_000  // More than one read of the server takes.
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(1)
+            connection.waitForUnread(byteCount - (connection.body?.count ?? 0))
+            connection.send(created)
+            connection.waitForEnd()
+        }
+        let error = try await failure(of: MemorySource(makeContent(byteCount)), HTTPUpload(.put, server.url))
+        #expect(error.code == .io)
+        #expect(error.message.contains("reset the connection"), "\(error)")
+    }
+
+    /// More than the systems of both ends hold, so bytes are unsent when the answer comes.
+    @Test(arguments: [false, true])
+    func aSuccessBeforeTheBodyWasSentIsNoneAlthoughTheServerGoesOnReading(isChunked: Bool) async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(100_000)
+            connection.send(created)
+            connection.receiveAll()
+        }
+        var request = HTTPUpload(.put, server.url)
+        request.isChunked = isChunked
+        let error = try await failure(of: hugeSource, request)
+        #expect(error.code == .io)
+        #expect(error.message.contains("201 before it had taken the body"), "\(error)")
+    }
+
+    /// The last bytes are in the system of the client: libcurl has sent everything.
+    @Test(.enabled(if: isLinux)) func aSuccessBeforeTheBodyWasAcknowledgedIsNone() async throws {
+        let (answered, over) = (WaitSignal(), WaitSignal())
+        let server = try ScriptedServer(receiveBufferByteCount: 4096) { connection in
+            connection.receiveBody(1)
+            _ = answered.wait(for: .seconds(20))
+            connection.send(created)
+            _ = over.wait(for: .seconds(20))
+        }
+        defer { over.signal() }
+        var request = HTTPUpload(.put, server.url)
+        request.onProgress = { sent, byteCount in
+            if sent == byteCount { answered.signal() }
+        }
+        let error = try await failure(of: MemorySource(makeContent(100_000)), request)
+        #expect(error.code == .io)
+        #expect(error.message.contains("unacknowledged"), "\(error)")
+    }
+
+    @Test(arguments: ["", "Connection: close\r\n"], [1, 300_000])
+    func aServerThatHasReadEverythingSucceedsWhateverItDoesAfterwards(field: String, byteCount: Int) async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(byteCount)
+            connection.send("HTTP/1.1 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok")
+        }
+        for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), HTTPUpload(.put, server.url)) }
+        let waiting = try ScriptedServer { connection in
+            connection.receiveBody(byteCount)
+            connection.send("HTTP/1.1 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok")
+            connection.receiveAll()
+        }
+        for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), HTTPUpload(.put, waiting.url)) }
+    }
+
+    @Test(arguments: ["Content-Length: 10\r\n", "Transfer-Encoding: chunked\r\n", ""])
+    func aRefusalWhoseExplanationNeverEndsIsThatRefusal(framing: String) async throws {
+        let over = WaitSignal()
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(1)
+            connection.send("HTTP/1.1 500 Oh\r\n\(framing)\r\n")
+            _ = over.wait(for: .seconds(30))
+        }
+        defer { over.signal() }
+        var request = HTTPUpload(.put, server.url)
+        request.idleLimit = .milliseconds(500)
+        let error = try await failure(of: MemorySource([1]), request)
+        #expect(error.code == .refused, "\(error)")
+        #expect(!error.isTransient)
+    }
+}
+
+private let isLinux: Bool = {
+    #if os(Linux)
+        true
+    #else
+        false
+    #endif
+}()
