@@ -7,9 +7,9 @@ import Testing
 /// The digests of blocks: damage is found wherever reading begins and ends.
 @Suite struct BlockTests {
     private let test: TestLibrary
-    private let block: Int64 = 1 << 20
+    private let block = Int64(BlockDigests.blockByteCount)
     /// Three whole blocks and a part of one.
-    private let bytes = sampleBytes(3 << 20 | 777)
+    private let bytes = sampleBytes(3 * BlockDigests.blockByteCount + 777)
 
     init() throws { self.test = try TestLibrary() }
 
@@ -26,7 +26,7 @@ import Testing
         return bytes
     }
 
-    @Test(arguments: [1000, 1 << 20, 5 << 20])
+    @Test(arguments: [1000, BlockDigests.blockByteCount, 5 << 20])
     func fourRottenBytesAreFoundInEveryRangeThatTouchesTheirBlock(piece: Int) throws {
         let asset = try self.test.add(self.bytes)
         let count = Int64(self.bytes.count)

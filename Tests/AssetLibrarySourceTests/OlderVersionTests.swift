@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test(arguments: ["zeroblob(96)", "zeroblob(95)", "'text'", "x''", "substr(block_sha256, 1, 64)"])
+    @Test(arguments: ["zeroblob(192)", "zeroblob(191)", "'text'", "x''", "substr(block_sha256, 1, 160)"])
     func digestsThatAreDamagedAreComputedAnew(damage: String) throws {
         try self.withLibrary(.writing) { library, assets in
             let large = try #require(assets.first { $0.name == "large.bin" })

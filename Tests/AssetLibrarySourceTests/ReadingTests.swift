@@ -11,7 +11,7 @@ import Testing
 
     init() throws { self.test = try TestLibrary() }
 
-    @Test(arguments: [0, 1, 63, 5000, 300_001, 1 << 20, 1 << 20 | 1])
+    @Test(arguments: [0, 1, 63, 5000, 1 << 18, 1 << 18 | 1, 600_001])
     func anAssetKeepsEveryContract(byteCount: Int) async throws {
         let bytes = sampleBytes(byteCount)
         let source = self.test.library.source(for: try self.test.add(bytes).id)
@@ -30,9 +30,9 @@ import Testing
         #expect(try source.reader().info == info)
     }
 
-    @Test(arguments: [1, 7, 4096, 65_536, 1_000_000, 1 << 20, 3 << 20])
+    @Test(arguments: [1, 7, 4096, 65_536, 1 << 18, 1_000_000, 3 << 20])
     func readsOfEverySizeGiveTheBytes(byteCount: Int) throws {
-        let bytes = sampleBytes(byteCount < 1000 ? 140_000 : 2 << 20 | 99)
+        let bytes = sampleBytes(byteCount < 1000 ? 300_000 : 2 << 20 | 99)
         let reader = try self.test.library.source(for: try self.test.add(bytes).id).reader()
         let isEqual = try readAll(reader, inPiecesOf: byteCount) == bytes
         #expect(isEqual)

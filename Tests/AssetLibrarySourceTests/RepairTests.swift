@@ -7,7 +7,7 @@ import Testing
 @Suite struct RepairTests {
     private let test: TestLibrary
     /// More than two blocks.
-    private let bytes = sampleBytes(2 << 20 | 5)
+    private let bytes = sampleBytes(5 << 18 | 5)
 
     init() throws { self.test = try TestLibrary() }
 

@@ -3,23 +3,28 @@ import CryptoDigest
 import Foundation
 
 extension OriginalFile {
-    /// Reads a whole buffer and computes its SHA-256 on the way; nil when the file ends before.
-    func readAndHash(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> [UInt8]? {
+    /// Fills buffers one after the other and computes the SHA-256 on the way; nil when the file ends before.
+    func readAndHash(
+        into buffers: UnsafeMutableRawBufferPointer..., at byteOffset: Int64
+    ) throws(BlobError) -> [UInt8]? {
         var hasher = CryptoDigest.sha256.makeHasher()
-        var count = 0
-        while count < buffer.count {
-            // In parts that are still in the first caches when they are hashed.
-            let end = min(buffer.count, count + Self.partByteCount)
-            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[count..<end])
-            let read = try self.read(into: part, at: byteOffset + Int64(count))
-            guard read > 0 else { return nil }
-            hasher.update(UnsafeRawBufferPointer(rebasing: part[..<read]))
-            count += read
+        var offset = byteOffset
+        for buffer in buffers {
+            var rest = buffer
+            while !rest.isEmpty {
+                // In parts that are still in the first caches when they are hashed.
+                let part = UnsafeMutableRawBufferPointer(rebasing: rest.prefix(Self.partByteCount))
+                let count = try self.read(into: part, at: offset)
+                guard count > 0 else { return nil }
+                hasher.update(UnsafeRawBufferPointer(rebasing: part[..<count]))
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
+                offset += Int64(count)
+            }
         }
         return hasher.finalize()
     }
 
-    private static let partByteCount = 128 * 1024
+    private static let partByteCount = 64 * 1024
 
     /// Reads all of the file.
     ///

@@ -42,13 +42,7 @@ final class AssetReader: BlobReader {
         if let failure { throw failure }
         do {
             if self.window.isEmpty, self.fetchOffset < self.asset.byteCount {
-                let block = self.blockToFetch
-                guard self.fetchOffset > block.lowerBound || output.freeCapacity < block.count else {
-                    return try self.readStraight(block, into: &output)
-                }
-                try self.fetch(block, into: self.window.allocated())
-                self.window.fill(with: Int(self.fetchOffset - block.lowerBound)..<block.count)
-                self.fetchOffset = block.upperBound
+                return try self.fetch(self.blockToFetch, into: &output)
             }
             if self.window.isEmpty { self.representation.end() }
             self.window.take(into: &output)
@@ -72,25 +66,33 @@ final class AssetReader: BlobReader {
         self.asset.block(Int(self.fetchOffset / Int64(BlockDigests.blockByteCount)))
     }
 
-    /// A reader with much room needs no window.
-    private func readStraight(_ block: Range<Int64>, into output: inout OutputRawSpan) throws {
-        try output.append(atMost: block.count) { part in
+    /// Gives out what fits of a block, and keeps the rest in the window: what goes straight into the output need not be
+    /// copied, and what lies before the offset is only hashed.
+    private func fetch(_ block: Range<Int64>, into output: inout OutputRawSpan) throws {
+        let skipped = Int(self.fetchOffset - block.lowerBound)
+        try output.append(atMost: skipped == 0 ? block.count : 0) { part in
             try part.withUnsafeMutableBytes { buffer, initializedCount in
-                try self.fetch(block, into: buffer)
-                initializedCount = block.count
+                let isWhole = buffer.count == block.count
+                let rest = UnsafeMutableRawBufferPointer(
+                    rebasing: isWhole ? buffer[..<0] : self.window.allocated()[..<(block.count - buffer.count)])
+                try self.fetch(block, into: buffer, rest)
+                initializedCount = buffer.count
+                self.window.fill(with: skipped..<rest.count)
             }
         }
         self.fetchOffset = block.upperBound
+        if skipped > 0 { self.window.take(into: &output) }
     }
 
     /// Reads a block of a file that stayed as it was, and compares its digest.
     ///
     /// - Throws: ``BlobError/Code/checksumMismatch`` when the bytes are not what was imported.
-    private func fetch(_ block: Range<Int64>, into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
-        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<block.count])
+    private func fetch(
+        _ block: Range<Int64>, into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer
+    ) throws(BlobError) {
         while true {
             try self.context.check()
-            guard let found = try self.readUntouched(into: part, at: block.lowerBound) else { continue }
+            guard let found = try self.readUntouched(into: head, rest, at: block.lowerBound) else { continue }
             let expected = self.blocks[Int(block.lowerBound / Int64(BlockDigests.blockByteCount))]
             guard found.elementsEqual(expected) else {
                 throw BlobError(
@@ -104,13 +106,13 @@ final class AssetReader: BlobReader {
 
     /// The digest of what was read; nil after a recovery from what happened to the file.
     private func readUntouched(
-        into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64
+        into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer, at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
         guard let file else { throw BlobError(.closed, "The reader is closed.") }
         let found: [UInt8]?
         let now: FileSnapshot
         do {
-            found = try file.readAndHash(into: buffer, at: byteOffset)
+            found = try file.readAndHash(into: head, rest, at: byteOffset)
             now = try file.status()
         } catch {
             try self.recover(.offline, error)
