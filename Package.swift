@@ -177,20 +177,22 @@ if hasAssetLibrary {
         .target(
             name: "AssetLibrarySource",
             dependencies: [
-                "BlobStreams", "CryptoDigest", .product(name: "GRDB", package: "GRDB.swift"),
+                "BlobStreams", "CRename", "CryptoDigest", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             path: "Plugins/AssetLibrarySource", swiftSettings: settings),
-        // Kills itself in the middle of an import.
+        .target(name: "CRename"),
+        // Kills itself in the middle of an import, or has its system calls logged.
         .executableTarget(
-            name: "KilledImport", dependencies: ["AssetLibrarySource", "FileSource"], path: "Tests/KilledImport",
-            swiftSettings: settings),
+            name: "KilledImport", dependencies: ["AssetLibrarySource", "CSystemCallLog", "FileSource"],
+            path: "Tests/KilledImport", swiftSettings: settings),
+        .target(name: "CSystemCallLog", path: "Tests/CSystemCallLog"),
         .testTarget(
             name: "AssetLibrarySourceTests",
             dependencies: [
-                "AssetLibrarySource", "BlobStreamsTesting", "FileSource", "KilledImport",
+                "AssetLibrarySource", "BlobStreamsTesting", "CSystemCallLog", "FileSource", "KilledImport",
                 .product(name: "GRDB", package: "GRDB.swift"),
-            ], swiftSettings: settings),
+            ], exclude: ["Fixtures"], swiftSettings: settings),
     ]
     package.targets += [example("UploadAsset", "BlobURLSession", "MultipartFormData")]
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("AssetLibrarySource")

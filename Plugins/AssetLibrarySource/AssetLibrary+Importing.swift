@@ -1,7 +1,5 @@
 import BlobStreams
-import CryptoDigest
 import Foundation
-import GRDB
 
 extension AssetLibrary {
     /// What happens to bytes that the library has already.
@@ -18,13 +16,20 @@ extension AssetLibrary {
         public let asset: Asset
         /// False when the library had it before.
         public let isNew: Bool
+        /// True when the library had the bytes before, and its original was damaged or lost: these have taken its place,
+        /// for all assets that share it. A damaged one is in `originals/.quarantine`.
+        public let isRepaired: Bool
     }
 
     /// Adds the bytes of a source as an asset.
     ///
     /// The source is read once, to its end, with all of its checks, and its SHA-256 computed on the way. The file is
-    /// written aside, synchronised to the disk and named; then its row is committed: a crash before leaves no asset,
-    /// and after it a whole one.
+    /// written aside, synchronised to the disk and named; then its row is committed, and synchronised too: a crash or a
+    /// loss of power before leaves no asset, and after it a whole one. ``makeImport(duplicates:context:onCommit:)``
+    /// is faster for many sources.
+    ///
+    /// Where the library has the bytes already, its original is read too, and replaced when it is damaged: whoever
+    /// imports something once more may remove their copy afterwards.
     ///
     /// - Parameters:
     ///   - source: What to import.
@@ -32,111 +37,50 @@ extension AssetLibrary {
     ///   - duplicates: What happens to bytes that are there already.
     ///   - context: The terms; a cancelled import leaves nothing.
     /// - Throws: What reading the source throws; ``BlobError/Code/permissionDenied`` when the library was opened for
-    ///   reading or may not be written; ``BlobError/Code/io``, ``BlobError/Code/unavailable``.
+    ///   reading or may not be written; ``BlobError/Code/io``, ``BlobError/Code/unavailable``;
+    ///   ``BlobError/Code/unsupported`` when links lie in the place of the library's folders.
     /// - Complexity: O(bytes), in memory that does not grow with them.
     public func importAsset(
         from source: any BlobInputStreamDataSource, name: String? = nil,
         duplicates: DuplicatePolicy = .reuseAsset, context: BlobContext = BlobContext()
     ) throws(BlobError) -> ImportResult {
+        var result: ImportResult?
+        let group = try self.makeImport(duplicates: duplicates, context: context) { result = $0 }
+        try group.add(source, name: name)
+        try group.finish()
+        guard let result else { throw BlobError(.internalError, "An import was finished without a result.") }
+        return result
+    }
+
+    /// Begins to import many sources: they are committed in groups, each with one synchronisation of the catalogue.
+    ///
+    ///     let photos = try library.makeImport { print($0.asset.locator) }
+    ///     for file in files { try photos.add(FileSource(path: file)) }
+    ///     try photos.finish()
+    ///
+    /// - Parameters:
+    ///   - duplicates: What happens to bytes that are there already.
+    ///   - context: The terms; what was added and not committed when it is cancelled can still be finished.
+    ///   - onCommit: Called for each source in the order in which they were added, once its asset will survive a loss of
+    ///     power.
+    /// - Throws: As ``importAsset(from:name:duplicates:context:)``.
+    public func makeImport(
+        duplicates: DuplicatePolicy = .reuseAsset, context: BlobContext = BlobContext(),
+        onCommit: @escaping (ImportResult) throws -> Void
+    ) throws(BlobError) -> AssetImport {
+        try self.checkCanWrite()
+        return try AssetImport(self, duplicates, context, onCommit)
+    }
+
+    /// Whether the original has the bytes of `file`: reads it.
+    func hasOriginal(of asset: Asset, _ file: ImportedFile, _ context: BlobContext) throws(BlobError) -> Bool {
+        guard file.byteCount == asset.byteCount else { return false }
         do {
-            try self.checkCanWrite()
-            let lock = try LibraryLock.shared(self.folder, context)
-            return try withExtendedLifetime(lock) { try self.importLocked(source, name, duplicates, context) }
-        } catch {
-            var error = BlobError(wrapping: error)
-            error.operation = error.operation ?? .write
-            throw error
+            let original = try OriginalFile(self.folder.path(ofStored: asset.storedPath))
+            return try original.hasContent(of: asset, file.blocks, context)
+        } catch  where error.code != .cancelled && error.code != .timedOut {
+            return false
         }
-    }
-
-    private func importLocked(
-        _ source: any BlobInputStreamDataSource, _ name: String?, _ duplicates: DuplicatePolicy, _ context: BlobContext
-    ) throws -> ImportResult {
-        let id = UUID()
-        let incoming = try IncomingFile(self.folder, id)
-        defer { incoming.discard() }
-        try self.onImportStep?(.began)
-        let file = try self.copy(source, to: incoming, name, context)
-        try self.onImportStep?(.copied)
-        // Looked up once more in the transaction below; here it spares the disk the synchronising.
-        if duplicates == .reuseAsset,
-            let asset = try self.catalogue.read({ try Catalogue.asset(sha256: file.sha256, $0) }),
-            self.hasFile(of: asset)
-        {
-            return ImportResult(asset: asset, isNew: false)
-        }
-        try incoming.synchronise()
-        let path = LibraryFolder.storedPath(for: id, fileExtension: file.fileExtension)
-        try incoming.move(toStored: path)
-        try self.onImportStep?(.named)
-        return try self.insert(id, file, path, incoming, duplicates)
-    }
-
-    private func copy(
-        _ source: any BlobInputStreamDataSource, to incoming: IncomingFile, _ name: String?, _ context: BlobContext
-    ) throws -> ImportedFile {
-        let reader = try source.reader(context: context)
-        defer { reader.close() }
-        var hasher = CryptoDigest.sha256.makeHasher()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        while case let count = try reader.read(into: buffer), count > 0 {
-            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            hasher.update(bytes)
-            try incoming.write(bytes)
-        }
-        let bytes = incoming.headerBytes(byteCount: reader.byteOffset)
-        let format = MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount))
-        // The catalogue's texts end at a zero byte.
-        let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
-        var file = ImportedFile(
-            name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
-            byteCount: reader.byteOffset, sha256: hasher.finalize(), media: MediaDescription(bytes))
-        if case .weak(_, let modificationTime, _) = reader.info.validator, source.locator?.scheme == "file" {
-            file.modificationTime = modificationTime
-        }
-        return file
-    }
-
-    /// As much as a read of the page cache is fastest with, and a write of the disk.
-    private static let bufferByteCount = 256 * 1024
-
-    /// Adds the rows, unless somebody else has added the same bytes meanwhile.
-    private func insert(
-        _ id: UUID, _ file: ImportedFile, _ path: String, _ incoming: IncomingFile, _ duplicates: DuplicatePolicy
-    ) throws(BlobError) -> ImportResult {
-        let outcome: (result: ImportResult, isUsed: Bool)
-        do {
-            outcome = try self.catalogue.write { db in
-                let existing = try Catalogue.asset(sha256: file.sha256, db)
-                var isUsed = true
-                if let existing {
-                    // An original that was lost comes back with the bytes that it had.
-                    isUsed = !self.hasFile(of: existing)
-                    if isUsed {
-                        try db.execute(
-                            sql: "UPDATE original SET path = ?, state = 'present' WHERE sha256 = ?",
-                            arguments: [path, Data(file.sha256)])
-                    }
-                } else {
-                    try Catalogue.insertOriginal(file, path: path, db)
-                }
-                let isNew = existing == nil || duplicates == .addAsset
-                if isNew { try Catalogue.insertAsset(id, file, db) }
-                try self.onImportStep?(.inserted)
-                guard let asset = try Catalogue.asset(isNew ? id : existing?.id ?? id, db) else {
-                    throw BlobError(.internalError, "A row that was inserted is not there.")
-                }
-                return (ImportResult(asset: asset, isNew: isNew), isUsed)
-            }
-        } catch {
-            // A commit that failed may have happened: then the file belongs to the library.
-            if try self.catalogue.namesNothing(path) { incoming.discard() } else { incoming.leaveToRecovery() }
-            throw error
-        }
-        try? self.onImportStep?(.committed)
-        if outcome.isUsed { incoming.keep() } else { incoming.discard() }
-        return outcome.result
     }
 
     /// Whether the original lies where the catalogue says, with its length.

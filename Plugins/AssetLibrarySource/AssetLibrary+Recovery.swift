@@ -14,7 +14,9 @@ extension AssetLibrary {
     /// Compares files and catalogue, and clears away what a crash left behind.
     ///
     /// Files that are half written are removed, files that no row names are set aside in `originals/.quarantine`, and
-    /// originals are marked as missing or as present. Opening for writing does it when there is a trace of a crash.
+    /// originals are marked as missing or as present. Only files with names that imports give are touched, each in its
+    /// own place: those of others stay, and nothing is reached through a link. Opening for writing does it when there
+    /// is a trace of a crash.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` while somebody imports or removes; otherwise as opening.
     /// - Complexity: O(assets).
@@ -25,43 +27,31 @@ extension AssetLibrary {
             throw BlobError(.unavailable, "Somebody is importing into the library, or removing from it.")
         }
         return try withExtendedLifetime(lock) { () throws(BlobError) in
+            let folders = try OriginalsFolder(self.folder)
+            let traces = try folders.incoming.names().filter(LibraryFolder.isIncoming)
             var report = RecoveryReport()
-            report.quarantinedCount = try self.quarantineOrphans()
+            // First, because it throws at a row that cannot be, and a file must not be an orphan for that.
             report.missingCount = try self.markMissing()
-            for name in try LibraryFolder.names(in: self.folder.incomingPath) {
-                _ = unlink("\(self.folder.incomingPath)/\(name)")
+            try folders.forEachOriginal { path throws(BlobError) in
+                guard try self.catalogue.namesNothing(path), try folders.setAside(path) else { return }
+                report.quarantinedCount += 1
+            }
+            for name in traces where folders.incoming.hasFile(named: name) {
+                try folders.incoming.removeFile(named: name)
             }
             return report
         }
     }
 
     /// Recovers if there is a trace of a crash, and nobody at work to whom it belongs.
+    ///
+    /// A row that cannot be keeps nobody from importing: the trace stays, and ``recover()`` says what is wrong.
     func recoverIfNeeded() throws(BlobError) {
-        guard try !LibraryFolder.names(in: self.folder.incomingPath).isEmpty else { return }
+        let names = try OriginalsFolder(making: self.folder).incoming.names()
+        guard names.contains(where: LibraryFolder.isIncoming) else { return }
         do {
             try self.recover()
-        } catch  where error.code == .unavailable {}
-    }
-
-    private func quarantineOrphans() throws(BlobError) -> Int {
-        var count = 0
-        for parent in try LibraryFolder.names(in: self.folder.originalsPath) where !parent.hasPrefix(".") {
-            let folder = "\(self.folder.originalsPath)/\(parent)"
-            var isDirectory: ObjCBool = false
-            guard FileManager.default.fileExists(atPath: folder, isDirectory: &isDirectory), isDirectory.boolValue
-            else {
-                continue
-            }
-            for name in try LibraryFolder.names(in: folder) {
-                guard try self.catalogue.namesNothing("\(LibraryFolder.originals)/\(parent)/\(name)") else { continue }
-                let target = "\(self.folder.quarantinePath)/\(name)"
-                guard rename("\(folder)/\(name)", target) == 0 else {
-                    throw BlobError(systemError: errno, doing: "Could not set aside \(folder)/\(name)")
-                }
-                count += 1
-            }
-        }
-        return count
+        } catch  where error.code == .unavailable || error.code == .corrupted {}
     }
 
     private func markMissing() throws(BlobError) -> Int {
@@ -97,7 +87,10 @@ extension Catalogue {
             try Row.fetchAll(
                 db, sql: "SELECT id, path, state FROM original WHERE id > ? ORDER BY id LIMIT ?",
                 arguments: [id, count]
-            ).map { (id: $0["id"], path: $0["path"], isMissing: $0["state"] == "missing") }
+            ).map { row in
+                let original = CheckedRow(row, of: "original")
+                return (id: try original.value("id"), path: try original.value("path"), try original.isMissing())
+            }
         }
     }
 

@@ -5,7 +5,8 @@ import GRDB
 extension AssetLibrary {
     /// Removes an asset, and its original unless another asset shares it.
     ///
-    /// Readers that are open keep the file until they are closed; see ``AssetSource/RemovalPolicy``.
+    /// Readers that are open keep the file until they are closed; see ``AssetSource/RemovalPolicy``. When it returns,
+    /// the removal survives a loss of power.
     ///
     /// - Throws: ``BlobError/Code/notFound``, and as ``importAsset(from:name:duplicates:context:)``.
     public func removeAsset(_ id: UUID, context: BlobContext = BlobContext()) throws(BlobError) {
@@ -21,38 +22,45 @@ extension AssetLibrary {
     }
 
     private func removeLocked(_ id: UUID) throws {
-        let marker = try LibraryMarker(self.folder, UUID())
+        let folders = try OriginalsFolder(self.folder)
+        let marker = try LibraryMarker(folders)
         let orphan: String?
         do {
             orphan = try self.catalogue.write { db in try Catalogue.remove(id, db) }
         } catch {
-            marker.remove()
+            // A commit that failed may have happened: then recovery finds the file.
+            if error.code == .notFound || (try? self.catalogue.names(id)) == true { marker.remove() }
             throw error
         }
         // A file that cannot be removed is left for recovery to find, with the marker.
         if let orphan {
-            let path = try self.folder.path(ofStored: orphan)
-            guard unlink(path) == 0 || errno == ENOENT else { return }
+            do { try folders.remove(orphan) } catch { return }
         }
         marker.remove()
     }
 }
 
 extension Catalogue {
+    /// Whether an asset has this identifier, whatever else its row holds.
+    fileprivate func names(_ id: UUID) throws(BlobError) -> Bool {
+        try self.read { db in
+            try Row.fetchOne(db, sql: "SELECT 1 FROM asset WHERE uuid = ?", arguments: [id.uuidString]) != nil
+        }
+    }
+
     /// - Returns: The path of an original that nobody names any more.
     fileprivate static func remove(_ id: UUID, _ db: Database) throws -> String? {
-        guard
-            let original = try Int64.fetchOne(
-                db, sql: "SELECT original_id FROM asset WHERE uuid = ?", arguments: [id.uuidString])
-        else {
+        let sql = "SELECT id, original_id FROM asset WHERE uuid = ?"
+        guard let row = try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) else {
             throw BlobError(
                 .notFound, "There is no such asset in the library.",
                 locator: BlobLocator(asset: id, fileExtension: nil).text)
         }
+        let original: Int64 = try CheckedRow(row, of: "asset").value("original_id")
         try db.execute(sql: "DELETE FROM asset WHERE uuid = ?", arguments: [id.uuidString])
-        let sql =
+        let deletion =
             "DELETE FROM original WHERE id = ? AND NOT EXISTS (SELECT 1 FROM asset WHERE original_id = original.id)"
-        let path = try String.fetchOne(db, sql: "\(sql) RETURNING path", arguments: [original])
-        return path
+        let orphan = try Row.fetchOne(db, sql: "\(deletion) RETURNING id, path", arguments: [original])
+        return try orphan.map { try CheckedRow($0, of: "original").value("path") }
     }
 }

@@ -9,7 +9,8 @@ import Foundation
 public final class AssetLibrary: Sendable {
     /// What a library is opened for.
     public enum Access: Sendable {
-        /// Nothing in the folder is changed but SQLite's own files.
+        /// Nothing in the folder is changed but SQLite's own files; and the catalogue, for the digests of the blocks of
+        /// originals that an older version imported, where it may be written.
         case reading
         /// The catalogue is brought to the present version, and what a crash left behind is cleared away.
         case writing
@@ -17,7 +18,13 @@ public final class AssetLibrary: Sendable {
 
     let folder: LibraryFolder
     let catalogue: Catalogue
-    private let access: Access
+    let access: Access
+
+    /// The folders of originals that survive a loss of power.
+    let durableFolders = Locked<Set<String>>([])
+
+    /// The digests of blocks that could not be stored, by the digest of the original.
+    let unstoredBlocks = Locked<[[UInt8]: BlockDigests]>([:])
 
     /// Told of each step of an import: where tests pull the plug.
     let onImportStep: (@Sendable (ImportStep) throws -> Void)?
@@ -43,19 +50,19 @@ public final class AssetLibrary: Sendable {
                 operation: .open)
         }
         self.catalogue = try Catalogue(in: self.folder.path, isReadOnly: access == .reading)
-        try self.catalogue.check(isComplete: access == .reading)
+        try self.catalogue.check(isMade: access == .reading)
         guard access == .writing else { return }
         try self.catalogue.migrate()
-        try self.folder.makeFolders()
         try self.recoverIfNeeded()
     }
 
     /// Makes a new library, and the folder if it is not there.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when there is a library already; what the system says.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when there is a library already, or something else in the folder;
+    ///   what the system says.
     public static func create(at folder: URL) throws(BlobError) -> AssetLibrary {
         let files = LibraryFolder(folder)
-        try files.makeFolders()
+        try files.make()
         let catalogue = try Catalogue(in: files.path, isReadOnly: false)
         guard try catalogue.isEmpty() else {
             throw BlobError(

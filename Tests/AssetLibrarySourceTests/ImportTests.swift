@@ -226,6 +226,10 @@ import Testing
 
 /// Runs the program that imports and kills itself; gives its status, or the number of the signal that ended it.
 func runKilledImport(_ library: String, _ file: String, step: String) throws -> Int32 {
+    try runKilledImport([library, file, step])
+}
+
+func runKilledImport(_ arguments: [String], environment: [String: String] = [:]) throws -> Int32 {
     let executables = [CommandLine.arguments.first.map { URL(fileURLWithPath: $0) }, Bundle.main.executableURL]
     let candidates = (executables.compactMap { $0 } + Bundle.allBundles.map(\.bundleURL))
         .map { $0.deletingLastPathComponent().appendingPathComponent("KilledImport") }
@@ -233,7 +237,8 @@ func runKilledImport(_ library: String, _ file: String, step: String) throws -> 
     let program = candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) }
     try #require(program != nil, "KilledImport lies beside the tests.")
     process.executableURL = program
-    process.arguments = [library, file, step]
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
     try process.run()
     process.waitUntilExit()
     return process.terminationStatus

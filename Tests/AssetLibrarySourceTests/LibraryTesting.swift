@@ -20,7 +20,7 @@ final class TestLibrary: Sendable {
         try AssetLibrary(at: self.folder, for: access)
     }
 
-    func add(_ bytes: [UInt8], named name: String? = "a.bin") throws -> Asset {
+    @discardableResult func add(_ bytes: [UInt8], named name: String? = "a.bin") throws -> Asset {
         try self.library.importAsset(from: MemorySource(Data(bytes)), name: name).asset
     }
 
@@ -69,9 +69,15 @@ final class TestLibrary: Sendable {
 
 /// Bytes with no short period, the same in every run.
 func sampleBytes(_ count: Int) -> [UInt8] {
-    (0..<((count + 3) / 4)).flatMap { word in
-        withUnsafeBytes(of: UInt32(truncatingIfNeeded: word) &* 2_654_435_761) { Array($0) }
-    }.prefix(count).map { $0 }
+    [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
+        for start in stride(from: 0, to: count, by: 4) {
+            withUnsafeBytes(of: (UInt32(truncatingIfNeeded: start / 4) &* 2_654_435_761).littleEndian) { word in
+                UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[start...])
+                    .copyBytes(from: word.prefix(count - start))
+            }
+        }
+        initializedCount = count
+    }
 }
 
 /// The bytes of one read.

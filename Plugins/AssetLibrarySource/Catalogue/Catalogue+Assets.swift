@@ -4,7 +4,7 @@ import GRDB
 
 extension Catalogue {
     private static let selection = """
-        SELECT asset.id, asset.uuid, asset.original_filename, asset.file_extension, asset.generation, asset.modified_at,
+        SELECT asset.id, original.id AS original_row, asset.uuid, asset.original_filename, asset.file_extension, asset.generation, asset.modified_at,
             asset.ingested_at, original.sha256, original.byte_size, original.path, original.state, original.uti,
             original.media_type, original.pixel_width, original.pixel_height, original.orientation,
             original.capture_date, original.capture_offset, original.capture_subsecond, original.camera_make,
@@ -31,7 +31,8 @@ extension Catalogue {
         try self.read { db in
             let sql = "\(Self.selection) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
             let rows = try Row.fetchAll(db, sql: sql, arguments: [row, count])
-            return (try rows.map(Asset.init), rows.last?["id"] ?? row)
+            let last = try rows.last.map { try CheckedRow($0, of: "asset").value("id", as: Int64.self) }
+            return (try rows.map(Asset.init), last ?? row)
         }
     }
 
@@ -39,14 +40,23 @@ extension Catalogue {
         let media = file.media
         try db.execute(
             sql: """
-                INSERT INTO original (sha256, byte_size, path, uti, media_type, pixel_width, pixel_height, orientation,
-                    capture_date, capture_offset, capture_subsecond, camera_make, camera_model)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO original (sha256, block_sha256, byte_size, path, uti, media_type, pixel_width, pixel_height,
+                    orientation, capture_date, capture_offset, capture_subsecond, camera_make, camera_model)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
-                Data(file.sha256), file.byteCount, path, media.typeIdentifier, media.mediaType, media.pixelWidth,
-                media.pixelHeight, media.orientation, media.captureDate, media.captureOffset, media.captureSubsecond,
-                media.cameraMake, media.cameraModel,
+                Data(file.sha256), Data(file.blocks.stored(sha256: file.sha256)), file.byteCount, path,
+                media.typeIdentifier, media.mediaType, media.pixelWidth, media.pixelHeight, media.orientation,
+                media.captureDate, media.captureOffset, media.captureSubsecond, media.cameraMake, media.cameraModel,
+            ])
+    }
+
+    /// Gives an original that is there another file.
+    static func setOriginal(_ file: ImportedFile, path: String, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE original SET path = ?, state = 'present', byte_size = ?, block_sha256 = ? WHERE sha256 = ?",
+            arguments: [
+                path, file.byteCount, Data(file.blocks.stored(sha256: file.sha256)), Data(file.sha256),
             ])
     }
 
@@ -70,6 +80,7 @@ struct ImportedFile {
     var fileExtension: String?
     var byteCount: Int64
     var sha256: [UInt8]
+    var blocks: BlockDigests
     var media: MediaDescription
     /// In nanoseconds since 1970.
     var modificationTime: Int64?
@@ -78,30 +89,42 @@ struct ImportedFile {
 extension Asset {
     /// - Throws: ``BlobError/Code/corrupted`` for what only a damaged or forged catalogue can hold.
     fileprivate init(_ row: Row) throws {
-        let uuid: String = row["uuid"]
-        let sha256: Data = row["sha256"]
-        let byteCount: Int64 = row["byte_size"]
-        let modificationTime: Int64? = row["modified_at"]
-        guard let id = UUID(uuidString: uuid), sha256.count == 32, byteCount >= 0 else {
-            throw BlobError(.corrupted, "The catalogue holds an asset with an identifier, digest or size that is none.")
-        }
+        let asset = CheckedRow(row, of: "asset")
+        let original = CheckedRow(row, of: "original", key: "original_row")
+        guard let id = UUID(uuidString: try asset.value("uuid")) else { throw asset.corrupted("uuid") }
+        let sha256: Data = try original.value("sha256")
+        guard sha256.count == 32 else { throw original.corrupted("sha256") }
+        let byteCount: Int64 = try original.value("byte_size")
+        guard byteCount >= 0 else { throw original.corrupted("byte_size") }
         var media = MediaDescription()
-        media.mediaType = row["media_type"]
-        media.typeIdentifier = row["uti"]
-        media.pixelWidth = row["pixel_width"]
-        media.pixelHeight = row["pixel_height"]
-        media.orientation = row["orientation"]
-        media.captureDate = row["capture_date"]
-        media.captureOffset = row["capture_offset"]
-        media.captureSubsecond = row["capture_subsecond"]
-        media.cameraMake = row["camera_make"]
-        media.cameraModel = row["camera_model"]
-        let fileExtension: String? = row["file_extension"]
+        media.mediaType = try original.valueIfAny("media_type")
+        media.typeIdentifier = try original.valueIfAny("uti")
+        media.pixelWidth = try original.valueIfAny("pixel_width")
+        media.pixelHeight = try original.valueIfAny("pixel_height")
+        media.orientation = try original.valueIfAny("orientation")
+        media.captureDate = try original.valueIfAny("capture_date")
+        media.captureOffset = try original.valueIfAny("capture_offset")
+        media.captureSubsecond = try original.valueIfAny("capture_subsecond")
+        media.cameraMake = try original.valueIfAny("camera_make")
+        media.cameraModel = try original.valueIfAny("camera_model")
+        let fileExtension: String? = try asset.valueIfAny("file_extension")
+        let modificationTime: Int64? = try asset.valueIfAny("modified_at")
         self.init(
-            id: id, name: row["original_filename"],
+            id: id, name: try asset.valueIfAny("original_filename"),
             fileExtension: fileExtension.flatMap { Self.isFileExtension($0) ? $0 : nil }, byteCount: byteCount,
-            sha256: Array(sha256), media: media, generation: row["generation"], isMissing: row["state"] == "missing",
-            importDate: Date(nanoseconds: row["ingested_at"]),
-            modificationDate: modificationTime.map { Date(nanoseconds: $0) }, storedPath: row["path"])
+            sha256: Array(sha256), media: media, generation: try asset.value("generation"),
+            isMissing: try original.isMissing(), importDate: Date(nanoseconds: try asset.value("ingested_at")),
+            modificationDate: modificationTime.map { Date(nanoseconds: $0) }, storedPath: try original.value("path"))
+    }
+}
+
+extension CheckedRow {
+    /// What the state of an original says.
+    func isMissing() throws(BlobError) -> Bool {
+        switch try self.value("state", as: String.self) {
+        case "present": return false
+        case "missing": return true
+        default: throw self.corrupted("state")
+        }
     }
 }

@@ -4,13 +4,21 @@ extension Catalogue {
     /// Marks the database as ours, for `file(1)` and for ``AssetLibrary``: "BlbL".
     static let applicationIdentifier: Int32 = 0x426C_624C
 
+    /// The first version; catalogues from it on can be read as they are.
+    static let oldestVersion = "1"
+
     /// How catalogues come to be what this version reads: each step is run once, in order, and never changed again.
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
-        migrator.registerMigration("1") { db in
+        migrator.registerMigration(Self.oldestVersion) { db in
             try db.execute(sql: Self.firstSchema)
             try db.execute(sql: "PRAGMA application_id = \(Self.applicationIdentifier)")
             try db.execute(sql: "PRAGMA user_version = 1")
+        }
+        migrator.registerMigration("2") { db in
+            // As `BlockDigests` stores them; NULL until the original has been read once.
+            try db.execute(sql: "ALTER TABLE original ADD COLUMN block_sha256 BLOB")
+            try db.execute(sql: "PRAGMA user_version = 2")
         }
         return migrator
     }()

@@ -12,12 +12,16 @@ struct Catalogue: Sendable {
     /// How long a connection waits for a lock of another; writers hold it for milliseconds.
     private static let busyTimeout: TimeInterval = 5
 
+    private let path: String
     private let pool: DatabasePool
+    /// The file that the connections are to.
+    private let file: FileSnapshot
 
     /// Opens the database of `folder`.
     ///
     /// - Parameter isReadOnly: Whether nothing is to be written; then the database must be there.
     init(in folder: String, isReadOnly: Bool) throws(BlobError) {
+        self.path = "\(folder)/\(Self.fileName)"
         var configuration = Configuration()
         configuration.readonly = isReadOnly
         configuration.busyMode = .timeout(Self.busyTimeout)
@@ -26,14 +30,16 @@ struct Catalogue: Sendable {
             // The schema may be anybody's: its expressions may call nothing that reaches out of the database.
             try db.execute(sql: "PRAGMA trusted_schema = OFF")
             guard !isReadOnly else { return }
-            // A row must not be lost of which the file was synchronised.
-            try db.execute(sql: "PRAGMA synchronous = FULL")
             // The log stays when the last writer goes: without it, those who may not write could not read.
             var persists: CInt = 1
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
         }
         do {
-            self.pool = try DatabasePool(path: "\(folder)/\(Self.fileName)", configuration: configuration)
+            self.pool = try DatabasePool(path: self.path, configuration: configuration)
+            self.file = try FileSnapshot(path: self.path)
+            // A row must not be lost of which the file was synchronised. Not before: the pool sets it to NORMAL.
+            guard !isReadOnly else { return }
+            try self.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
         } catch {
             throw BlobError(catalogue: error)
         }
@@ -55,15 +61,15 @@ struct Catalogue: Sendable {
 
     /// Throws unless this is a catalogue that this version reads.
     ///
-    /// - Parameter isComplete: Whether it must be of this version already.
-    func check(isComplete: Bool) throws(BlobError) {
+    /// - Parameter isMade: Whether its tables must be there already, of whatever version.
+    func check(isMade: Bool) throws(BlobError) {
         try self.read { db in
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationIdentifier else {
                 throw BlobError(.unsupported, "This database is not the catalogue of an asset library.")
             }
             guard try !Self.migrator.hasBeenSuperseded(db) else { throw Self.isTooNew }
-            guard try !isComplete || Self.migrator.hasCompletedMigrations(db) else {
-                throw BlobError(.unsupported, "The catalogue is of an older version: open the library for writing.")
+            guard try !isMade || Self.migrator.completedMigrations(db).contains(Self.oldestVersion) else {
+                throw BlobError(.unsupported, "The catalogue was not finished: open the library for writing.")
             }
         }
     }
@@ -88,13 +94,20 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// One transaction: all of it, or nothing.
+    /// One transaction: all of it, or nothing; when it returns, it survives a loss of power.
+    ///
+    /// - Throws: ``BlobError/Code/changed`` when the catalogue was replaced by another file, and what was written is lost.
     func write<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
+        let value: Value
         do {
-            return try self.pool.write(body)
+            value = try self.pool.write(body)
         } catch {
             throw BlobError(catalogue: error)
         }
+        guard try FileSnapshot(path: self.path).isSameFile(as: self.file) else {
+            throw BlobError(.changed, "The catalogue '\(self.path)' was replaced while the library was open.")
+        }
+        return value
     }
 }
 

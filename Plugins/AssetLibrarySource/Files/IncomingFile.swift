@@ -3,32 +3,38 @@ import Foundation
 
 /// An original on its way into the library: written aside, then given its name.
 ///
-/// A marker lies beside it from before its first byte until its row is there, so that recovery has to look around only
-/// when there is one.
+/// Until it is named it lies in the folder of incoming files, which tells recovery to look around; from then on until
+/// its row is there, a ``LibraryMarker`` does.
 final class IncomingFile {
-    private let folder: LibraryFolder
-    private let partPath: String
-    private let marker: LibraryMarker
+    private let folders: OriginalsFolder
+    private let name: String
     private let descriptor: CInt
     private var isOpen = true
-    /// Where the file is now; nil once it is gone or belongs to the library.
-    private var path: String?
+    private var place: Place
 
-    init(_ folder: LibraryFolder, _ id: UUID) throws(BlobError) {
-        self.folder = folder
-        self.partPath = "\(folder.incomingPath)/\(id.uuidString).part"
-        self.marker = try LibraryMarker(folder, id)
-        self.descriptor = open(self.partPath, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard self.descriptor >= 0 else {
-            throw BlobError(systemError: errno, doing: "Could not create \(self.partPath)")
-        }
-        self.path = self.partPath
+    private enum Place {
+        case incoming
+        /// With its path in the library.
+        case stored(String)
+        /// It is gone, or belongs to the library.
+        case none
+    }
+
+    init(_ folders: OriginalsFolder, _ id: UUID) throws(BlobError) {
+        self.folders = folders
+        self.name = Self.name(for: id)
+        self.descriptor = try folders.incoming.createFile(named: self.name)
+        self.place = .incoming
     }
 
     deinit { self.discard() }
 
+    static func name(for id: UUID) -> String { "\(id.uuidString).part" }
+
+    private var path: String { "\(self.folders.incoming.path)/\(self.name)" }
+
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.descriptor, named: self.partPath)
+        try writeAll(bytes, to: self.descriptor, named: self.path)
     }
 
     /// What was written, for parsers.
@@ -46,63 +52,60 @@ final class IncomingFile {
         }
     }
 
-    /// Makes the bytes survive a loss of power, and the marker with them.
+    /// Makes the bytes survive a loss of power.
     func synchronise() throws(BlobError) {
         guard fsync(self.descriptor) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not synchronise \(self.partPath)")
+            throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
         }
         self.isOpen = false
-        guard close(self.descriptor) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not close \(self.partPath)")
+        guard Foundation.close(self.descriptor) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not close \(self.path)")
         }
-        try LibraryFolder.synchronise(self.folder.incomingPath)
+    }
+
+    /// Gives the descriptor back. Twice is fine.
+    func close() {
+        if self.isOpen { _ = Foundation.close(self.descriptor) }
+        self.isOpen = false
     }
 
     /// Gives the file its name in the library.
     func move(toStored storedPath: String) throws(BlobError) {
-        let path = try self.folder.path(ofStored: storedPath)
-        let parent = String(path.prefix(upTo: path.lastIndex(of: "/") ?? path.startIndex))
-        if !FileManager.default.fileExists(atPath: parent) {
-            try LibraryFolder.makeFolder(parent)
-            try LibraryFolder.synchronise(self.folder.originalsPath)
-        }
-        guard rename(self.partPath, path) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not name the original \(path)")
-        }
-        self.path = path
-        try LibraryFolder.synchronise(parent)
+        try self.folders.store(self.name, as: storedPath)
+        self.place = .stored(storedPath)
     }
 
-    /// The catalogue names the file now.
-    func keep() {
-        self.path = nil
-        self.marker.remove()
-    }
-
-    /// Leaves everything as it is: nobody knows what the catalogue says, and recovery will find out.
-    func leaveToRecovery() { self.path = nil }
+    /// The catalogue names the file now; or nobody knows what the catalogue says, and recovery will find out.
+    func keep() { self.place = .none }
 
     /// Removes the file unless it was kept. Twice is fine.
     func discard() {
-        if self.isOpen { _ = close(self.descriptor) }
-        self.isOpen = false
-        guard let path else { return }
-        self.path = nil
-        _ = unlink(path)
-        self.marker.remove()
+        self.close()
+        // A file that cannot be removed is left for recovery to find.
+        switch self.place {
+        case .incoming: try? self.folders.incoming.removeFile(named: self.name)
+        case .stored(let path): try? self.folders.remove(path)
+        case .none: break
+        }
+        self.place = .none
     }
 }
 
 /// An empty file that says: somebody is, or was, in the middle of something.
 struct LibraryMarker {
-    private let path: String
+    private let folder: Folder
+    private let name: String
 
-    init(_ folder: LibraryFolder, _ id: UUID) throws(BlobError) {
-        self.path = "\(folder.incomingPath)/\(id.uuidString)"
-        let descriptor = open(self.path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not create \(self.path)") }
-        close(descriptor)
+    /// Makes a marker that survives a loss of power, with all that lies beside it.
+    init(_ folders: OriginalsFolder) throws(BlobError) {
+        self.folder = folders.incoming
+        self.name = Self.name(for: UUID())
+        Foundation.close(try self.folder.createFile(named: self.name))
+        try self.folder.synchronise()
     }
 
-    func remove() { _ = unlink(self.path) }
+    static func name(for id: UUID) -> String { id.uuidString }
+
+    /// A marker that cannot be removed has recovery look around for nothing.
+    func remove() { try? self.folder.removeFile(named: self.name) }
 }

@@ -7,24 +7,43 @@ import Foundation
 ///     lock                      held by importers (shared) and by recovery (exclusive)
 ///     originals/AA/UUID.EXT     AA is the beginning of the UUID
 ///     originals/.incoming       what imports and removals are at work on
-///     originals/.quarantine     files that no row names
+///     originals/.quarantine     files that no row names, and damaged originals
+///
+/// Anything else in these folders is somebody else's, and left alone.
 struct LibraryFolder: Sendable {
     let path: String
 
     init(_ url: URL) { self.path = url.standardizedFileURL.path }
 
     var cataloguePath: String { "\(self.path)/\(Catalogue.fileName)" }
-    var lockPath: String { "\(self.path)/lock" }
-    var originalsPath: String { "\(self.path)/\(Self.originals)" }
-    var incomingPath: String { "\(self.originalsPath)/.incoming" }
-    var quarantinePath: String { "\(self.originalsPath)/.quarantine" }
+    var lockPath: String { "\(self.path)/\(Self.lock)" }
 
+    static let lock = "lock"
     static let originals = "originals"
+    static let incoming = ".incoming"
+    static let quarantine = ".quarantine"
 
     /// Where a new original goes, relative to the library.
     static func storedPath(for id: UUID, fileExtension: String?) -> String {
         let suffix = fileExtension.map { ".\($0.lowercased())" } ?? ""
         return "\(self.originals)/\(id.uuidString.prefix(2))/\(id.uuidString)\(suffix)"
+    }
+
+    /// Whether ``storedPath(for:fileExtension:)`` gives this path.
+    static func isStoredPath(_ path: String) -> Bool {
+        guard let name = path.split(separator: "/").last, let id = UUID(uuidString: String(name.prefix(36))) else {
+            return false
+        }
+        let suffix = name.dropFirst(36)
+        let fileExtension = suffix.isEmpty ? nil : String(suffix.dropFirst())
+        return fileExtension.map(Asset.isFileExtension) ?? true
+            && path == self.storedPath(for: id, fileExtension: fileExtension)
+    }
+
+    /// Whether imports and removals give this name to what they are at work on.
+    static func isIncoming(_ name: String) -> Bool {
+        guard let id = UUID(uuidString: String(name.prefix(36))) else { return false }
+        return name == LibraryMarker.name(for: id) || name == IncomingFile.name(for: id)
     }
 
     /// The path of an original, as the catalogue has it.
@@ -41,38 +60,32 @@ struct LibraryFolder: Sendable {
 
     var exists: Bool { FileManager.default.fileExists(atPath: self.cataloguePath) }
 
-    /// Makes the folders that are not there yet.
-    func makeFolders() throws(BlobError) {
-        for path in [self.originalsPath, self.incomingPath, self.quarantinePath] { try Self.makeFolder(path) }
-    }
-
-    /// Makes a folder, and those above it, unless it is there.
-    static func makeFolder(_ path: String) throws(BlobError) {
+    /// Makes the folder of a new library, and those above it.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when something else is in it than a creation that was cut off left.
+    func make() throws(BlobError) {
+        var folders = [URL(fileURLWithPath: self.path, isDirectory: true)]
+        while let missing = folders.last, missing.path != "/", !FileManager.default.fileExists(atPath: missing.path) {
+            folders.append(missing.deletingLastPathComponent())
+        }
         do {
-            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
         } catch {
             throw BlobError(wrapping: error)
         }
-    }
-
-    /// The names in a folder; none when it is not there.
-    static func names(in path: String) throws(BlobError) -> [String] {
-        guard FileManager.default.fileExists(atPath: path) else { return [] }
-        do {
-            return try FileManager.default.contentsOfDirectory(atPath: path)
-        } catch {
-            throw BlobError(wrapping: error)
+        for parent in folders.dropFirst() { try Folder(parent.path).synchronise() }
+        let folder = try Folder(self.path)
+        let names = try folder.names()
+        let files = Set(["", "-wal", "-shm", "-journal"].map { Catalogue.fileName + $0 })
+        var stranger = names.first { !files.contains($0) && $0 != Self.originals && $0 != Self.lock }
+        if stranger == nil, names.contains(Self.originals) {
+            let own = try Set(folder.folder(named: Self.originals).names())
+            stranger = own.subtracting([Self.incoming, Self.quarantine]).min().map { "\(Self.originals)/\($0)" }
         }
-    }
-
-    /// Makes the names in a folder survive a loss of power.
-    static func synchronise(_ path: String) throws(BlobError) {
-        let descriptor = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
-        defer { close(descriptor) }
-        // Some file systems have nothing to synchronise in a folder, and say so.
-        guard fsync(descriptor) == 0 || errno == EINVAL else {
-            throw BlobError(systemError: errno, doing: "Could not synchronise \(path)")
+        if let stranger {
+            throw BlobError(
+                .invalidArgument, "A library is made in an empty folder, and '\(self.path)' holds '\(stranger)'.",
+                operation: .write)
         }
     }
 }

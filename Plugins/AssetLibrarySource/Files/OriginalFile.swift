@@ -74,11 +74,24 @@ struct FileSnapshot: Equatable {
         guard fstat(descriptor, &status) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not look at \(path)")
         }
+        self.init(status)
+    }
+
+    private init(_ status: stat) {
         self.byteCount = Int64(status.st_size)
         self.isRegular = status.st_mode & S_IFMT == S_IFREG
         self.device = UInt64(status.st_dev)
         self.inode = UInt64(status.st_ino)
         (self.modification, self.change) = (status.modification, status.change)
+    }
+
+    /// Of the file that links at `path` lead to. Opens nothing: to close a database takes the locks of SQLite away.
+    init(path: String) throws(BlobError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not look at \(path)")
+        }
+        self.init(status)
     }
 
     /// Whether both are one file that was not written to in between; it may have been renamed, or removed.

@@ -2,7 +2,7 @@ import BlobStreams
 import CryptoDigest
 import Foundation
 
-/// Reads an original through a window, and watches that it stays what it was.
+/// Reads an original by blocks, compares the digest of each, and watches that the file stays what it was.
 ///
 /// Before bytes count, the file is looked at again: if it was touched since it was opened, they are thrown away and the
 /// file is found anew.
@@ -14,11 +14,10 @@ final class AssetReader: BlobReader {
     private let context: BlobContext
     private var representation = Representation()
     private var file: OriginalFile?
-    private var window = ReadWindow(byteCount: AssetSource.windowByteCount)
+    private let blocks: BlockDigests
+    private var window: ReadWindow
     /// Of the next byte to fetch; what is in the window lies before it.
     private var fetchOffset: Int64
-    /// Of all bytes that were fetched; nil when the first ones were not, or when it was compared.
-    private var hasher: (any BlobHasher)?
     private var failure: BlobError?
 
     init(
@@ -31,17 +30,19 @@ final class AssetReader: BlobReader {
         self.fetchOffset = byteOffset
         self.removal = removal
         self.context = context
-        if byteOffset == 0 { self.hasher = CryptoDigest.sha256.makeHasher() }
-        try self.openFirst()
-        if byteOffset == asset.byteCount { try self.checkEnd() }
+        self.window = ReadWindow(byteCount: Int(min(asset.byteCount, Int64(BlockDigests.blockByteCount))))
+        let file = try Self.openFirst(asset, resolver, &self.representation, context)
+        self.file = file
+        self.blocks = try resolver.library.blocks(of: asset) { () throws(BlobError) in
+            try file.digests(byteCount: asset.byteCount, context)
+        }
     }
 
     func read(into output: inout OutputRawSpan) throws {
         if let failure { throw failure }
         do {
             if self.window.isEmpty, self.fetchOffset < self.asset.byteCount {
-                guard output.freeCapacity < self.window.capacity else { return try self.readStraight(into: &output) }
-                self.window.fill(with: try self.fetch(into: self.window.allocated()))
+                return try self.fetch(self.blockToFetch, into: &output)
             }
             if self.window.isEmpty { self.representation.end() }
             self.window.take(into: &output)
@@ -61,75 +62,83 @@ final class AssetReader: BlobReader {
         self.file = nil
     }
 
-    /// A reader with much room needs no window.
-    private func readStraight(into output: inout OutputRawSpan) throws {
-        try output.append(atMost: .max) { part in
+    private var blockToFetch: Range<Int64> {
+        self.asset.block(Int(self.fetchOffset / Int64(BlockDigests.blockByteCount)))
+    }
+
+    /// Gives out what fits of a block, and keeps the rest in the window: what goes straight into the output need not be
+    /// copied, and what lies before the offset is only hashed.
+    private func fetch(_ block: Range<Int64>, into output: inout OutputRawSpan) throws {
+        let skipped = Int(self.fetchOffset - block.lowerBound)
+        try output.append(atMost: skipped == 0 ? block.count : 0) { part in
             try part.withUnsafeMutableBytes { buffer, initializedCount in
-                initializedCount = try self.fetch(into: buffer)
+                let isWhole = buffer.count == block.count
+                let rest = UnsafeMutableRawBufferPointer(
+                    rebasing: isWhole ? buffer[..<0] : self.window.allocated()[..<(block.count - buffer.count)])
+                try self.fetch(block, into: buffer, rest)
+                initializedCount = buffer.count
+                self.window.fill(with: skipped..<rest.count)
             }
         }
+        self.fetchOffset = block.upperBound
+        if skipped > 0 { self.window.take(into: &output) }
     }
 
-    /// Reads at the offset and goes past it: at least one byte, of a file that stayed as it was.
+    /// Reads a block of a file that stayed as it was, and compares its digest.
     ///
-    /// - Throws: ``BlobError/Code/checksumMismatch`` instead of the last bytes, when they are not what was imported.
-    private func fetch(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
-        let room = Int(min(Int64(buffer.count), self.asset.byteCount - self.fetchOffset))
-        let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<room])
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when the bytes are not what was imported.
+    private func fetch(
+        _ block: Range<Int64>, into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer
+    ) throws(BlobError) {
         while true {
             try self.context.check()
-            guard let count = try self.readUntouched(into: part) else { continue }
-            self.representation.deliver()
-            self.hasher?.update(UnsafeRawBufferPointer(rebasing: part[..<count]))
-            self.fetchOffset += Int64(count)
-            if self.fetchOffset == self.asset.byteCount { try self.checkEnd() }
-            return count
+            guard let found = try self.readUntouched(into: head, rest, at: block.lowerBound) else { continue }
+            let expected = self.blocks[Int(block.lowerBound / Int64(BlockDigests.blockByteCount))]
+            guard found.elementsEqual(expected) else {
+                throw BlobError(
+                    .checksumMismatch,
+                    "The \(block.count) bytes of the original from here on have the SHA-256 \(found.hexadecimal), and "
+                        + "were imported with \(Array(expected).hexadecimal).", byteOffset: block.lowerBound)
+            }
+            return self.representation.deliver()
         }
     }
 
-    /// One read; nil after a recovery from what happened to the file.
-    private func readUntouched(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int? {
+    /// The digest of what was read; nil after a recovery from what happened to the file.
+    private func readUntouched(
+        into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer, at byteOffset: Int64
+    ) throws(BlobError) -> [UInt8]? {
         guard let file else { throw BlobError(.closed, "The reader is closed.") }
-        let count: Int
+        let found: [UInt8]?
         let now: FileSnapshot
         do {
-            count = try file.read(into: buffer, at: self.fetchOffset)
+            found = try file.readAndHash(into: head, rest, at: byteOffset)
             now = try file.status()
         } catch {
             try self.recover(.offline, error)
             return nil
         }
-        if now == file.snapshot, count > 0 { return count }
+        if now == file.snapshot, let found { return found }
         try self.recover(now.hasContent(of: file.snapshot) ? .moved : .edited, nil)
         return nil
     }
 
-    private func checkEnd() throws(BlobError) {
-        guard var hasher = self.hasher else { return }
-        self.hasher = nil
-        let found = hasher.finalize()
-        guard found == self.asset.sha256 else {
-            throw BlobError(
-                .checksumMismatch,
-                "The original has the SHA-256 \(found.hexadecimal), and was imported with "
-                    + "\(self.asset.sha256.hexadecimal).", byteOffset: self.fetchOffset)
-        }
-    }
-
     // MARK: Finding the file
 
-    private func openFirst() throws(BlobError) {
-        var asset = self.asset
-        while let delay = self.representation.resolve() {
+    private static func openFirst(
+        _ expected: Asset, _ resolver: AssetResolver, _ representation: inout Representation, _ context: BlobContext
+    ) throws(BlobError) -> OriginalFile {
+        var asset = expected
+        while let delay = representation.resolve() {
             if delay > .zero {
                 // It may have been moved between the two looks.
-                try self.context.pause(for: delay)
-                asset = try self.resolver.asset()
-                try self.checkContent(asset)
+                try context.pause(for: delay)
+                asset = try resolver.asset()
+                try asset.check(sameContentAs: expected)
             }
             let file: OriginalFile
             do {
-                file = try self.resolver.file(of: asset)
+                file = try resolver.file(of: asset)
             } catch  where error.code == .notFound {
                 continue
             }
@@ -138,8 +147,8 @@ final class AssetReader: BlobReader {
                     .sizeMismatch,
                     "The original has \(file.snapshot.byteCount) bytes, and was imported with \(asset.byteCount).")
             }
-            self.file = file
-            return self.representation.becomeReady()
+            representation.becomeReady()
+            return file
         }
         throw BlobError(.notFound, "The original of the asset is not in its place: \(asset.storedPath).")
     }
@@ -165,7 +174,7 @@ final class AssetReader: BlobReader {
             if self.removal == .finish, reason == .moved { return try self.file?.acceptMove() ?? false }
             throw BlobError(.changed, "The asset was removed from the library while it was read.")
         }
-        try self.checkContent(asset)
+        try asset.check(sameContentAs: self.asset)
         if self.removal == .finish, reason == .moved { return try self.file?.acceptMove() ?? false }
         let found: OriginalFile
         do {
@@ -174,35 +183,25 @@ final class AssetReader: BlobReader {
             return false
         }
         if reason == .moved, let file, found.snapshot.isSameFile(as: file.snapshot) { return try file.acceptMove() }
-        guard try self.hasContent(found) else {
+        guard try found.hasContent(of: self.asset, self.blocks, self.context) else {
             throw BlobError(.changed, "The original was written to or replaced while it was read.")
         }
         self.file?.close()
         self.file = found
         return true
     }
+}
 
-    private func checkContent(_ asset: Asset) throws(BlobError) {
-        guard asset.sha256 == self.asset.sha256 else {
-            throw BlobError(.changed, "The asset was given another original while it was read.")
-        }
+extension Asset {
+    /// The bytes of the block with this number.
+    func block(_ number: Int) -> Range<Int64> {
+        let start = min(self.byteCount, Int64(number) * Int64(BlockDigests.blockByteCount))
+        return start..<min(self.byteCount, start + Int64(BlockDigests.blockByteCount))
     }
 
-    /// Whether a file has the bytes that this reader was opened for: reads all of it.
-    private func hasContent(_ file: OriginalFile) throws(BlobError) -> Bool {
-        guard file.snapshot.byteCount == self.asset.byteCount else { return false }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: AssetSource.windowByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        var hasher = CryptoDigest.sha256.makeHasher()
-        var offset: Int64 = 0
-        while offset < self.asset.byteCount {
-            try self.context.check()
-            let count = try file.read(into: buffer, at: offset)
-            guard count > 0 else { return false }
-            hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            offset += Int64(count)
+    fileprivate func check(sameContentAs other: Asset) throws(BlobError) {
+        guard self.sha256 == other.sha256 else {
+            throw BlobError(.changed, "The asset was given another original while it was read.")
         }
-        let now = try file.status()
-        return now == file.snapshot && offset == self.asset.byteCount && hasher.finalize() == self.asset.sha256
     }
 }

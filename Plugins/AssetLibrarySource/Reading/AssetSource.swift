@@ -3,9 +3,11 @@ import Foundation
 
 /// The original of an asset, as the catalogue has it when it is opened.
 ///
-/// Has random access, and a strong validator from the digest. A reader that began at the first byte compares the digest
-/// before it gives the last bytes: an original that was damaged on the disk is ``BlobError/Code/checksumMismatch``, and
-/// never whole. Small reads are served from a window of ``AssetSource/windowByteCount`` bytes.
+/// Has random access, and a strong validator from the digest. Wherever a reader begins, it compares the digest of each
+/// block of ``AssetSource/windowByteCount`` bytes before it gives the first of them: bytes that were damaged on the disk
+/// are ``BlobError/Code/checksumMismatch``, and none of them is given. Small reads are served from the block that was
+/// read last. An original of a library that an older version made is read once, from front to end, when it is opened for
+/// the first time: then the digests of its blocks are known.
 ///
 /// A reader notices when the original is moved, touched or rewritten under it, reports
 /// ``BlobEvent/invalidated(byteOffset:)``, asks the catalogue again, and goes on at the byte that it had reached, with
@@ -20,8 +22,8 @@ public struct AssetSource: BlobInputStreamDataSource {
         case fail
     }
 
-    /// How many bytes a reader fetches ahead for those who read less at a time.
-    public static let windowByteCount = 128 * 1024
+    /// How many bytes a reader fetches and checks at once, ahead for those who read less at a time.
+    public static let windowByteCount = BlockDigests.blockByteCount
 
     private let id: UUID
     private let fileExtension: String?

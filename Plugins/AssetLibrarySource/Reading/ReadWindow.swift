@@ -17,8 +17,8 @@ struct ReadWindow {
         return memory
     }
 
-    /// The first `count` bytes of the memory are to be taken now.
-    mutating func fill(with count: Int) { self.rest = 0..<count }
+    /// These bytes of the memory are to be taken now.
+    mutating func fill(with range: Range<Int>) { self.rest = range }
 
     /// Appends as many bytes as there are and fit.
     mutating func take(into output: inout OutputRawSpan) {

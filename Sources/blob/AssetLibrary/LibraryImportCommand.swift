@@ -6,8 +6,9 @@ struct LibraryImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Adds files to the library, and prints the URL of each asset.",
         discussion: """
-            Bytes that the library has already are not added again: the URL of their asset is printed. Any locator can \
-            be imported, not only files.
+            Bytes that the library has already are not added again: the URL of their asset is printed, after its \
+            original was read and, if it was damaged or lost, replaced. A URL that is printed survives a loss of power. \
+            Any locator can be imported, not only files.
             """)
 
     @Argument(help: "What to import.")
@@ -22,20 +23,30 @@ struct LibraryImportCommand: ParsableCommand {
         let context = self.source.makeContext()
         let library = try self.source.openLibrary(for: .writing)
         var firstError: BlobError?
+        // Printed once it is sure that the asset will be there.
+        let assets = try library.makeImport(
+            duplicates: self.duplicates ? .addAsset : .reuseAsset, context: context
+        ) { result in
+            try printLine(result.asset.locator.text)
+            if result.isRepaired {
+                printToStandardError("blob: repaired a damaged or lost original: \(result.asset.locator.text)\n")
+            }
+        }
         for argument in self.files {
             do {
-                let result = try library.importAsset(
-                    from: self.source.source(argument, context), duplicates: self.duplicates ? .addAsset : .reuseAsset,
-                    context: context)
-                try printLine(result.asset.locator.text)
+                try assets.add(self.source.source(argument, context))
             } catch {
                 let error = BlobError(wrapping: error)
                 // The others can still be imported, unless the job is over, or the disk full, or the output gone.
-                guard error.code != .cancelled, error.operation != .write else { throw error }
+                guard error.code != .cancelled, error.operation != .write else {
+                    try? assets.finish()
+                    throw error
+                }
                 report(error)
                 firstError = firstError ?? error
             }
         }
+        try assets.finish()
         if let firstError { throw ExitCode(firstError.code.exitStatus) }
     }
 }

@@ -1,0 +1,204 @@
+import BlobStreams
+import Foundation
+import GRDB
+
+/// An import of many sources, which are committed in groups.
+///
+/// A group is complete with ``groupLimit`` sources, or when its first one has waited for ``groupDuration`` and bytes of
+/// another are read. Recovery waits until it is released. Has one owner; calls block.
+public final class AssetImport {
+    /// The largest number of sources of one commit.
+    public static let groupLimit = 100
+    /// How long a source waits for others to be committed with.
+    public static let groupDuration = Duration.seconds(1)
+
+    private let library: AssetLibrary
+    private let duplicates: AssetLibrary.DuplicatePolicy
+    private let context: BlobContext
+    private let onCommit: (AssetLibrary.ImportResult) throws -> Void
+    private let lock: LibraryLock
+    private let folders: OriginalsFolder
+    private var group: [Member] = []
+    private var groupStart = ContinuousClock.now
+
+    /// A source that was copied, and is not committed.
+    private struct Member {
+        let id: UUID
+        let file: ImportedFile
+        /// Nil when the library has the bytes.
+        let incoming: IncomingFile?
+        /// Of an original that does not have these bytes any more.
+        let damagedPath: String?
+        var storedPath: String { LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension) }
+    }
+
+    init(
+        _ library: AssetLibrary, _ duplicates: AssetLibrary.DuplicatePolicy, _ context: BlobContext,
+        _ onCommit: @escaping (AssetLibrary.ImportResult) throws -> Void
+    ) throws(BlobError) {
+        self.library = library
+        self.duplicates = duplicates
+        self.context = context
+        self.onCommit = onCommit
+        do {
+            self.lock = try LibraryLock.shared(library.folder, context)
+            self.folders = try OriginalsFolder(library.folder)
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    /// Copies the bytes of a source into the library; its asset is there when `onCommit` says so.
+    ///
+    /// - Parameters:
+    ///   - source: What to import.
+    ///   - name: What the asset is called; nil takes the name that the source says.
+    /// - Throws: What reading the source throws, and leaves the others as they are; what committing a group throws, of
+    ///   which nothing is added then.
+    public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
+        do {
+            let id = UUID()
+            let incoming = try IncomingFile(self.folders, id)
+            defer { incoming.close() }
+            try self.library.onImportStep?(.began)
+            let file = try self.copy(source, to: incoming, name)
+            try self.library.onImportStep?(.copied)
+            // Looked up once more in the transaction; here there is time to read it, and none to wait for the disk.
+            let existing = try self.library.catalogue.read { try Catalogue.asset(sha256: file.sha256, $0) }
+            let isWhole = try existing.map { try self.library.hasOriginal(of: $0, file, self.context) } ?? false
+            if !isWhole { try incoming.synchronise() }
+            if self.group.isEmpty { self.groupStart = .now }
+            self.group.append(
+                Member(
+                    id: id, file: file, incoming: isWhole ? nil : incoming,
+                    damagedPath: isWhole ? nil : existing?.storedPath))
+            try self.commitIfComplete()
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    /// Commits what was added since the last group.
+    public func finish() throws(BlobError) {
+        do {
+            try self.commit()
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    private static func writing(_ error: any Error) -> BlobError {
+        var error = BlobError(wrapping: error)
+        error.operation = error.operation ?? .write
+        return error
+    }
+
+    private func copy(
+        _ source: any BlobInputStreamDataSource, to incoming: IncomingFile, _ name: String?
+    ) throws -> ImportedFile {
+        let reader = try source.reader(context: self.context)
+        defer { reader.close() }
+        var hasher = BlockHasher()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        while case let count = try reader.read(into: buffer), count > 0 {
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            hasher.update(bytes)
+            try incoming.write(bytes)
+            try self.commitIfComplete()
+        }
+        let bytes = incoming.headerBytes(byteCount: reader.byteOffset)
+        let format = MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount))
+        // The catalogue's texts end at a zero byte.
+        let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
+        let (sha256, blocks) = hasher.finalize()
+        var file = ImportedFile(
+            name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
+            byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: MediaDescription(bytes))
+        if case .weak(_, let modificationTime, _) = reader.info.validator, source.locator?.scheme == "file" {
+            file.modificationTime = modificationTime
+        }
+        return file
+    }
+
+    /// As much as a read of the page cache is fastest with, and a write of the disk.
+    private static let bufferByteCount = 256 * 1024
+
+    // MARK: Committing
+
+    private func commitIfComplete() throws {
+        guard !self.group.isEmpty else { return }
+        if self.group.count >= Self.groupLimit || self.groupStart.duration(to: .now) >= Self.groupDuration {
+            try self.commit()
+        }
+    }
+
+    private func commit() throws {
+        let group = self.group
+        self.group = []
+        guard !group.isEmpty else { return }
+        // Before the first file is named, and until the rows are synchronised: it tells recovery to look around.
+        let marker = try LibraryMarker(self.folders)
+        let outcomes = try self.commit(group, marker)
+        for (member, outcome) in zip(group, outcomes) {
+            if outcome.isUsed { member.incoming?.keep() } else { member.incoming?.discard() }
+        }
+        // One that cannot be set aside is left for recovery to find, with the marker.
+        let damaged = zip(group, outcomes).compactMap { $1.result.isRepaired ? $0.damagedPath : nil }
+        if damaged.allSatisfy({ (try? self.folders.setAside($0)) != nil }) { marker.remove() }
+        for outcome in outcomes { try self.onCommit(outcome.result) }
+    }
+
+    private typealias Outcome = (result: AssetLibrary.ImportResult, isUsed: Bool)
+
+    /// Names the files and adds the rows, in one transaction.
+    private func commit(_ group: [Member], _ marker: LibraryMarker) throws -> [Outcome] {
+        do {
+            for member in group { try member.incoming?.move(toStored: member.storedPath) }
+            try self.folders.synchronise(
+                group.lazy.filter { $0.incoming != nil }.map(\.storedPath), known: self.library.durableFolders)
+            try self.library.onImportStep?(.named)
+            let outcomes = try self.library.catalogue.write { db in
+                let outcomes = try group.map { try self.insert($0, db) }
+                try self.library.onImportStep?(.inserted)
+                return outcomes
+            }
+            try self.library.onImportStep?(.committed)
+            return outcomes
+        } catch {
+            // A commit that failed may have happened: a file of which nobody knows whether a row names it is left for
+            // recovery, which the marker tells to look.
+            var isKnown = true
+            for member in group where member.incoming != nil {
+                if (try? self.library.catalogue.namesNothing(member.storedPath)) == true {
+                    member.incoming?.discard()
+                } else {
+                    member.incoming?.keep()
+                    isKnown = false
+                }
+            }
+            if isKnown { marker.remove() }
+            throw error
+        }
+    }
+
+    /// Adds the rows of a source, unless somebody else has added the same bytes meanwhile.
+    private func insert(_ member: Member, _ db: Database) throws -> Outcome {
+        let existing = try Catalogue.asset(sha256: member.file.sha256, db)
+        var isUsed = member.incoming != nil
+        if let existing {
+            // One that appeared meanwhile was checked by its importer a moment ago.
+            isUsed = isUsed && (existing.storedPath == member.damagedPath || !self.library.hasFile(of: existing))
+            if isUsed { try Catalogue.setOriginal(member.file, path: member.storedPath, db) }
+        } else if isUsed {
+            try Catalogue.insertOriginal(member.file, path: member.storedPath, db)
+        }
+        let isNew = existing == nil || self.duplicates == .addAsset
+        if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
+        guard let asset = try Catalogue.asset(isNew ? member.id : existing?.id ?? member.id, db) else {
+            throw BlobError(.changed, "An asset with these bytes was removed while they were imported once more.")
+        }
+        let isRepaired = isUsed && existing != nil
+        return (AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed)
+    }
+}

@@ -1,0 +1,108 @@
+import BlobStreams
+import CRename
+import Foundation
+
+/// A folder held open: names are looked up in it and nowhere else, and links in it are never followed.
+final class Folder {
+    /// For messages only.
+    let path: String
+    private let descriptor: CInt
+
+    /// Opens the folder at `path`, to which links may lead.
+    convenience init(_ path: String) throws(BlobError) {
+        try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path)
+    }
+
+    private init(_ descriptor: CInt, _ path: String) throws(BlobError) {
+        guard descriptor >= 0 else {
+            if errno == ENOTDIR || errno == ELOOP {
+                throw BlobError(.unsupported, "A link or a file lies in the place of the folder \(path).")
+            }
+            throw BlobError(systemError: errno, doing: "Could not open the folder \(path)")
+        }
+        self.descriptor = descriptor
+        self.path = path
+    }
+
+    deinit { close(self.descriptor) }
+
+    /// Opens a folder in this one.
+    ///
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/unsupported`` for a link or a file.
+    func folder(named name: String) throws(BlobError) -> Folder {
+        let descriptor = openat(self.descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        return try Folder(descriptor, "\(self.path)/\(name)")
+    }
+
+    /// Opens a folder in this one, and makes it first unless it is there.
+    func makeFolder(named name: String) throws(BlobError) -> Folder {
+        guard mkdirat(self.descriptor, name, 0o777) == 0 || errno == EEXIST else {
+            throw self.failure("Could not make the folder", name)
+        }
+        return try self.folder(named: name)
+    }
+
+    /// Makes a file that is not there yet, for reading and writing.
+    func createFile(named name: String) throws(BlobError) -> CInt {
+        let file = openat(self.descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        guard file >= 0 else { throw self.failure("Could not create", name) }
+        return file
+    }
+
+    /// Whether a regular file has this name.
+    func hasFile(named name: String) -> Bool {
+        var status = stat()
+        return fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// Removes a file; one that is not there is fine.
+    func removeFile(named name: String) throws(BlobError) {
+        guard unlinkat(self.descriptor, name, 0) == 0 || errno == ENOENT else {
+            throw self.failure("Could not remove", name)
+        }
+    }
+
+    /// Gives a file another folder and name.
+    ///
+    /// - Returns: False when something has that name, which is left alone.
+    func moveFile(named name: String, to folder: Folder, as newName: String) throws(BlobError) -> Bool {
+        if blob_rename_new(self.descriptor, name, folder.descriptor, newName) == 0 { return true }
+        guard errno == EEXIST else { throw self.failure("Could not move to \(folder.path)", name) }
+        return false
+    }
+
+    /// All names but those that are no UTF-8, which this library gives to nothing.
+    func names() throws(BlobError) -> [String] {
+        // A descriptor of its own: duplicates share the place that reading has reached.
+        let descriptor = openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0, let stream = fdopendir(descriptor) else {
+            let error = self.failure("Could not read", ".")
+            if descriptor >= 0 { close(descriptor) }
+            throw error
+        }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in
+                String(validating: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            if let name, name != ".", name != ".." { names.append(name) }
+        }
+        guard errno == 0 else { throw self.failure("Could not read", ".") }
+        return names
+    }
+
+    /// Makes the names in the folder survive a loss of power.
+    func synchronise() throws(BlobError) {
+        // Some file systems have nothing to synchronise in a folder, and say so.
+        guard fsync(self.descriptor) == 0 || errno == EINVAL else {
+            throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
+        }
+    }
+
+    private func failure(_ act: String, _ name: String) -> BlobError {
+        BlobError(systemError: errno, doing: "\(act) \(self.path)/\(name)")
+    }
+}

@@ -1,0 +1,74 @@
+import BlobStreams
+import CryptoDigest
+import Foundation
+
+extension OriginalFile {
+    /// Fills buffers one after the other and computes the SHA-256 on the way; nil when the file ends before.
+    func readAndHash(
+        into buffers: UnsafeMutableRawBufferPointer..., at byteOffset: Int64
+    ) throws(BlobError) -> [UInt8]? {
+        var hasher = CryptoDigest.sha256.makeHasher()
+        var offset = byteOffset
+        for buffer in buffers {
+            var rest = buffer
+            while !rest.isEmpty {
+                // In parts that are still in the first caches when they are hashed.
+                let part = UnsafeMutableRawBufferPointer(rebasing: rest.prefix(Self.partByteCount))
+                let count = try self.read(into: part, at: offset)
+                guard count > 0 else { return nil }
+                hasher.update(UnsafeRawBufferPointer(rebasing: part[..<count]))
+                rest = UnsafeMutableRawBufferPointer(rebasing: rest[count...])
+                offset += Int64(count)
+            }
+        }
+        return hasher.finalize()
+    }
+
+    private static let partByteCount = 64 * 1024
+
+    /// Reads all of the file.
+    ///
+    /// - Throws: ``BlobError/Code/changed`` when it was written to meanwhile.
+    func digests(
+        byteCount: Int64, _ context: BlobContext
+    ) throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.partByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        var hasher = BlockHasher()
+        var offset: Int64 = 0
+        while offset < byteCount {
+            try context.check()
+            let room = UnsafeMutableRawBufferPointer(
+                rebasing: buffer.prefix(Int(min(Int64(buffer.count), byteCount - offset))))
+            let count = try self.read(into: room, at: offset)
+            guard count > 0 else { break }
+            hasher.update(UnsafeRawBufferPointer(rebasing: room[..<count]))
+            offset += Int64(count)
+        }
+        guard offset == byteCount, try self.status().hasContent(of: self.snapshot) else {
+            throw BlobError(.changed, "The original was written to while it was read.")
+        }
+        return hasher.finalize()
+    }
+
+    /// Whether the file has the bytes of these digests, and nobody touches it meanwhile: reads up to the first block
+    /// that it does not have.
+    func hasContent(of asset: Asset, _ blocks: BlockDigests, _ context: BlobContext) throws(BlobError) -> Bool {
+        guard self.snapshot.byteCount == asset.byteCount else { return false }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Int(min(asset.byteCount, Int64(BlockDigests.blockByteCount))), alignment: 4096)
+        defer { buffer.deallocate() }
+        var number = 0
+        while case let block = asset.block(number), !block.isEmpty {
+            try context.check()
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<block.count])
+            guard let found = try self.readAndHash(into: part, at: block.lowerBound),
+                found.elementsEqual(blocks[number])
+            else {
+                return false
+            }
+            number += 1
+        }
+        return try self.status() == self.snapshot
+    }
+}

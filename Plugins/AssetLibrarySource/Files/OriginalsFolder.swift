@@ -1,0 +1,107 @@
+import BlobStreams
+import Foundation
+
+/// The folders of a library that are written to, held open: nothing is reached through a link.
+final class OriginalsFolder {
+    private let originals: Folder
+    let incoming: Folder
+    private let quarantine: Folder
+
+    /// Opens the folders.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` when a link lies in the place of one.
+    init(_ library: LibraryFolder) throws(BlobError) {
+        self.originals = try Folder(library.path).folder(named: LibraryFolder.originals)
+        self.incoming = try self.originals.folder(named: LibraryFolder.incoming)
+        self.quarantine = try self.originals.folder(named: LibraryFolder.quarantine)
+    }
+
+    /// Opens the folders, makes those that are not there, and has all of them survive a loss of power.
+    init(making library: LibraryFolder) throws(BlobError) {
+        let library = try Folder(library.path)
+        self.originals = try library.makeFolder(named: LibraryFolder.originals)
+        self.incoming = try self.originals.makeFolder(named: LibraryFolder.incoming)
+        self.quarantine = try self.originals.makeFolder(named: LibraryFolder.quarantine)
+        try library.synchronise()
+        try self.originals.synchronise()
+    }
+
+    /// Gives a file of ``incoming`` its place, which is new.
+    ///
+    /// - Parameter storedPath: Of our own making.
+    func store(_ name: String, as storedPath: String) throws(BlobError) {
+        let place = try self.place(storedPath) { (parent) throws(BlobError) in
+            try self.originals.makeFolder(named: parent)
+        }
+        guard let place, try self.incoming.moveFile(named: name, to: place.folder, as: place.name) else {
+            throw BlobError(.io, "Something lies in the place of a new original: \(storedPath).")
+        }
+    }
+
+    /// Removes an original; one that is not there, or that does not lie where originals do, is fine.
+    func remove(_ storedPath: String) throws(BlobError) {
+        guard let place = try self.existingPlace(storedPath) else { return }
+        try place.folder.removeFile(named: place.name)
+        try place.folder.synchronise()
+    }
+
+    /// Moves an original to the quarantine, under a name that nothing has there.
+    ///
+    /// - Returns: False when there is no file of that path, or it is none that a library makes.
+    @discardableResult
+    func setAside(_ storedPath: String) throws(BlobError) -> Bool {
+        guard let place = try self.existingPlace(storedPath), place.folder.hasFile(named: place.name) else {
+            return false
+        }
+        var number = 1
+        var name = place.name
+        while try !place.folder.moveFile(named: place.name, to: self.quarantine, as: name) {
+            number += 1
+            name = "\(place.name).\(number)"
+        }
+        try self.quarantine.synchronise()
+        try place.folder.synchronise()
+        return true
+    }
+
+    /// Makes the places of originals survive a loss of power.
+    ///
+    /// - Parameter known: The folders of which that is known; another process may have made one, and died.
+    func synchronise(_ storedPaths: some Sequence<String>, known: Locked<Set<String>>) throws(BlobError) {
+        let parents = Set(storedPaths.map { $0.split(separator: "/").dropLast().last.map(String.init) ?? "" })
+        for parent in parents { try self.originals.folder(named: parent).synchronise() }
+        guard !known.withLock({ parents.isSubset(of: $0) }) else { return }
+        try self.originals.synchronise()
+        known.withLock { $0.formUnion(parents) }
+    }
+
+    /// Calls `body` with the path of each file that has the name of an original and lies where it belongs.
+    func forEachOriginal(_ body: (String) throws(BlobError) -> Void) throws(BlobError) {
+        for parent in try self.originals.names() where parent.utf8.count == 2 {
+            guard let folder = try? self.originals.folder(named: parent) else { continue }
+            for name in try folder.names() {
+                let path = "\(LibraryFolder.originals)/\(parent)/\(name)"
+                if LibraryFolder.isStoredPath(path), folder.hasFile(named: name) { try body(path) }
+            }
+        }
+    }
+
+    private func existingPlace(_ storedPath: String) throws(BlobError) -> (folder: Folder, name: String)? {
+        do {
+            return try self.place(storedPath) { (parent) throws(BlobError) in
+                try self.originals.folder(named: parent)
+            }
+        } catch  where error.code == .notFound || error.code == .unsupported {
+            return nil
+        }
+    }
+
+    /// The folder and the name of a path that is of our own making; nil for another one.
+    private func place(
+        _ storedPath: String, _ open: (String) throws(BlobError) -> Folder
+    ) throws(BlobError) -> (folder: Folder, name: String)? {
+        let parts = storedPath.split(separator: "/").map(String.init)
+        guard LibraryFolder.isStoredPath(storedPath), parts.count == 3 else { return nil }
+        return (try open(parts[1]), parts[2])
+    }
+}
