@@ -159,7 +159,8 @@ let package = Package(
             "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum", "UploadCustomSource"),
         tests("FileSourceTests", "BlobStreams", "FileSource"),
         tests(
-            "GzipSourceTests", "BlobInflate", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"),
+            "GzipSourceTests", "BlobIndex", "BlobInflate", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource",
+            "GzipSource"),
         tests("MultipartFormDataTests", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"),
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
     ],

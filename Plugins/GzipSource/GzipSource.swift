@@ -39,6 +39,7 @@ public struct GzipSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let format: Format
     private let library: InflateLibrary
+    private let tuning: GzipTuning
     private let holder: IndexHolder
 
     /// Creates a source of what `base` holds compressed.
@@ -48,14 +49,18 @@ public struct GzipSource: BlobLayer {
         self.init(base, format: format, index: index, library: .isal)
     }
 
-    /// - Parameter library: What decodes.
+    /// - Parameters:
+    ///   - library: What decodes.
+    ///   - tuning: The sizes by which an index is made and used.
     init(
-        _ base: any BlobInputStreamDataSource, format: Format, index: BlobIndexPolicy, library: InflateLibrary
+        _ base: any BlobInputStreamDataSource, format: Format, index: BlobIndexPolicy, library: InflateLibrary,
+        tuning: GzipTuning = .standard
     ) {
         self.base = base
         self.format = format
         self.library = library
-        self.holder = IndexHolder(base, format, index)
+        self.tuning = tuning
+        self.holder = IndexHolder(base, format, index, tuning)
     }
 
     /// Those of the base; random access only with an index, once it was found: by ``info(_:)``, or by reading.
@@ -97,17 +102,20 @@ public struct GzipSource: BlobLayer {
         guard let index else { return try self.reader(at: byteOffset, matching: baseInfo.validator, context) }
         let opening = IndexedOpening(
             base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
-            context: context)
-        return IndexedReader(index, opening, info: info, at: byteOffset)
+            tuning: self.tuning, context: context)
+        return IndexedReader(index, opening, info: info, at: byteOffset) {
+            try self.reader(at: $0, matching: baseInfo.validator, context, mayRecord: false)
+        }
     }
 
     /// Reads without an index, and makes one on the way from the start.
     private func reader(
-        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext
+        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, mayRecord: Bool = true
     ) throws -> any BlobReader {
         let start = try self.block(of: byteOffset, matching: baseValidator, context)
         let base = try self.base.pollableReader(at: start.bitOffset / 8, matching: baseValidator, context: context)
-        let recording = byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
+        let recording =
+            mayRecord && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
         let reader = GzipReader(
             base, self.format, library: self.library, at: start, locator: self.base.locator, recording: recording,
             context: context, info: { self.decoded($0, nil) })
@@ -139,7 +147,8 @@ extension GzipSource: BlobIndexing {
     ///
     /// The policy is the one that the source was made with.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
-        if try self.info(context).byteCount != nil { return true }
+        let baseInfo = try self.base.checkedInfo(context)
+        if try self.holder.index(of: baseInfo, context)?.isWhole() == true { return true }
         guard let recording = try self.holder.recording(isRequired: true, context) else { return false }
         let base = try self.base.reader(context: context)
         let reader = GzipReader(

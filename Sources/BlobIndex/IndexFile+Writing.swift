@@ -10,12 +10,17 @@ extension IndexFile {
     /// - Parameters:
     ///   - sections: With different keys, at most 256; in the file in this order.
     ///   - content: What they were made from.
+    ///   - isReplacing: Whether a file that the user named may be replaced. Without it nothing is written when there is
+    ///     something.
     /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named is there and no index,
     ///   ``BlobError/Code/limitExceeded`` when it would not fit the bound of its folder, and what writing brings. Then
     ///   everything is as before.
     /// - Complexity: O(bytes of the file), in little memory.
-    package func write(_ sections: [NewIndexSection], for content: IndexedContent) throws(BlobError) {
+    package func write(
+        _ sections: [NewIndexSection], for content: IndexedContent, isReplacing: Bool = true
+    ) throws(BlobError) {
         precondition(sections.count <= IndexTable.maximumSectionCount, "An index file has at most 256 sections.")
+        guard isReplacing || self.folder != nil || !self.exists else { return }
         let state = self.state()
         switch state {
         case .somethingElse: throw self.somethingElse

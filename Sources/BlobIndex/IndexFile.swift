@@ -41,17 +41,22 @@ package struct IndexFile: Sendable {
     /// The section of this key, when there is one that was made from exactly this content and is whole.
     ///
     /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified.
-    package func section(_ key: IndexSection.Key, for content: IndexedContent) -> IndexSection? {
-        guard case .index(let file, let table) = self.state(),
-            let entry = table.entries.first(where: { $0.key == key }), entry.content == content
+    ///
+    /// - Throws: What keeps the file from being read, so that nobody knows whether it is of use.
+    package func section(_ key: IndexSection.Key, for content: IndexedContent) throws(BlobError) -> IndexSection? {
+        let state = self.state()
+        if case .unreadable(let error) = state { throw error }
+        guard case .index(let file, let table) = state, let entry = table.entries.first(where: { $0.key == key }),
+            entry.content == content
         else { return nil }
         let section = IndexSection(file, entry)
-        if !entry.flags.contains(.hasOwnChecks) {
-            guard (try? section.bytes()) != nil else { return nil }
-        }
+        if !entry.flags.contains(.hasOwnChecks), try !section.isWhole() { return nil }
         if self.folder != nil { file.markUsed() }
         return section
     }
+
+    /// Whether something is there, whatever it is.
+    package var exists: Bool { access(self.path, F_OK) == 0 }
 
     /// What is in the file, whatever content it was made from; nothing when there is no file or it is damaged.
     package func sections() -> [IndexSection.Summary] {
@@ -71,6 +76,11 @@ package struct IndexFile: Sendable {
         if unlink(self.path) == 0 { return true }
         guard errno != ENOENT, errno != ENOTDIR else { return false }
         throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
+    }
+
+    /// Removes the file when it turned out to be of no use, unless the user named it.
+    package func discard() {
+        if self.folder != nil { _ = try? self.remove() }
     }
 }
 

@@ -101,6 +101,19 @@ package final class IndexSection: Sendable {
         }
     }
 
+    /// Whether the section has the right checksum and a length that is loaded.
+    ///
+    /// - Throws: What keeps it from being read.
+    func isWhole() throws(BlobError) -> Bool {
+        do throws(BlobError) {
+            _ = try self.bytes()
+            return true
+        } catch {
+            guard error.code == .corrupted || error.code == .limitExceeded else { throw error }
+            return false
+        }
+    }
+
     /// A part of the section, straight from the file and **not verified**: for records with checksums of their own.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when the part is not within the section or the file was cut.

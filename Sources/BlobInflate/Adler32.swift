@@ -15,4 +15,10 @@ package struct Adler32: Equatable, Sendable {
         let sum = adler32_z(uLong(self.value), start.assumingMemoryBound(to: UInt8.self), bytes.count)
         self.value = UInt32(truncatingIfNeeded: sum)
     }
+
+    /// Takes in the bytes that `next` is the checksum of.
+    package mutating func append(_ next: Adler32, byteCount: Int64) {
+        let sum = adler32_combine(uLong(self.value), uLong(next.value), numericCast(byteCount))
+        self.value = UInt32(truncatingIfNeeded: sum)
+    }
 }

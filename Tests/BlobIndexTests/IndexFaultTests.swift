@@ -21,10 +21,10 @@ import Testing
 
     /// Whatever is found must be right; whole sections with a checksum are.
     private static func expectRightOrNothing(_ index: IndexFile, _ what: @autoclosure () -> String) throws {
-        if let section = index.section(.points, for: .sample) {
+        if let section = try index.section(.points, for: .sample) {
             #expect(try section.bytes() == Self.points, "\(what())")
         }
-        if let section = index.section(.members, for: .sample) {
+        if let section = try index.section(.members, for: .sample) {
             let bytes = try? section.bytes()
             #expect(bytes == nil || bytes == Self.members, "\(what())")
         }
@@ -41,7 +41,7 @@ import Testing
             damaged[bit / 8] ^= 1 << (bit % 8)
             try write(damaged, to: index.path)
             try Self.expectRightOrNothing(index, "bit \(bit)")
-            found += index.section(.points, for: .sample) == nil ? 0 : 1
+            found += try index.section(.points, for: .sample) == nil ? 0 : 1
         }
         // Only the other section's payload may change without a loss of this one.
         #expect(found == Self.members.count * 8)
@@ -54,12 +54,12 @@ import Testing
         let bytes = try read(index.path)
         for count in 0..<bytes.count {
             try write(Array(bytes[..<count]), to: index.path)
-            #expect(index.section(.points, for: .sample) == nil)
-            #expect(index.section(.members, for: .sample) == nil)
+            #expect(try index.section(.points, for: .sample) == nil)
+            #expect(try index.section(.members, for: .sample) == nil)
             #expect(index.sections() == [])
         }
         try write(bytes + [0], to: index.path)
-        #expect(index.section(.points, for: .sample) == nil)
+        #expect(try index.section(.points, for: .sample) == nil)
     }
 
     @Test func aDamagedFileIsReplacedAndItsWholeSectionsStay() throws {
@@ -73,7 +73,7 @@ import Testing
             try write(damaged, to: index.path)
             try index.write([NewIndexSection(.points, bytes: [9])], for: .sample)
             #expect(try index.section(.points, for: .sample)?.bytes() == [9])
-            if let section = index.section(.members, for: .sample) { #expect(try section.bytes() == Self.members) }
+            if let section = try index.section(.members, for: .sample) { #expect(try section.bytes() == Self.members) }
         }
     }
 
@@ -81,7 +81,7 @@ import Testing
         let folder = try TemporaryFolder()
         defer { folder.remove() }
         let index = try Self.makeIndex(in: folder)
-        let section = try #require(index.section(.members, for: .sample))
+        let section = try #require(try index.section(.members, for: .sample))
         #expect(truncate(index.path, 10) == 0)
         #expect((#expect(throws: BlobError.self) { try section.bytes() })?.code == .corrupted)
         #expect((#expect(throws: BlobError.self) { try section.read(at: 0, count: 1) })?.code == .corrupted)
@@ -97,7 +97,7 @@ import Testing
         bytes[..<12].withUnsafeBytes { sum.update($0) }
         bytes.replaceSubrange(12..<16, with: withUnsafeBytes(of: sum.value.littleEndian) { Array($0) })
         try write(bytes, to: index.path)
-        #expect(index.section(.points, for: .sample) == nil)
+        #expect(try index.section(.points, for: .sample) == nil)
         try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
         #expect(index.sections().map(\.key) == [.points])
     }
@@ -109,7 +109,7 @@ import Testing
         try write(Array("Dear reader".utf8), to: letter)
         for path in [letter, folder.path, "/dev/null"] {
             let index = try #require(IndexFile(.file(path), for: nil))
-            #expect(index.section(.points, for: .sample) == nil)
+            #expect(try index.section(.points, for: .sample) == nil)
             let error = #expect(throws: BlobError.self) {
                 try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
             }

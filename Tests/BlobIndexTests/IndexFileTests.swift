@@ -9,11 +9,11 @@ import Testing
         defer { folder.remove() }
         let index = try folder.index()
         try index.write([NewIndexSection(.points, chunks: [[1, 2], [], [3]])], for: .sample)
-        let section = try #require(index.section(.points, for: .sample))
+        let section = try #require(try index.section(.points, for: .sample))
         #expect(try section.bytes() == [1, 2, 3])
         #expect(section.byteCount == 3)
         #expect(try section.read(at: 1, count: 2) == [2, 3])
-        #expect(index.section(.members, for: .sample) == nil)
+        #expect(try index.section(.members, for: .sample) == nil)
     }
 
     @Test func aSectionOfNoBytesIsOne() throws {
@@ -43,7 +43,7 @@ import Testing
         let index = try folder.index()
         try index.write(
             [NewIndexSection(.points, bytes: [1, 2, 3]), NewIndexSection(.members, bytes: [4])], for: .sample)
-        let section = try #require(index.section(.points, for: .sample))
+        let section = try #require(try index.section(.points, for: .sample))
         for (byteOffset, count) in [(Int64(2), 2), (4, 0), (-1, 1), (.max, 1), (0, .max), (0, -1)] {
             let error = #expect(throws: BlobError.self) { try section.read(at: byteOffset, count: count) }
             #expect(error?.code == .corrupted)
@@ -74,9 +74,9 @@ import Testing
         defer { folder.remove() }
         let index = try folder.index()
         try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
-        let old = try #require(index.section(.points, for: .sample))
+        let old = try #require(try index.section(.points, for: .sample))
         try index.write([NewIndexSection(.points, bytes: [2])], for: .changed)
-        #expect(index.section(.points, for: .sample) == nil)
+        #expect(try index.section(.points, for: .sample) == nil)
         #expect(try index.section(.points, for: .changed)?.bytes() == [2])
         #expect(try old.read(at: 0, count: 1) == [1], "What is open stays what it is.")
     }
@@ -90,7 +90,7 @@ import Testing
             .changed, IndexedContent(byteCount: 1001, validator: "strong:a", edgeChecksum: 7),
             IndexedContent(byteCount: 1000, validator: "weak:a", edgeChecksum: 7),
             IndexedContent(byteCount: 1000, validator: "strong:a", edgeChecksum: 8),
-        ] { #expect(index.section(.points, for: content) == nil) }
+        ] { #expect(try index.section(.points, for: content) == nil) }
     }
 
     @Test func aFileOfAnotherOriginIsNotTaken() throws {
@@ -102,7 +102,7 @@ import Testing
         try one.write([NewIndexSection(.points, bytes: [1])], for: .sample)
         // As if both had the same hash.
         try FileManager.default.copyItem(atPath: one.path, toPath: other.path)
-        #expect(other.section(.points, for: .sample) == nil)
+        #expect(try other.section(.points, for: .sample) == nil)
         try other.write([NewIndexSection(.members, bytes: [2])], for: .sample)
         #expect(other.sections().map(\.key) == [.members])
     }
@@ -172,7 +172,7 @@ import Testing
                 }
             })
         #expect(failures.withLock { $0 } == [])
-        let bytes = try #require(index.section(.points, for: .sample)).bytes()
+        let bytes = try #require(try index.section(.points, for: .sample)).bytes()
         #expect(payloads.contains(bytes))
         #expect(try folder.names.count == 1, "No temporary file is left.")
     }

@@ -20,7 +20,7 @@ import Testing
             try Self.setLastUse(index.path, secondsAgo: 100_000 - number)
         }
         // A look at the oldest makes it the youngest.
-        #expect(indexes[0].section(.points, for: .sample) != nil)
+        #expect(try indexes[0].section(.points, for: .sample) != nil)
         try write([1], to: folder.path("somebody's"))
         let new = try folder.index(of: "file:///new", maximumByteCount: bound)
         try new.write([NewIndexSection(.points, bytes: payload)], for: .sample)

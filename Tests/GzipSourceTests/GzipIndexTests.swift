@@ -1,3 +1,4 @@
+import BlobIndex
 import BlobInflate
 import BlobStreams
 import BlobStreamsTesting
@@ -188,22 +189,43 @@ import Testing
         #expect(throws: Never.self) { try GzipIndexLayout(decoding: [1, 100, 5, 1] + onePoint + [0, 0, 0, 0]) }
     }
 
-    @Test func aDamagedWindowCostsTimeAndTheFile() throws {
+    /// The folder for indexes is ours; what the user named is not.
+    @Test(arguments: [true, false]) func damagedWindowsCostTheFileUnlessItWasNamed(isNamed: Bool) throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", gzipped(Self.bytes))
+        let policy: BlobIndexPolicy =
+            isNamed ? .file(folder.path("index")) : .folder(folder.path("indexes"), maximumByteCount: 1 << 20)
+        #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
+        let path = try #require(IndexFile(policy, for: file.locator)).path
+        // The windows come behind the head of 16 bytes and the points; those of the last point end in front of the table.
+        let index = try Data(contentsOf: URL(fileURLWithPath: path))
+        var damaged = index
+        for place in 400..<(index.count - 400) { damaged[place] ^= 0x55 }
+        try damaged.write(to: URL(fileURLWithPath: path))
+        let source = GzipSource(file, index: policy)
+        #expect(try source.info(BlobContext()).byteCount == Int64(Self.bytes.count))
+        #expect(outcome(of: source, pieceByteCount: 65_536).bytes == Self.bytes)
+        #expect(try source.reader(at: 3_200_000).bytes(atMost: 1000) == Array(Self.bytes[3_200_000..<3_201_000]))
+        #expect(FileManager.default.fileExists(atPath: path) == isNamed)
+        if isNamed { #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == damaged) }
+        #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
+        #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == index)
+    }
+
+    /// Whatever is there: damaged, stale, or of something else.
+    @Test func aReadingLeavesTheFileThatTheUserNamedAsItIs() throws {
         let folder = try TestFolder()
         let file = try folder.file("data.gz", gzipped(Self.bytes))
         let path = folder.path("index")
         #expect(try GzipSource(file, index: .file(path)).buildIndex(BlobContext()))
-        // The windows come behind the head of 16 bytes and the points; those of the last point end in front of the table.
-        var index = try Data(contentsOf: URL(fileURLWithPath: path))
-        for place in 400..<(index.count - 400) { index[place] ^= 0x55 }
-        try index.write(to: URL(fileURLWithPath: path))
-        let source = GzipSource(file, index: .file(path))
-        #expect(try source.info(BlobContext()).byteCount == Int64(Self.bytes.count))
-        #expect(outcome(of: source, pieceByteCount: 65_536).bytes == Self.bytes)
-        #expect(try source.reader(at: 3_200_000).bytes(atMost: 1000) == Array(Self.bytes[3_200_000..<3_201_000]))
-        #expect(!FileManager.default.fileExists(atPath: path))
-        #expect(outcome(of: GzipSource(file, index: .file(path)), pieceByteCount: 65_536).bytes == Self.bytes)
-        #expect(FileManager.default.fileExists(atPath: path))
+        let whole = try Data(contentsOf: URL(fileURLWithPath: path))
+        _ = try folder.file("data.gz", gzipped(Data(Self.bytes.reversed())))
+        for found in [whole, whole.prefix(100), Data(), Data("Dear reader".utf8)] {
+            try found.write(to: URL(fileURLWithPath: path))
+            let outcome = outcome(of: GzipSource(file, index: .file(path)), pieceByteCount: 65_536)
+            #expect(outcome.isWhole && outcome.bytes == Data(Self.bytes.reversed()))
+            #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == found)
+        }
     }
 
     @Test(arguments: [1, 7, 4096, 3_400_000]) func blocksAreDecodedInOrder(pieceByteCount: Int) throws {

@@ -32,13 +32,39 @@ struct FrameDecoder: ~Copyable {
     private let format: GzipSource.Format
     private var phase: Phase
     private var inflater: Inflater
-    private var sum: FrameSum
     private var isFirstMember = true
     /// What the inflater took of what follows the data.
     private var surplus = Inflater.Surplus()
 
     /// How many bytes of input were used, counted from the start of the compressed data.
     private(set) var byteOffset: Int64 = 0
+
+    /// The sum of the current frame: of all its bytes so far, or of those behind the restart point.
+    private(set) var sum: FrameSum
+
+    /// Whether ``sum`` lacks the bytes of its frame in front of the restart point.
+    private(set) var lacksBeginning = false
+
+    /// The end of the frame whose beginning was not known; nil before.
+    private(set) var remainder: Remainder?
+
+    /// The part of a frame behind a restart point, and its trailer: to be compared by whoever knows the part before.
+    struct Remainder: Sendable {
+        let sum: FrameSum
+        let checksum: UInt32
+        /// Of a gzip member, modulo 2^32.
+        var byteCount: UInt32?
+        /// Where the checksum is in the compressed data.
+        let byteOffset: Int64
+
+        /// - Parameter beginning: The sum of the bytes before.
+        func check(behind beginning: FrameSum) throws(BlobError) {
+            var sum = beginning
+            sum.append(self.sum)
+            try sum.check(checksum: self.checksum, at: self.byteOffset)
+            if let byteCount { try sum.check(byteCount: byteCount, at: self.byteOffset + 4) }
+        }
+    }
 
     /// Notes where decoding could begin again.
     private let recorder: PointRecorder?
@@ -54,17 +80,23 @@ struct FrameDecoder: ~Copyable {
         self.phase = Phase(beginning: format)
     }
 
-    /// Begins at a restart point. The checks of the member that it is within are left out, as its beginning is unknown.
+    /// Begins at a restart point.
     ///
     /// - Parameters:
     ///   - firstByte: The byte of the compressed data that the point is within; not part of the input to come. Means
     ///     nothing when the point lies between two bytes.
     ///   - window: That of the point.
-    mutating func resume(at point: RestartPoint, firstByte: UInt8, window: UnsafeRawBufferPointer) {
+    ///   - beginning: The sum of what the frame that the point is within has before it. Without it, what belongs to its
+    ///     trailer becomes the ``remainder``.
+    mutating func resume(
+        at point: RestartPoint, firstByte: UInt8, window: UnsafeRawBufferPointer, beginning: FrameSum? = nil
+    ) {
         let bit = Int(point.bitOffset % 8)
         self.byteOffset = (point.bitOffset + 7) / 8
         self.surplus = Inflater.Surplus()
         self.isFirstMember = point.bitOffset == 0
+        self.remainder = nil
+        self.lacksBeginning = false
         guard point.window != nil else {
             self.inflater.reset()
             self.sum = FrameSum(self.format)
@@ -73,9 +105,16 @@ struct FrameDecoder: ~Copyable {
             return
         }
         self.inflater.resume(bits: bit == 0 ? 0 : firstByte >> UInt8(bit), bitCount: (8 - bit) % 8, window: window)
-        self.sum = .none
+        self.sum = beginning ?? FrameSum(self.format)
+        self.lacksBeginning = beginning == nil
         self.phase = .data
     }
+
+    /// Whether everything so far makes whole members, of a gzip.
+    var isBetweenMembers: Bool { if case .gap = self.phase { self.surplus.count == 0 } else { false } }
+
+    /// Whether deflate data are being decoded.
+    var isInData: Bool { if case .data = self.phase { true } else { false } }
 
     /// Decodes until `input` is used up or `output` is full.
     ///
@@ -214,28 +253,17 @@ struct FrameDecoder: ~Copyable {
         self.phase = .gzipHeader(header)
     }
 
-    private func checkChecksum(_ expected: UInt32) throws(BlobError) {
-        let (name, found): (String, UInt32)
-        switch self.sum {
-        case .gzip(let sum, _): (name, found) = ("CRC-32", sum.value)
-        case .zlib(let sum): (name, found) = ("Adler-32", sum.value)
-        case .none: return
-        }
-        guard found == expected else {
-            throw BlobError(
-                .checksumMismatch,
-                "The \(name) of the decoded bytes is \(hexadecimal(found, digits: 8)), "
-                    + "the trailer says \(hexadecimal(expected, digits: 8)).",
-                byteOffset: self.byteOffset - 3)
-        }
+    private mutating func checkChecksum(_ expected: UInt32) throws(BlobError) {
+        let place = self.byteOffset - 3
+        guard self.lacksBeginning else { return try self.sum.check(checksum: expected, at: place) }
+        self.remainder = Remainder(sum: self.sum, checksum: expected, byteOffset: place)
+        self.lacksBeginning = self.format == .gzip
     }
 
-    private func checkByteCount(_ expected: UInt32) throws(BlobError) {
-        guard case .gzip(_, let found) = self.sum, found != expected else { return }
-        throw BlobError(
-            .sizeMismatch,
-            "The member has \(found) bytes, the trailer says \(expected) (both modulo 2^32).",
-            byteOffset: self.byteOffset - 3)
+    private mutating func checkByteCount(_ expected: UInt32) throws(BlobError) {
+        guard self.lacksBeginning else { return try self.sum.check(byteCount: expected, at: self.byteOffset - 3) }
+        self.remainder?.byteCount = expected
+        self.lacksBeginning = false
     }
 
     private func trailingData(at byteOffset: Int64) -> BlobError {

@@ -10,12 +10,15 @@ final class GzipIndex: Sendable {
     private let windows: IndexSection
     private let file: IndexFile
     private let damageIsKnown = Locked(false)
+    private let disproof = Locked(false)
 
     /// The index of `content` in a file, when there is one and it is whole.
-    init?(_ file: IndexFile, layer: String, content: IndexedContent) {
-        guard let section = file.section(.points(layer), for: content),
-            let windows = file.section(.windows(layer), for: content),
-            let layout = try? GzipIndexLayout(decoding: section.bytes()),
+    ///
+    /// - Throws: What reading the file brings.
+    init?(_ file: IndexFile, layer: String, content: IndexedContent) throws(BlobError) {
+        guard let section = try file.section(.points(layer), for: content),
+            let windows = try file.section(.windows(layer), for: content),
+            let layout = try? GzipIndexLayout(decoding: try section.bytes()),
             layout.compressedByteCount == content.byteCount
         else { return nil }
         self.layout = layout
@@ -24,19 +27,56 @@ final class GzipIndex: Sendable {
         self.file = file
     }
 
-    /// The last slice up to `slice` that decoding can begin with, and the window of its point, empty for one in front of a
-    /// header.
+    /// Whether the index turned out to be of other bytes than its content has.
+    var isDisproved: Bool { self.disproof.withLock { $0 } }
+
+    /// Notes that the index is of other bytes than its content has, whatever that says of itself.
+    func disprove() {
+        self.disproof.withLock { $0 = true }
+        self.noteDamage()
+    }
+
+    /// The last slice up to `slice` that decoding can begin with, and the window of its point.
     ///
-    /// When a window is damaged, that is an earlier one; the file goes then, so that the next reading of the whole makes
-    /// another one.
-    func start(at slice: Int) -> (slice: Int, window: [UInt8]) {
+    /// - Throws: What reading the file brings; where it is damaged, the slice is an earlier one.
+    func start(at slice: Int) throws -> (slice: Int, window: [UInt8]) {
         for candidate in (0...slice).reversed() {
-            guard let place = self.layout.points[candidate].window else { return (candidate, []) }
-            if let window = try? self.window(place) { return (candidate, window) }
-            if self.damageIsKnown.takeOnce() { _ = try? self.file.remove() }
+            do {
+                return (candidate, try self.window(of: candidate))
+            } catch is IndexMismatch {}
         }
         // The first point has no window.
         return (0, [])
+    }
+
+    /// The window of a slice's restart point; empty for one in front of a header.
+    ///
+    /// - Throws: ``IndexMismatch`` when the file is damaged at that place, and what reading it brings.
+    func window(of slice: Int) throws -> [UInt8] {
+        guard let place = self.layout.points[slice].window else { return [] }
+        do throws(BlobError) {
+            return try self.window(place)
+        } catch {
+            guard error.code == .corrupted else { throw error }
+            self.noteDamage()
+            throw IndexMismatch(error: error)
+        }
+    }
+
+    /// Whether all windows can be read.
+    func isWhole() throws -> Bool {
+        do {
+            for slice in self.layout.points.indices { _ = try self.window(of: slice) }
+            return true
+        } catch is IndexMismatch {
+            return false
+        }
+    }
+
+    /// Removes the file from the folder for indexes, so that the next reading of the whole makes another one. A file that
+    /// the user named stays.
+    private func noteDamage() {
+        if self.damageIsKnown.takeOnce() { self.file.discard() }
     }
 
     /// - Throws: ``BlobError/Code/corrupted`` when the index file is damaged at that place.
@@ -67,7 +107,11 @@ struct NewGzipIndex {
     let windows: SpillBuffer
 
     /// Writes it to `file`; returns how many bytes it takes.
-    func write(to file: IndexFile, layer: String, content: IndexedContent) throws(BlobError) -> Int64 {
+    ///
+    /// - Parameter isReplacing: Whether a file that the user named may be replaced.
+    func write(
+        to file: IndexFile, layer: String, content: IndexedContent, isReplacing: Bool
+    ) throws(BlobError) -> Int64 {
         let points = self.layout.encoded
         let windows = self.windows
         try file.write(
@@ -77,7 +121,7 @@ struct NewGzipIndex {
                 NewIndexSection(.windows(layer), flags: .hasOwnChecks) { sink throws(BlobError) in
                     try windows.forEachChunk { chunk throws(BlobError) in try sink(chunk) }
                 },
-            ], for: content)
+            ], for: content, isReplacing: isReplacing)
         return Int64(points.count) + windows.byteCount
     }
 }

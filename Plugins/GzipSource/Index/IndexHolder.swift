@@ -7,6 +7,7 @@ final class IndexHolder: Sendable {
     private let policy: BlobIndexPolicy
     private let file: IndexFile?
     private let layer: String
+    private let tuning: GzipTuning
     private let found = Locked<(content: IndexedContent, validator: BlobValidator, index: GzipIndex?)?>(nil)
 
     /// Compressed bytes that are decoded in some ten milliseconds: below, an index is not worth its place.
@@ -15,7 +16,11 @@ final class IndexHolder: Sendable {
     /// A path of layers that is longer is not kept.
     private static let maximumLayerByteCount = 4096
 
-    init(_ base: any BlobInputStreamDataSource, _ format: GzipSource.Format, _ policy: BlobIndexPolicy) {
+    init(
+        _ base: any BlobInputStreamDataSource, _ format: GzipSource.Format, _ policy: BlobIndexPolicy,
+        _ tuning: GzipTuning
+    ) {
+        self.tuning = tuning
         self.base = base
         self.policy = policy
         let locator = base.locator
@@ -29,7 +34,7 @@ final class IndexHolder: Sendable {
     }
 
     /// The index that was found, if one was looked for.
-    var known: GzipIndex? { self.found.withLock { $0?.index } }
+    var known: GzipIndex? { usable(self.found.withLock { $0?.index }) }
 
     /// The index of the content that `info` is of; nil when there is none.
     ///
@@ -37,18 +42,23 @@ final class IndexHolder: Sendable {
     /// - Throws: What looking at the base brings.
     func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> GzipIndex? {
         guard let found = try self.look(context), found.validator == info.validator else { return nil }
-        return found.index
+        return usable(found.index)
     }
 
     /// What makes an index on the way, if it is to be made and there is none.
     ///
     /// - Parameter isRequired: Whether it was asked for; otherwise it must be worth it.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> IndexRecording? {
-        guard let file, let (content, _, index) = try self.look(context), index == nil || isRequired else { return nil }
+        guard let file, let (content, _, index) = try self.look(context), usable(index) == nil || isRequired else {
+            return nil
+        }
         let isNamed = if case .file = self.policy { true } else { false }
         guard isRequired || isNamed || content.byteCount >= Self.worthwhileByteCount else { return nil }
+        // What the user named is made when it is missing, and otherwise left as it is, whatever it is.
+        guard isRequired || !isNamed || !file.exists else { return nil }
         return IndexRecording(
-            file, layer: self.layer, content: content, isRequired: isRequired || isNamed, context)
+            file, layer: self.layer, content: content, isRequired: isRequired || isNamed, isReplacing: isRequired,
+            tuning: self.tuning, context)
     }
 
     /// Forgets what was found, as there is something new.
@@ -61,8 +71,10 @@ final class IndexHolder: Sendable {
         let validator = try self.base.checkedInfo(context).validator
         if let found = self.found.withLock({ $0 }), found.validator == validator { return found }
         guard let validator, let content = try IndexedContent.of(self.base, context) else { return nil }
-        let found = (content, validator, GzipIndex(file, layer: self.layer, content: content))
+        let found = (content, validator, try GzipIndex(file, layer: self.layer, content: content))
         self.found.withLock { $0 = found }
         return found
     }
 }
+
+private func usable(_ index: GzipIndex?) -> GzipIndex? { index?.isDisproved == true ? nil : index }

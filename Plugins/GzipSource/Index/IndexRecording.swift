@@ -3,17 +3,24 @@ import BlobStreams
 
 /// An index that is made while a stream is read from its beginning, and written when its end was met.
 final class IndexRecording {
-    let recorder = PointRecorder()
+    let recorder: PointRecorder
 
-    /// Whether the user named the file, so that it is wanted whatever it costs, and errors are told.
+    /// Whether the index was asked for, so that it is wanted whatever it costs, and errors are told.
     let isRequired: Bool
 
     private let file: IndexFile
     private let layer: String
     private let content: IndexedContent
+    private let isReplacing: Bool
     private let eventSink: (@Sendable (BlobEvent) -> Void)?
 
-    init(_ file: IndexFile, layer: String, content: IndexedContent, isRequired: Bool, _ context: BlobContext) {
+    /// - Parameter isReplacing: Whether a file that the user named may be replaced.
+    init(
+        _ file: IndexFile, layer: String, content: IndexedContent, isRequired: Bool, isReplacing: Bool,
+        tuning: GzipTuning, _ context: BlobContext
+    ) {
+        self.recorder = PointRecorder(tuning)
+        self.isReplacing = isReplacing
         self.file = file
         self.layer = layer
         self.content = content
@@ -29,7 +36,8 @@ final class IndexRecording {
         guard compressedByteCount == self.content.byteCount else { return }
         do throws(BlobError) {
             let index = try self.recorder.finish(compressedByteCount: compressedByteCount)
-            let byteCount = try index.write(to: self.file, layer: self.layer, content: self.content)
+            let byteCount = try index.write(
+                to: self.file, layer: self.layer, content: self.content, isReplacing: self.isReplacing)
             self.eventSink?(.indexBuilt(byteCount: byteCount))
         } catch {
             if self.isRequired { throw error }

@@ -6,12 +6,6 @@ import BlobStreams
 /// Told by the ``FrameDecoder`` of everything it takes and hands out. Costs about a third of the processor time of decoding
 /// (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB that are decoded.
 final class PointRecorder {
-    /// The distance of points in decoded bytes, where blocks are not longer: 1 MiB, half a millisecond of decoding.
-    static let spacing: Int64 = 1 << 20
-
-    /// The distance of points in front of members, which take a few bytes only: 128 KiB.
-    private static let memberSpacing: Int64 = 128 * 1024
-
     /// How many decoded bytes one checksum is for, at most: 64 KiB.
     static let sumByteCount: Int64 = 64 * 1024
 
@@ -22,6 +16,7 @@ final class PointRecorder {
     private static let maximumProbeByteCount = 256 * 1024
 
     private let spacing: Int64
+    private let memberSpacing: Int64
     private let pruner = WindowPruner()
     private var points = [RestartPoint.start]
     private var sums: [UInt32] = []
@@ -39,9 +34,10 @@ final class PointRecorder {
     private var membersAreShort = false
     private var searchIsOver = false
 
-    init(spacing: Int64 = PointRecorder.spacing) {
-        self.spacing = spacing
-        self.nextPoint = spacing
+    init(_ tuning: GzipTuning) {
+        self.spacing = tuning.pointSpacing
+        self.memberSpacing = min(tuning.memberSpacing, tuning.pointSpacing)
+        self.nextPoint = tuning.pointSpacing
     }
 
     /// Whether the end of a block is worth stopping at. Where members are short, their starts are the better points.
@@ -57,10 +53,7 @@ final class PointRecorder {
     func memberBegins(at inputByteOffset: Int64) {
         self.memberStart = self.byteOffset
         let distance = self.byteOffset - (self.points.last?.byteOffset ?? 0)
-        guard distance >= min(Self.memberSpacing, self.spacing), distance >= self.byteOffset / Self.maximumDenseCount
-        else {
-            return
-        }
+        guard distance >= self.memberSpacing, distance >= self.byteOffset / Self.maximumDenseCount else { return }
         self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset, window: nil))
     }
 

@@ -1,50 +1,29 @@
-import BlobInflate
 import BlobStreams
 import Foundation
 
-/// Reads with an index: begins at the restart point before an offset, and delivers nothing that is not verified.
-///
-/// Who reads on gets slices that are decoded by several threads, as far as their memory allows.
+/// Reads with an index, and without when the index turns out to be of other bytes.
 final class IndexedReader: BlobReader {
     let info: BlobInfo
 
     private let index: GzipIndex
-    private let opening: IndexedOpening
-    private let isParallel: Bool
+    private let pass: IndexedPass
     private let startOffset: Int64
-    private var byteOffset: Int64
-    private var decoder: SegmentDecoder?
-    private var pipeline: OrderedPipeline<Range<Int>, SliceBuffer>?
-    private var workers: BlobCancellation?
-    private var buffers: SliceBuffers
-    private var buffer: SliceBuffer?
-    private var nextSlice = 0
-    private var isAtEnd = false
+    private let openPlainly: (Int64) throws -> any BlobReader
+    private var plain: (any BlobReader)?
     private var failure: (any Error)?
 
-    /// What one thread decodes at a time: a slice or some short ones, of at most 2 MiB together.
-    private static let sharedByteCount: Int64 = 2 << 20
-
-    /// How many such are decoded ahead at most, whatever the number of threads.
-    private static let maximumAheadCount = 8
-
-    /// Calls of ISA-L for less than 256 KiB cost it a twentieth.
-    private static let segmentsAtOnce = 4
-
-    private static var smallBuffers: SliceBuffers {
-        SliceBuffers(byteCount: Self.segmentsAtOnce * Int(PointRecorder.sumByteCount))
-    }
-
-    /// - Parameter byteOffset: 0 to the byte count of the index.
-    init(_ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64) {
+    /// - Parameters:
+    ///   - byteOffset: 0 to the byte count of the index.
+    ///   - openPlainly: Opens a reader at an offset that needs no index.
+    init(
+        _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
+        openPlainly: @escaping (Int64) throws -> any BlobReader
+    ) {
         self.index = index
-        self.opening = opening
+        self.pass = IndexedPass(index, opening, at: byteOffset)
         self.info = info
         self.startOffset = byteOffset
-        self.byteOffset = byteOffset
-        self.isParallel = opening.base.capabilities.contains(.concurrentReaders)
-        self.buffers = Self.smallBuffers
-        self.isAtEnd = byteOffset == index.layout.byteCount && byteOffset > 0
+        self.openPlainly = openPlainly
     }
 
     func read(into output: inout OutputRawSpan) throws {
@@ -52,6 +31,7 @@ final class IndexedReader: BlobReader {
         do {
             try self.readChecked(into: &output)
         } catch {
+            let error = (error as? IndexMismatch)?.error ?? error
             self.failure = error
             throw error
         }
@@ -59,123 +39,43 @@ final class IndexedReader: BlobReader {
 
     func close() {
         self.failure = BlobError(.closed, "The reader is closed.")
-        self.pipeline?.close()
-        self.pipeline = nil
-        self.workers?.cancel()
-        self.decoder?.close()
-        self.decoder = nil
-        self.buffer = nil
+        self.pass.close()
+        self.plain?.close()
+        self.plain = nil
     }
 
     private func readChecked(into output: inout OutputRawSpan) throws {
-        let start = output.byteCount
-        while output.byteCount == start {
-            if let buffer, !buffer.isEmpty {
-                buffer.move(to: &output)
-                break
-            }
-            guard !self.isAtEnd else { return }
-            if let pipeline {
-                try self.takeSlices(from: pipeline)
-            } else {
-                try self.decodeSegment(into: &output)
+        if self.plain == nil {
+            do {
+                return try self.pass.read(into: &output)
+            } catch let error where error.isAboutContent {
+                self.plain = try self.readerInstead(of: error)
             }
         }
-        self.byteOffset += Int64(output.byteCount - start)
+        try self.plain?.read(into: &output)
     }
 
-    // MARK: One thread
-
-    private func decodeSegment(into output: inout OutputRawSpan) throws {
-        let layout = self.index.layout
-        if self.decoder == nil {
-            self.decoder = try SegmentDecoder(
-                self.index, slice: layout.sliceIndex(of: self.byteOffset), self.opening)
-        } else if self.startPipeline() {
-            return
+    /// A reader without the index, if the compressed data are whole and the index is to blame.
+    private func readerInstead(of error: any Error) throws -> any BlobReader {
+        // From the start on, every other error is what the data themselves say. What was delivered from elsewhere was
+        // taken from the index, and cannot be joined with bytes that it does not know.
+        guard error is IndexMismatch || !self.pass.isFromStart,
+            self.pass.isFromStart || self.pass.byteOffset == self.startOffset
+        else { throw error }
+        self.pass.close()
+        let whole = try self.openPlainly(0)
+        defer { whole.close() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        var count = 1
+        while count > 0 {
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            try whole.read(into: &output)
+            count = output.finalize(for: buffer)
         }
-        guard let decoder else { return }
-        guard !decoder.isAtEnd else {
-            try decoder.finish()
-            self.isAtEnd = true
-            return
-        }
-        let skipped = self.byteOffset - decoder.byteOffset
-        let room = Int64(output.freeCapacity)
-        let direct = decoder.segmentsByteCount(beginningWithin: room - PointRecorder.sumByteCount + 1)
-        if skipped == 0, direct <= room {
-            try output.append(atMost: direct) { try decoder.decode(direct, into: &$0) }
-            return
-        }
-        let buffer = self.buffer ?? self.buffers.take()
-        let byteCount = decoder.segmentsByteCount(beginningWithin: min(skipped + room, Int64(buffer.capacity)))
-        try buffer.fill { try decoder.decode(byteCount, into: &$0) }
-        buffer.removeFirst(Int(min(skipped, Int64(byteCount))))
-        self.buffer = buffer
+        self.index.disprove()
+        return try self.openPlainly(self.pass.byteOffset)
     }
 
-    // MARK: Several threads
-
-    /// At the beginning of a slice that others follow, lets several threads decode them; once enough was read that the
-    /// rest is likely to be wanted too.
-    private func startPipeline() -> Bool {
-        let layout = self.index.layout
-        guard let decoder, self.isParallel, decoder.isAtSliceStart,
-            self.byteOffset - self.startOffset >= PointRecorder.spacing,
-            layout.byteCount - self.byteOffset > 2 * PointRecorder.spacing,
-            !layout.slices(from: decoder.sliceIndex, fitting: Self.sharedByteCount).isEmpty,
-            case let threadCount = OrderedPipeline<Range<Int>, SliceBuffer>.usualThreadCount, threadCount > 1
-        else { return false }
-        self.nextSlice = decoder.sliceIndex
-        decoder.close()
-        self.decoder = nil
-        let buffers = SliceBuffers(byteCount: Int(Self.sharedByteCount))
-        self.buffers = buffers
-        self.buffer = nil
-        let index = self.index
-        var opening = self.opening
-        opening.context = opening.context.makeChild()
-        self.workers = opening.context.cancellation
-        self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: min(threadCount * 2, Self.maximumAheadCount),
-            context: self.opening.context
-        ) { [opening] slices in
-            let buffer = buffers.take()
-            try index.decode(slices, into: buffer, opening)
-            return buffer
-        }
-        return true
-    }
-
-    private func takeSlices(from pipeline: OrderedPipeline<Range<Int>, SliceBuffer>) throws {
-        if let buffer = self.buffer.take() { self.buffers.giveBack(buffer) }
-        self.buffer = try pipeline.next {
-            let slices = self.index.layout.slices(from: self.nextSlice, fitting: Self.sharedByteCount)
-            self.nextSlice = slices.upperBound
-            return slices.isEmpty ? nil : slices
-        }
-        guard self.buffer == nil else { return }
-        self.isAtEnd = self.nextSlice == self.index.layout.points.count
-        // What is larger goes through little memory, on this thread.
-        self.pipeline = nil
-        self.buffers = Self.smallBuffers
-    }
-}
-
-extension GzipIndex {
-    /// Replaces the bytes of `buffer` by those of slices, verified; with the last slice the end is checked too.
-    fileprivate func decode(_ slices: Range<Int>, into buffer: SliceBuffer, _ opening: IndexedOpening) throws {
-        let decoder = try SegmentDecoder(self, slice: slices.lowerBound, opening)
-        defer { decoder.close() }
-        // It may have had to begin earlier.
-        while decoder.sliceIndex < slices.lowerBound {
-            let byteCount = decoder.segmentsByteCount(
-                beginningWithin: Int64(buffer.capacity) - PointRecorder.sumByteCount)
-            try buffer.fill { try decoder.decode(byteCount, into: &$0) }
-        }
-        try buffer.fill { output in
-            for slice in slices { try decoder.decode(self.layout.slice(slice).count, into: &output) }
-        }
-        if slices.upperBound == self.layout.points.count { try decoder.finish() }
-    }
+    private static let bufferByteCount = 256 * 1024
 }

@@ -1,36 +1,46 @@
 import BlobInflate
 import BlobStreams
 
-/// Decodes one verified segment after the other, from a restart point on.
+/// Decodes one segment after the other from a restart point on, and compares each with the index.
 final class SegmentDecoder {
     private let layout: GzipIndexLayout
     private let pass: DecodingPass
     private var slice: Int
+    /// Decoded already, in front of what the pass gives next; and why there is no more of it.
+    private var ahead: [UInt8] = []
+    private var aheadFailure: (any Error)?
 
     /// Of the next segment, in the decoded bytes.
     private(set) var byteOffset: Int64
 
-    /// Opens the base at the beginning of a slice, or of an earlier one when the index is damaged.
-    init(_ index: GzipIndex, slice: Int, _ opening: IndexedOpening) throws {
-        let (slice, window) = index.start(at: slice)
-        let point = index.layout.points[slice]
+    /// Opens the base at the beginning of a slice.
+    ///
+    /// - Parameters:
+    ///   - window: That of the slice's restart point.
+    ///   - beginning: The sum of what the frame has in front of the point, if it is known.
+    init(
+        _ layout: GzipIndexLayout, slice: Int, window: [UInt8], beginning: FrameSum? = nil, _ opening: IndexedOpening
+    ) throws {
+        let point = layout.points[slice]
         let reader = try opening.base.reader(
             at: point.bitOffset / 8, matching: opening.baseValidator, context: opening.context)
-        self.layout = index.layout
+        self.layout = layout
         self.slice = slice
         self.byteOffset = point.byteOffset
         self.pass = DecodingPass(
             reader, try FrameDecoder(opening.format, library: opening.library), locator: opening.base.locator)
         do {
-            try self.pass.resume(at: point, window: window)
+            try self.pass.resume(at: point, window: window, beginning: beginning)
         } catch {
             reader.close()
             throw error
         }
     }
 
-    /// Whether the next segment is the first of a slice.
-    var isAtSliceStart: Bool { self.byteOffset == self.layout.slice(self.slice).lowerBound }
+    /// Whether the next segment is the first of a slice, and nothing of it was decoded yet.
+    var isAtSliceStart: Bool {
+        self.ahead.isEmpty && self.byteOffset == self.layout.slice(self.slice).lowerBound
+    }
 
     /// The slice of the next segment.
     var sliceIndex: Int { self.slice }
@@ -51,45 +61,60 @@ final class SegmentDecoder {
     /// - Parameters:
     ///   - byteCount: What ``segmentsByteCount(beginningWithin:)`` said.
     ///   - output: Has room for it.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when these are not the bytes that the index was made of. Then nothing
-    ///   of what was appended counts.
+    /// - Throws: ``IndexMismatch`` when these are not the bytes that the index was made of. Then nothing of what was
+    ///   appended counts.
     func decode(_ byteCount: Int, into output: inout OutputRawSpan) throws {
         let start = output.byteCount
-        try output.append(atMost: byteCount) { output in
-            while output.freeCapacity > 0 {
-                let before = output.byteCount
-                try self.pass.decode(into: &output)
-                guard output.byteCount > before else {
-                    throw BlobError(
-                        .truncated,
-                        "The compressed data end after \(self.byteOffset + Int64(before)) decoded bytes, their index "
-                            + "says \(self.layout.byteCount).", byteOffset: self.pass.compressedByteOffset)
-                }
-            }
+        try self.appendBytes(byteCount, to: &output)
+        try output.bytes.withUnsafeBytes {
+            try self.check(UnsafeRawBufferPointer(rebasing: $0[start...]), of: self.slice, at: self.byteOffset)
         }
-        try output.bytes.withUnsafeBytes { try self.check(UnsafeRawBufferPointer(rebasing: $0[start...])) }
-        self.byteOffset += Int64(byteCount)
-        if self.byteOffset == self.layout.slice(self.slice).upperBound, self.slice + 1 < self.layout.points.count {
-            self.slice += 1
-        }
+        self.advance(by: byteCount)
     }
 
-    /// Compares whole segments with their checksums.
-    private func check(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        let size = Int(PointRecorder.sumByteCount)
-        for start in stride(from: 0, to: bytes.count, by: size) {
-            var sum = CRC32()
-            sum.update(UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + size, bytes.count)]))
-            let place = self.byteOffset + Int64(start)
-            let expected = self.layout.sum(of: self.slice, at: place)
-            guard sum.value == expected else {
-                throw BlobError(
-                    .checksumMismatch,
-                    "The CRC-32 of the decoded bytes from \(place) on is \(hexadecimal(sum.value, digits: 8)), "
-                        + "the index says \(hexadecimal(expected, digits: 8)).",
-                    byteOffset: self.pass.compressedByteOffset)
+    /// Replaces the bytes of `buffer` by those of slices, the first of which is the next one.
+    ///
+    /// - Parameter buffer: Has room for one byte more.
+    func decodeBatch(_ slices: Range<Int>, into buffer: SliceBuffer) throws -> DecodedBatch {
+        let byteCount = Int(self.layout.slice(slices.upperBound - 1).upperBound - self.byteOffset)
+        let next = slices.upperBound < self.layout.points.count ? self.layout.points[slices.upperBound] : nil
+        var comesByNext = false
+        try buffer.fill { output in
+            if let next {
+                // Room for one byte more, so that what belongs in front of the point is done without any.
+                try output.append(atMost: byteCount + 1) { output in
+                    comesByNext = try self.pass.decode(upTo: next, into: &output) && output.byteCount == byteCount
+                }
+            }
+            if output.byteCount < byteCount { try self.appendBytes(byteCount - output.byteCount, to: &output) }
+        }
+        self.ahead += buffer.split(after: byteCount)
+        try buffer.withBytes { bytes in
+            var rest = bytes
+            for slice in slices {
+                let range = self.layout.slice(slice)
+                try self.check(
+                    UnsafeRawBufferPointer(rebasing: rest.prefix(range.count)), of: slice, at: range.lowerBound)
+                rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(range.count))
             }
         }
+        self.slice = slices.upperBound - 1
+        self.advance(by: byteCount)
+        if next == nil { try self.finish() }
+        guard next == nil || comesByNext else { return DecodedBatch(slices: slices, buffer: buffer, end: nil) }
+        let (sum, remainder) = (self.pass.sum, self.pass.remainder)
+        guard next?.window == nil || self.lookAhead() else {
+            return DecodedBatch(slices: slices, buffer: buffer, end: nil)
+        }
+        return DecodedBatch(
+            slices: slices, buffer: buffer,
+            end: DecodedBatch.End(
+                sum: sum.0, lacksBeginning: sum.lacksBeginning, remainder: remainder, ahead: self.ahead))
+    }
+
+    /// Whether the next bytes are these, as far as there are so many; they stay the next ones.
+    func begins(with bytes: [UInt8]) -> Bool {
+        self.lookAhead() && self.ahead.starts(with: bytes.prefix(self.ahead.count))
     }
 
     /// Behind the last segment: checks that the compressed data end there, as they should.
@@ -97,15 +122,78 @@ final class SegmentDecoder {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             try self.pass.decode(into: &output)
-            guard output.finalize(for: buffer) == 0 else {
-                throw BlobError(
-                    .sizeMismatch, "There are more decoded bytes than the \(self.layout.byteCount) of the index.",
-                    byteOffset: self.pass.compressedByteOffset)
+            guard output.finalize(for: buffer) == 0, self.ahead.isEmpty else {
+                throw self.mismatch(
+                    .sizeMismatch, "There are more decoded bytes than the \(self.layout.byteCount) of the index.")
             }
         }
     }
 
     func close() { self.pass.close() }
+
+    private func advance(by byteCount: Int) {
+        self.byteOffset += Int64(byteCount)
+        if self.byteOffset == self.layout.slice(self.slice).upperBound, self.slice + 1 < self.layout.points.count {
+            self.slice += 1
+        }
+    }
+
+    private func appendBytes(_ byteCount: Int, to output: inout OutputRawSpan) throws {
+        try output.append(atMost: byteCount) { output in
+            if !self.ahead.isEmpty {
+                let count = self.ahead.withUnsafeBytes { output.append(contentsOf: $0) }
+                self.ahead.removeFirst(count)
+            }
+            while output.freeCapacity > 0 {
+                if let aheadFailure { throw aheadFailure }
+                let before = output.byteCount
+                try self.pass.decode(into: &output)
+                guard output.byteCount > before else {
+                    throw self.mismatch(
+                        .truncated,
+                        "The compressed data end after \(self.byteOffset + Int64(before)) decoded bytes, their index "
+                            + "says \(self.layout.byteCount).")
+                }
+            }
+        }
+    }
+
+    /// Decodes as many bytes ahead as a window has influence on, or all that follow; false when they cannot be decoded.
+    private func lookAhead() -> Bool {
+        let missing = DecodedBatch.overlapByteCount - self.ahead.count
+        guard missing > 0, !self.pass.isAtEnd, self.aheadFailure == nil else { return self.aheadFailure == nil }
+        withUnsafeTemporaryAllocation(byteCount: missing, alignment: 64) { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            do {
+                while output.freeCapacity > 0, !self.pass.isAtEnd { try self.pass.decode(into: &output) }
+            } catch {
+                self.aheadFailure = error
+            }
+            self.ahead += buffer[..<output.finalize(for: buffer)]
+        }
+        return self.aheadFailure == nil
+    }
+
+    /// Compares whole segments with their checksums.
+    private func check(_ bytes: UnsafeRawBufferPointer, of slice: Int, at byteOffset: Int64) throws {
+        let size = Int(PointRecorder.sumByteCount)
+        for start in stride(from: 0, to: bytes.count, by: size) {
+            var sum = CRC32()
+            sum.update(UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + size, bytes.count)]))
+            let place = byteOffset + Int64(start)
+            let expected = self.layout.sum(of: slice, at: place)
+            guard sum.value == expected else {
+                throw self.mismatch(
+                    .checksumMismatch,
+                    "The CRC-32 of the decoded bytes from \(place) on is \(hexadecimal(sum.value, digits: 8)), "
+                        + "the index says \(hexadecimal(expected, digits: 8)).")
+            }
+        }
+    }
+
+    private func mismatch(_ code: BlobError.Code, _ message: String) -> IndexMismatch {
+        IndexMismatch(error: BlobError(code, message, byteOffset: self.pass.compressedByteOffset))
+    }
 }
 
 /// What readers with an index open the compressed bytes by.
@@ -114,5 +202,6 @@ struct IndexedOpening: Sendable {
     let baseValidator: BlobValidator?
     let format: GzipSource.Format
     let library: InflateLibrary
+    let tuning: GzipTuning
     var context: BlobContext
 }

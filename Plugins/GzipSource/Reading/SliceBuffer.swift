@@ -1,6 +1,6 @@
 import BlobStreams
 
-/// Memory for the decoded bytes of a slice. Filled by one thread, then read by another.
+/// Memory for decoded bytes. Filled by one thread, then read by another.
 final class SliceBuffer: @unchecked Sendable {  // Safe: handed from one thread to the next, never shared.
     private let memory: UnsafeMutableRawBufferPointer
     private var range = 0..<0
@@ -20,8 +20,20 @@ final class SliceBuffer: @unchecked Sendable {  // Safe: handed from one thread 
         self.range = 0..<output.finalize(for: self.memory)
     }
 
+    /// Lends the bytes.
+    func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
+        try body(UnsafeRawBufferPointer(rebasing: self.memory[self.range]))
+    }
+
     /// Drops bytes from the front.
     func removeFirst(_ count: Int) { self.range = (self.range.lowerBound + count)..<self.range.upperBound }
+
+    /// Takes all bytes but the first `count` away.
+    func split(after count: Int) -> [UInt8] {
+        let end = min(self.range.lowerBound + count, self.range.upperBound)
+        defer { self.range = self.range.lowerBound..<end }
+        return Array(self.memory[end..<self.range.upperBound])
+    }
 
     /// Moves bytes from the front to `output`, as many as fit.
     func move(to output: inout OutputRawSpan) {

@@ -1,0 +1,131 @@
+import BlobIndex
+import BlobInflate
+import BlobStreams
+import FileSource
+import Foundation
+import Testing
+
+@testable import GzipSource
+
+/// An index says where decoding can begin; that it is right is proven before a byte behind it is delivered.
+@Suite struct GzipProofTests {
+    /// Short slices around two that are longer than 2 MiB, which one thread decodes alone.
+    private static let bytes: Data = {
+        let mixed = mixedBytes(3_300_000)
+        return mixed + Data(count: 5_000_000) + mixed.reversed() + Data(count: 5_000_000) + mixed
+    }()
+    private static let gzip = gzipped(bytes)
+
+    @Test func twoLostWindowsCostNoByte() throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", Self.gzip)
+        let index = try BuiltIndex(file, at: folder.path("index"))
+        #expect(index.layout.maximumSliceByteCount > 2 << 20)
+        for (first, second) in zip(index.windowed, index.windowed.dropFirst()) {
+            try index.write(losing: [first, second].map { index.place(ofWindow: $0) })
+            let outcome = outcome(of: GzipSource(file, index: .file(index.path)), pieceByteCount: 262_144)
+            #expect(outcome.isWhole && outcome.bytes == Self.bytes, "without the windows \(first) and \(second)")
+        }
+    }
+
+    /// What is in order takes no detour: every slice is decoded where the index says, by several threads.
+    @Test(arguments: InflateLibrary.available, GzipSource.Format.allCases)
+    func aWholeIndexIsUsedToItsEnd(library: InflateLibrary, format: GzipSource.Format) throws {
+        let folder = try TestFolder()
+        var forms = ([0, 1, 6] as [CInt]).map { compressed(Self.bytes, format, level: $0) }
+        if format == .gzip {
+            forms.append(blocked(Self.bytes))
+            forms.append(Self.gzip + gzipped(Self.bytes, level: 1))
+        }
+        for (number, form) in forms.enumerated() {
+            let file = try folder.file("\(number)", form)
+            let policy = BlobIndexPolicy.file(folder.path("\(number).index"))
+            let source = GzipSource(file, format: format, index: policy, library: library)
+            #expect(try source.buildIndex(BlobContext()))
+            let content = try #require(try IndexedContent.of(file, BlobContext()))
+            let indexFile = try #require(IndexFile(policy, for: nil))
+            let index = try #require(try GzipIndex(indexFile, layer: format.rawValue, content: content))
+            for start in [0, number * 900_000] {
+                let opening = IndexedOpening(
+                    base: file, baseValidator: nil, format: format, library: library, tuning: .standard,
+                    context: BlobContext())
+                let pass = IndexedPass(index, opening, at: Int64(start))
+                defer { pass.close() }
+                var (bytes, piece) = (Data(), [UInt8](repeating: 0, count: 262_144))
+                repeat {
+                    let count = try piece.withUnsafeMutableBytes { piece in
+                        var output = OutputRawSpan(buffer: piece, initializedCount: 0)
+                        try pass.read(into: &output)
+                        return output.finalize(for: piece)
+                    }
+                    bytes += piece[..<count]
+                } while !pass.isAtEnd
+                let expected = number == 4 ? Self.bytes + Self.bytes : Self.bytes
+                #expect(bytes == expected.dropFirst(start), "form \(number) from \(start)")
+                #expect(pass.batchCount > 0 && pass.mayUsePoints, "form \(number) from \(start)")
+            }
+        }
+    }
+
+    /// Behind a restart point the sum of a member is that of all slices together.
+    @Test(arguments: [4, 8]) func theTrailerOfEveryMemberIsCompared(distance: Int) throws {
+        let folder = try TestFolder()
+        let first = gzipped(Self.bytes)
+        let memory = ChangeableBytes(first + gzipped(mixedBytes(3_000_000)))
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        #expect(try GzipSource(memory.source, index: policy).buildIndex(BlobContext()))
+        memory.change { $0[first.count - distance] ^= 1 }
+        let outcome = outcome(of: GzipSource(memory.source, index: policy), pieceByteCount: 262_144)
+        #expect(outcome.error?.code == (distance == 8 ? .checksumMismatch : .sizeMismatch))
+        #expect(outcome.error?.byteOffset == Int64(first.count - distance))
+        #expect(outcome.bytes == Self.bytes.prefix(outcome.bytes.count))
+    }
+
+    @Test func aForgedWindowIsSeenBeforeAByteBehindIt() throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", Self.gzip)
+        let index = try BuiltIndex(file, at: folder.path("index"))
+        for point in index.windowed {
+            let window = try index.window(of: point)
+            let forged = window.map { $0 == 0 ? 0 : $0 ^ 0x20 }
+            // The sums are those of the bytes that come out with this window.
+            var sums = index.layout.sums
+            try index.forge(windows: [point: forged])
+            for segment in try segmentsDecoded(with: index, from: point, window: forged, of: Self.gzip) {
+                sums[segment.index] = segment.sum
+            }
+            try index.forge(windows: [point: forged], sums: sums)
+            let source = GzipSource(file, index: .file(index.path))
+            let outcome = outcome(of: source, pieceByteCount: 262_144)
+            #expect(outcome.isWhole && outcome.bytes == Self.bytes, "point \(point)")
+        }
+    }
+
+    /// The segments of the slice behind a point, as they come out with a window.
+    private func segmentsDecoded(
+        with index: BuiltIndex, from point: Int, window: [UInt8], of compressed: Data
+    ) throws -> [(index: Int, sum: UInt32)] {
+        var decoder = try FrameDecoder(.gzip)
+        let start = index.layout.points[point]
+        let first = Int(start.bitOffset / 8)
+        window.withUnsafeBytes { decoder.resume(at: start, firstByte: compressed[first], window: $0) }
+        let slice = index.layout.slice(point)
+        var bytes = [UInt8](repeating: 0, count: slice.count)
+        try bytes.withUnsafeMutableBytes { bytes in
+            var output = OutputRawSpan(buffer: bytes, initializedCount: 0)
+            let input = Array(compressed.dropFirst(Int((start.bitOffset + 7) / 8)))
+            try input.withUnsafeBytes { input in
+                var input = input
+                try decoder.decode(&input, into: &output)
+            }
+            _ = output.finalize(for: bytes)
+        }
+        let segment = Int(PointRecorder.sumByteCount)
+        let before = (0..<point).reduce(0) { $0 + (index.layout.slice($1).count + segment - 1) / segment }
+        return stride(from: 0, to: bytes.count, by: segment).map { start in
+            var sum = CRC32()
+            bytes[start..<min(start + segment, bytes.count)].withUnsafeBytes { sum.update($0) }
+            return (before + start / segment, sum.value)
+        }
+    }
+}
