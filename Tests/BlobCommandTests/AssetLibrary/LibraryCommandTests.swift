@@ -122,7 +122,7 @@ import Testing
         let id = try #require(url.split(separator: "=").dropFirst().first?.prefix(36))
         try Data("jello".utf8).write(
             to: URL(fileURLWithPath: "\(self.library)/originals/\(id.prefix(2))/\(id).txt"))
-        expect(try self.run("cat", url), failsWith: "checksumMismatch", 65, saying: url, "at byte 5")
+        expect(try self.run("cat", url), failsWith: "checksumMismatch", 65, saying: url, "at byte 0")
     }
 
     @Test func mistakesAreOneLine() throws {
