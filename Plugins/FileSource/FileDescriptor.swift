@@ -63,7 +63,7 @@ final class FileDescriptor {
         }
         if count ?? 0 > 0, try self.currentStatus().byteCount == 0 {
             info.byteCount = nil
-            info.validator = nil
+            (info.validator, info.statusChangeTime) = (nil, nil)
         }
         return info
     }

@@ -8,6 +8,17 @@ extension stat {
         #else
             let time = self.st_mtim
         #endif
-        return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
+        return nanoseconds(time)
+    }
+
+    /// The time of the last change of the file or its status, in nanoseconds since 1970.
+    var statusChangeNanoseconds: Int64 {
+        #if canImport(Darwin)
+            nanoseconds(self.st_ctimespec)
+        #else
+            nanoseconds(self.st_ctim)
+        #endif
     }
 }
+
+private func nanoseconds(_ time: timespec) -> Int64 { Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec) }

@@ -7,13 +7,21 @@ struct FileStatus: Equatable, Sendable {
     /// In nanoseconds since 1970.
     let modificationTime: Int64
     let inode: UInt64
+    private let statusChangeTime: Int64
     private let type: mode_t
 
     init(_ status: stat) {
         self.byteCount = Int64(status.st_size)
         self.modificationTime = status.modificationNanoseconds
         self.inode = UInt64(status.st_ino)
+        self.statusChangeTime = status.statusChangeNanoseconds
         self.type = status.st_mode & S_IFMT
+    }
+
+    /// Names and permissions may change while a file is read.
+    static func == (left: Self, right: Self) -> Bool {
+        (left.byteCount, left.modificationTime, left.inode, left.type)
+            == (right.byteCount, right.modificationTime, right.inode, right.type)
     }
 
     var isRegular: Bool { self.type == S_IFREG }
@@ -26,10 +34,12 @@ struct FileStatus: Equatable, Sendable {
         guard self.isRegular else {
             throw BlobError(.unsupported, "\(name) is a \(self.kind), not a file or a FIFO.")
         }
-        return BlobInfo(
+        var info = BlobInfo(
             byteCount: self.byteCount, name: name,
             validator: .weak(
                 byteCount: self.byteCount, modificationTime: self.modificationTime, inode: self.inode))
+        info.statusChangeTime = self.statusChangeTime
+        return info
     }
 
     private var kind: String {

@@ -14,9 +14,9 @@ import Foundation
 /// At an offset, the bytes before it are decoded and dropped, unless there is an index: then decoding begins at most a
 /// mebibyte or a block of the deflate data before it, the length is known, and what is delivered is verified in segments
 /// of 64 KiB. An index is used, and left behind by the first reading of the whole, as ``BlobIndexPolicy`` says; it needs
-/// a base with random access. Blocked gzip (BGZF) needs none: its blocks are found by what they say of their lengths, and
-/// only those that are decoded are verified. With an index, or in blocks, several threads decode, some
-/// mebibytes ahead of the reader.
+/// a base with random access. A reading of the whole delivers nothing that rests on the index; a range is verified by the
+/// checksums that the index has of it. With an index, and in blocked gzip (BGZF), several threads decode, some mebibytes
+/// ahead of the reader. The lengths that blocks give of themselves are never believed without decoding.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,
@@ -41,6 +41,7 @@ public struct GzipSource: BlobLayer {
     private let library: InflateLibrary
     private let tuning: GzipTuning
     private let holder: IndexHolder
+    private let members: MemberStarts
 
     /// Creates a source of what `base` holds compressed.
     ///
@@ -61,6 +62,7 @@ public struct GzipSource: BlobLayer {
         self.library = library
         self.tuning = tuning
         self.holder = IndexHolder(base, format, index, tuning)
+        self.members = MemberStarts()
     }
 
     /// Those of the base; random access only with an index, once it was found: by ``info(_:)``, or by reading.
@@ -112,26 +114,15 @@ public struct GzipSource: BlobLayer {
     private func reader(
         at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, mayRecord: Bool = true
     ) throws -> any BlobReader {
-        let start = try self.block(of: byteOffset, matching: baseValidator, context)
+        let start = self.members.last(before: byteOffset, in: baseValidator)
         let base = try self.base.pollableReader(at: start.bitOffset / 8, matching: baseValidator, context: context)
         let recording =
             mayRecord && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
         let reader = GzipReader(
             base, self.format, library: self.library, at: start, locator: self.base.locator, recording: recording,
-            context: context, info: { self.decoded($0, nil) })
+            context: context, found: { self.members.append($0, in: baseValidator) },
+            info: { self.decoded($0, nil) })
         return SkippingReader(reader, bytesToSkip: byteOffset - start.byteOffset, from: start.byteOffset)
-    }
-
-    /// The block that a byte is in, if the data are in blocks that say how long they are; otherwise the start.
-    private func block(
-        of byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext
-    ) throws -> RestartPoint {
-        guard byteOffset > 0, self.format == .gzip,
-            self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
-        else { return .start }
-        let reader = try self.base.reader(matching: baseValidator, context: context)
-        defer { reader.close() }
-        return try BlockWalk(reader, to: byteOffset).point
     }
 
     /// What the info of the base says of the decoded bytes.

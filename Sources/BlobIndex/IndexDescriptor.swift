@@ -8,11 +8,21 @@ final class IndexDescriptor: Sendable {
     private let isOwned: Bool
     let status: stat
 
+    /// Opens a file that the user named, following links.
+    ///
     /// - Throws: ``BlobError/Code/notFound`` and what else `open(2)` brings.
-    init(path: String) throws(BlobError) {
+    convenience init(path: String) throws(BlobError) {
         // Somebody's FIFO in the place of an index must not make this wait.
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(path)") }
+        try self.init(opened: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path)
+    }
+
+    /// Opens a file in a folder, following no link.
+    convenience init(named name: String, in folder: CInt) throws(BlobError) {
+        try self.init(opened: openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), name)
+    }
+
+    private init(opened descriptor: CInt, _ path: String) throws(BlobError) {
+        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the index \(path)") }
         do throws(BlobError) {
             self.status = try Self.status(of: descriptor)
         } catch {
@@ -44,6 +54,9 @@ final class IndexDescriptor: Sendable {
 
     var isRegular: Bool { self.status.st_mode & S_IFMT == S_IFREG }
     var byteCount: Int64 { Int64(self.status.st_size) }
+
+    /// Whether it belongs to the user that this process acts for.
+    var isOwn: Bool { self.status.st_uid == geteuid() }
 
     /// Fills `buffer`.
     ///

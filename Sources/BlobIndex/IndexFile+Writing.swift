@@ -1,5 +1,6 @@
 import BlobInflate
 package import BlobStreams
+import Foundation
 
 extension IndexFile {
     /// Writes sections; those of other keys that the file has already stay.
@@ -11,7 +12,7 @@ extension IndexFile {
     ///   - sections: With different keys, at most 256; in the file in this order.
     ///   - content: What they were made from.
     ///   - isReplacing: Whether a file that the user named may be replaced. Without it nothing is written when there is
-    ///     something.
+    ///     something, unless this process made it in the same way.
     /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named is there and no index,
     ///   ``BlobError/Code/limitExceeded`` when it would not fit the bound of its folder, and what writing brings. Then
     ///   everything is as before.
@@ -20,15 +21,16 @@ extension IndexFile {
         _ sections: [NewIndexSection], for content: IndexedContent, isReplacing: Bool = true
     ) throws(BlobError) {
         precondition(sections.count <= IndexTable.maximumSectionCount, "An index file has at most 256 sections.")
-        guard isReplacing || self.folder != nil || !self.exists else { return }
+        guard isReplacing || self.folder != nil || !self.exists || ownFiles.contains(self.path) else { return }
         let state = self.state()
         switch state {
         case .somethingElse: throw self.somethingElse
         case .unreadable(let error) where self.folder == nil: throw error
         default: break
         }
-        try self.folder?.create()
-        let file = try AtomicFile(path: self.path)
+        let folder = try self.folder?.create()
+        let file: AtomicFile
+        if let folder { file = try folder.newFile(self.name) } else { file = try AtomicFile(path: self.path) }
         defer { file.discard() }
         var output = IndexOutput(file, maximumByteCount: self.folder?.maximumByteCount ?? .max)
         var table = IndexTable(origin: self.origin)
@@ -49,7 +51,37 @@ extension IndexFile {
         try output.append(table.tail(at: output.byteOffset))
         try output.flush()
         try file.commit()
-        self.folder?.removeSurplus(keeping: self.path)
+        folder?.removeSurplus(keeping: self.name)
+        if self.folder == nil, !isReplacing { ownFiles.insert(self.path) }
+    }
+}
+
+/// The files that readings of this process made where the user named them, which they may complete.
+private let ownFiles = OwnFiles()
+
+private final class OwnFiles: Sendable {
+    private struct Identity: Hashable {
+        let device: UInt64
+        let inode: UInt64
+    }
+
+    private let identities = Locked<Set<Identity>>([])
+
+    func insert(_ path: String) {
+        guard let identity = self.identity(path) else { return }
+        _ = self.identities.withLock { $0.insert(identity) }
+    }
+
+    func contains(_ path: String) -> Bool {
+        guard let identity = self.identity(path) else { return false }
+        return self.identities.withLock { $0.contains(identity) }
+    }
+
+    private func identity(_ path: String) -> Identity? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Identity(
+            device: UInt64(truncatingIfNeeded: status.st_dev), inode: UInt64(truncatingIfNeeded: status.st_ino))
     }
 }
 

@@ -9,6 +9,7 @@ package struct IndexFile: Sendable {
     package let path: String
 
     let folder: IndexFolder?  // Nil for a file that the user named.
+    let name: String
     let origin: String
 
     /// - Parameters:
@@ -24,18 +25,19 @@ package struct IndexFile: Sendable {
         case .none: return nil
         case .file(let path):
             self.folder = nil
+            self.name = path
             self.path = path
             return
         case .folder(let path, let maximumByteCount):
             folder = IndexFolder(path: path, maximumByteCount: maximumByteCount)
         case .automatic:
-            guard let caches = userCacheFolder() else { return nil }
-            folder = IndexFolder(
-                path: "\(caches)/blob-indexes", maximumByteCount: BlobIndexPolicy.automaticMaximumByteCount)
+            guard let automatic = IndexFolder.automatic(environmentVariable) else { return nil }
+            folder = automatic
         }
         guard let locator else { return nil }
         self.folder = folder
-        self.path = "\(folder.path)/\(IndexFolder.fileName(origin: locator.origin.description))"
+        self.name = IndexFolder.fileName(origin: locator.origin.description)
+        self.path = "\(folder.path)/\(self.name)"
     }
 
     /// The section of this key, when there is one that was made from exactly this content and is whole.
@@ -69,9 +71,10 @@ package struct IndexFile: Sendable {
     /// Removes the file.
     ///
     /// - Returns: Whether there was one.
-    /// - Throws: ``BlobError/Code/inconsistent`` when it is no index, and what removing brings.
+    /// - Throws: ``BlobError/Code/inconsistent`` when it is no index of this user's, and what removing brings.
     @discardableResult
     package func remove() throws(BlobError) -> Bool {
+        if let folder { return try folder.open()?.remove(self.name) ?? false }
         if case .somethingElse = self.state() { throw self.somethingElse }
         if unlink(self.path) == 0 { return true }
         guard errno != ENOENT, errno != ENOTDIR else { return false }
@@ -91,26 +94,38 @@ extension IndexFile {
         case index(IndexDescriptor, IndexTable)
         /// An index that is of no use: damaged, cut, of another version or of another origin.
         case useless
-        /// What the user named, and never was an index.
+        /// What the user named, and never was an index of this user's.
         case somethingElse
         case unreadable(BlobError)
     }
 
     func state() -> State {
-        let file: IndexDescriptor
-        do {
-            file = try IndexDescriptor(path: self.path)
+        do throws(BlobError) {
+            if let folder {
+                guard let file = try folder.open()?.file(self.name) else { return .nothing }
+                let state = try self.state(of: file)
+                if case .somethingElse = state { return .useless }
+                return state
+            }
+            let file = try IndexDescriptor(path: self.path)
+            return file.isRegular && file.isOwn ? try self.state(of: file) : .somethingElse
         } catch {
             return error.code == .notFound ? .nothing : .unreadable(error)
         }
-        let isOurs = self.folder != nil
-        guard file.isRegular else { return .somethingElse }
+    }
+
+    private func state(of file: IndexDescriptor) throws(BlobError) -> State {
         guard file.byteCount > 0 else { return .nothing }
-        let beginning = try? file.read(at: 0, count: Int(min(file.byteCount, Int64(IndexTable.headByteCount))))
-        guard let beginning, beginning.starts(with: IndexTable.magic) else { return isOurs ? .useless : .somethingElse }
-        guard beginning == IndexTable.head, let table = try? Self.table(of: file) else { return .useless }
-        guard !isOurs || table.origin == self.origin else { return .useless }
-        return .index(file, table)
+        do throws(BlobError) {
+            let beginning = try file.read(at: 0, count: Int(min(file.byteCount, Int64(IndexTable.headByteCount))))
+            guard beginning.starts(with: IndexTable.magic) else { return .somethingElse }
+            guard beginning == IndexTable.head else { return .useless }
+            let table = try Self.table(of: file)
+            return self.folder == nil || table.origin == self.origin ? .index(file, table) : .useless
+        } catch {
+            guard error.code == .corrupted else { throw error }
+            return .useless
+        }
     }
 
     private static func table(of file: IndexDescriptor) throws(BlobError) -> IndexTable {
@@ -130,7 +145,7 @@ extension IndexFile {
 
     var somethingElse: BlobError {
         BlobError(
-            .inconsistent, "\(self.path) is there already and is no index of this kind: it is left alone.",
+            .inconsistent, "\(self.path) is there already and is no index of this kind and user: it is left alone.",
             operation: .write)
     }
 }

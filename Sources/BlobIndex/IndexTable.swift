@@ -14,7 +14,7 @@ struct IndexTable {
     static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
 
     /// Goes up with every change that an older reader would misread.
-    static let version: UInt32 = 1
+    static let version: UInt32 = 2
 
     static let headByteCount = 16
     static let footByteCount = 20
@@ -63,6 +63,8 @@ struct IndexTable {
             writer.append(fixed: entry.flags.rawValue)
             writer.append(fixed: entry.content.byteCount)
             writer.append(counted: entry.content.validator.utf8)
+            // No file has that time.
+            writer.append(fixed: entry.content.statusChangeTime ?? .min)
             writer.append(fixed: entry.content.edgeChecksum)
             writer.append(fixed: entry.byteOffset)
             writer.append(fixed: entry.byteCount)
@@ -109,7 +111,8 @@ struct IndexTable {
                     layer: try reader.text(), kind: IndexSection.Kind(rawValue: try reader.fixed())),
                 flags: IndexSection.Flags(rawValue: try reader.fixed()),
                 content: IndexedContent(
-                    byteCount: try reader.fixed(), validator: try reader.text(), edgeChecksum: try reader.fixed()),
+                    byteCount: try reader.fixed(), validator: try reader.text(),
+                    statusChangeTime: try reader.time(), edgeChecksum: try reader.fixed()),
                 byteOffset: try reader.fixed(), byteCount: try reader.fixed(), checksum: try reader.fixed())
             let (sectionEnd, isPastEnd) = entry.byteOffset.addingReportingOverflow(entry.byteCount)
             guard entry.byteOffset >= Self.headByteCount, entry.byteCount >= 0, !isPastEnd, sectionEnd <= byteOffset
@@ -121,6 +124,11 @@ struct IndexTable {
 }
 
 extension IndexReader {
+    fileprivate mutating func time() throws(BlobError) -> Int64? {
+        let time = try self.fixed(Int64.self)
+        return time == .min ? nil : time
+    }
+
     fileprivate mutating func text() throws(BlobError) -> String {
         String(decoding: try self.counted(atMost: IndexTable.maximumTextByteCount), as: UTF8.self)
     }

@@ -9,6 +9,9 @@ package struct IndexedContent: Hashable, Sendable {
     /// The text of the validator, which says also whether it is a strong one.
     package let validator: String
 
+    /// The time of the last change of the file's status, in nanoseconds since 1970; nil when the content is in no file.
+    package let statusChangeTime: Int64?
+
     /// CRC-32 of the first and the last ``edgeByteCount`` bytes, one after the other; all of them when there are fewer.
     package let edgeChecksum: UInt32
 
@@ -18,9 +21,10 @@ package struct IndexedContent: Hashable, Sendable {
     /// The longest validator that is taken; no honest one comes near.
     static let maximumValidatorByteCount = 16 * 1024
 
-    package init(byteCount: Int64, validator: String, edgeChecksum: UInt32) {
+    package init(byteCount: Int64, validator: String, statusChangeTime: Int64? = nil, edgeChecksum: UInt32) {
         self.byteCount = byteCount
         self.validator = validator
+        self.statusChangeTime = statusChangeTime
         self.edgeChecksum = edgeChecksum
     }
 
@@ -63,6 +67,7 @@ package struct IndexedContent: Hashable, Sendable {
             // One look is enough when both edges are the same bytes.
             if edge == byteCount { break }
         }
-        return IndexedContent(byteCount: byteCount, validator: text, edgeChecksum: sum.value)
+        return IndexedContent(
+            byteCount: byteCount, validator: text, statusChangeTime: info.statusChangeTime, edgeChecksum: sum.value)
     }
 }

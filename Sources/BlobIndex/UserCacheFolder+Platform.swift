@@ -1,20 +1,30 @@
 import Foundation
 
+/// Where a user's caches are kept, and the folder above that has to be there already.
+struct UserCacheFolder: Equatable {
+    let path: String
+    let root: String
+}
+
 #if canImport(Darwin)
-    /// Where this user's caches are kept; nil when the user has no home.
-    func userCacheFolder() -> String? {
-        absolutePath(inVariable: "HOME").map { "\($0)/Library/Caches" }
+    /// The user's folder for caches; nil when the user has no home.
+    func userCacheFolder(_ variable: (String) -> String?) -> UserCacheFolder? {
+        absolute(variable("HOME")).map { UserCacheFolder(path: "\($0)/Library/Caches", root: $0) }
     }
 #else
-    /// Where this user's caches are kept, by the XDG Base Directory Specification; nil when the user has no home.
-    func userCacheFolder() -> String? {
-        absolutePath(inVariable: "XDG_CACHE_HOME") ?? absolutePath(inVariable: "HOME").map { "\($0)/.cache" }
+    /// The user's folder for caches, by the XDG Base Directory Specification; nil when the user has no home.
+    func userCacheFolder(_ variable: (String) -> String?) -> UserCacheFolder? {
+        absolute(variable("XDG_CACHE_HOME")).map { UserCacheFolder(path: $0, root: $0) }
+            ?? absolute(variable("HOME")).map { UserCacheFolder(path: "\($0)/.cache", root: $0) }
     }
 #endif
 
+/// A variable of the environment of this process.
+func environmentVariable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
 /// The specification has relative paths ignored.
-private func absolutePath(inVariable name: String) -> String? {
-    guard let value = getenv(name) else { return nil }
-    let path = String(cString: value)
-    return path.hasPrefix("/") ? path : nil
+private func absolute(_ path: String?) -> String? {
+    guard var path, path.hasPrefix("/") else { return nil }
+    while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+    return path
 }

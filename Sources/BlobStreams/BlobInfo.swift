@@ -12,6 +12,12 @@ public struct BlobInfo: Hashable, Sendable {
     /// The identity of the content; nil when two openings cannot be compared.
     public var validator: BlobValidator?
 
+    /// The time of the last change of a file or of its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.
+    ///
+    /// No call sets it, so it tells of changes that were made under the same length and time of modification. It also
+    /// comes with new names and permissions: too strict for a validator, right for what is only a cache.
+    package var statusChangeTime: Int64?
+
     /// Creates an info; what is left out is unknown.
     public init(
         byteCount: Int64? = nil, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil

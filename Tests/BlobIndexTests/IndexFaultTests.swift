@@ -92,7 +92,7 @@ import Testing
         defer { folder.remove() }
         let index = try Self.makeIndex(in: folder)
         var bytes = try read(index.path)
-        bytes[8] = 2
+        bytes[8] = 1
         var sum = CRC32()
         bytes[..<12].withUnsafeBytes { sum.update($0) }
         bytes.replaceSubrange(12..<16, with: withUnsafeBytes(of: sum.value.littleEndian) { Array($0) })

@@ -67,6 +67,25 @@ import Testing
         #expect(try folder.names == ["a"])
     }
 
+    /// As `cat > link` does: the link stays, and the file that it names appears.
+    @Test(arguments: ["target", "sub/../target", "second"]) func aDanglingLinkIsWrittenThrough(target: String) throws {
+        let folder = try Folder()
+        try FileManager.default.createDirectory(at: folder.file("sub"), withIntermediateDirectories: false)
+        try #require(symlink("target", folder.file("second").path) == 0)
+        try #require(symlink(target, folder.file("link").path) == 0)
+        #expect(try self.write(MemorySource(bytes), to: folder.file("link")) == 300_000)
+        #expect(try Data(contentsOf: folder.file("target")) == bytes)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link").path) == target)
+        #expect(try folder.names == ["link", "second", "sub", "target"])
+    }
+
+    @Test func aLinkToItselfIsAnError() throws {
+        let folder = try Folder()
+        try #require(symlink("link", folder.file("link").path) == 0)
+        #expect(codeThrown { try self.write(MemorySource(bytes), to: folder.file("link")) } == .io)
+        #expect(try folder.names == ["link"])
+    }
+
     @Test func anErrorLeavesTheOldFileAndNothingBesideIt() throws {
         let folder = try Folder()
         try old.write(to: folder.file("a"))

@@ -239,19 +239,68 @@ import Testing
         }
     }
 
-    @Test func offsetsInBlocksOfAFileAreFoundWithoutDecoding() throws {
+    @Test func offsetsInBlocksOfAFileAreFound() throws {
         let folder = try TestFolder()
-        var compressed = blocked(Self.bytes)
-        // What is passed over is not decoded: its damage is not seen.
-        compressed[2000] ^= 0xFF
+        let compressed = blocked(Self.bytes)
         let source = GzipSource(try folder.file("data.gz", compressed))
-        for offset in [70_000, 1_000_000, 3_299_999, 3_300_000] {
+        for offset in [70_000, 3_299_999, 1_000_000, 3_300_000, 2_500_000] {
             #expect(
                 try source.reader(at: Int64(offset)).bytes(atMost: 100_000)
                     == Array(Self.bytes.dropFirst(offset).prefix(100_000)))
         }
         #expect(codeThrown(by: { try source.reader(at: 3_300_001).bytes(atMost: 1) }) == .invalidArgument)
+    }
+
+    /// A length that spans two members, or ends in the middle of one, is that of no block.
+    @Test(arguments: [-30, -1, 1, 29, 200]) func theLengthThatABlockGivesIsNotBelieved(error: Int) throws {
+        let folder = try TestFolder()
+        let first = Data("0123456789".utf8)
+        let second = Data(String(repeating: "A", count: 10).utf8)
+        for (bytes, lying) in [(first, first.count), (Self.bytes.prefix(600_000), 65_280)] {
+            let members = [Data(bytes.prefix(lying)), second, Data(bytes.dropFirst(lying))].map { blocked($0) }
+            var compressed = members.reduce(Data(), +)
+            // BSIZE of the first block; -30 stands for all of the second one too.
+            let right = Int(compressed[16]) | Int(compressed[17]) << 8
+            let second = blockByteCount(members[1])
+            let wrong = error == -30 ? right + emptyBlockByteCount + second : right + error
+            compressed.replaceSubrange(16..<18, with: wrong.littleEndian(2))
+            let expected = bytes.prefix(lying) + Data(String(repeating: "A", count: 10).utf8) + bytes.dropFirst(lying)
+            let file = try folder.file("data.gz", compressed)
+            let whole = outcome(of: GzipSource(file), pieceByteCount: 65_536)
+            #expect(whole.isWhole && whole.bytes == expected)
+            for offset in [1, lying - 1, lying, lying + 5, expected.count - 1] {
+                let found = outcome(of: GzipSource(file), at: Int64(offset), pieceByteCount: 65_536)
+                #expect(found.isWhole && found.bytes == expected.dropFirst(offset), "\(lying) from \(offset)")
+            }
+        }
+    }
+
+    @Test func damageInBlocksThatArePassedOverIsSeen() throws {
+        let folder = try TestFolder()
+        var compressed = blocked(Self.bytes)
+        compressed[2000] ^= 0xFF
+        let source = GzipSource(try folder.file("data.gz", compressed))
+        #expect(!outcome(of: source, at: 1_000_000, pieceByteCount: 65_536).isWhole)
         #expect(!outcome(of: source, pieceByteCount: 65_536).isWhole)
+    }
+
+    @Test func theFirstReadingOfAllBlocksLeavesAnIndexBehind() throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", blocked(Self.bytes))
+        let policy = BlobIndexPolicy.folder(folder.path("indexes"), maximumByteCount: 1 << 20)
+        let noise = Data((0..<5_000_000).map { _ in UInt8.random(in: 0...255) })
+        let large = try folder.file("large.gz", blocked(noise))
+        for (file, bytes) in [(file, Self.bytes), (large, noise)] {
+            #expect(outcome(of: GzipSource(file, index: policy), pieceByteCount: 65_536).bytes == bytes)
+            let source = GzipSource(file, index: policy)
+            // What is decoded in some milliseconds is not worth an index.
+            let isIndexed = bytes.count > 4 << 20
+            #expect(try source.info(BlobContext()).byteCount == (isIndexed ? Int64(bytes.count) : nil))
+            #expect(outcome(of: source, pieceByteCount: 65_536).bytes == bytes)
+            #expect(try source.reader(at: 3_200_000).bytes(atMost: 1000) == Array(bytes[3_200_000..<3_201_000]))
+            guard isIndexed else { continue }
+            #expect(try source.facts(BlobContext()).contains(BlobFact("members", .integer(78))))
+        }
     }
 
     @Test func whateverFollowsBlocksIsJudgedAsAlways() throws {
@@ -357,6 +406,10 @@ func blocked(_ bytes: Data) -> Data {
         return blocks + member.encoded
     }
 }
+
+/// How long the empty block at the end of ``blocked(_:)`` is, and the first block.
+private let emptyBlockByteCount = blocked(Data()).count
+private func blockByteCount(_ blocks: Data) -> Int { (Int(blocks[16]) | Int(blocks[17]) << 8) + 1 }
 
 private func codeThrown(by body: () throws -> some Any) -> BlobError.Code? {
     do {

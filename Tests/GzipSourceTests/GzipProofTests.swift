@@ -101,6 +101,66 @@ import Testing
         }
     }
 
+    /// The disk says no: nobody knows whether the index is of use, and slow reading would hide it.
+    @Test func anIndexThatCannotBeReadIsAnError() throws {
+        let folder = try TestFolder()
+        let file = try folder.file("data.gz", Self.gzip)
+        let index = try BuiltIndex(file, at: folder.path("index"))
+        let source = GzipSource(file, index: .file(index.path))
+        #expect(try source.info(BlobContext()).byteCount == Int64(Self.bytes.count))
+        // The points are in memory. In the place of the file is now something that cannot be read.
+        try replaceDescriptors(of: index.path)
+        for start in [0, 8_000_000] {
+            let outcome = outcome(of: source, at: Int64(start), pieceByteCount: 262_144)
+            #expect(outcome.error?.code == .io)
+            #expect(outcome.bytes == Self.bytes.dropFirst(start).prefix(outcome.bytes.count))
+        }
+    }
+
+    /// The time of the last change of status tells what all others were made to hide.
+    @Test func contentThatChangedInPlaceMakesTheIndexStale() throws {
+        let folder = try TestFolder()
+        // Stored, so that all lengths stay, between members that hold the edges.
+        let edge = gzipped(sampleBytes(20_000))
+        let contents = [Self.bytes.prefix(3_000_000), Data(Self.bytes.prefix(3_000_000).reversed())]
+        let file = try folder.file("data.gz", edge + gzipped(contents[0], level: 0) + edge)
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        let source = GzipSource(file, index: policy)
+        #expect(try source.buildIndex(BlobContext()))
+        let path = folder.path("data.gz")
+        var status = stat()
+        try #require(stat(path, &status) == 0)
+        let changed = edge + gzipped(contents[1], level: 0) + edge
+        let handle = try #require(FileHandle(forWritingAtPath: path))
+        try handle.write(contentsOf: changed)
+        try handle.close()
+        try restoreTimes(of: path, status)
+        let expected = sampleBytes(20_000) + contents[1] + sampleBytes(20_000)
+        for source in [source, GzipSource(file, index: policy)] {
+            #expect(try source.info(BlobContext()).byteCount == nil)
+            #expect(outcome(of: source, at: 1_500_000, pieceByteCount: 65_536).bytes == expected.dropFirst(1_500_000))
+            #expect(outcome(of: source, pieceByteCount: 65_536).bytes == expected)
+        }
+    }
+
+    /// As on a disk that lies about all of it: the bytes are right nevertheless, and so is the next index.
+    @Test(arguments: [0, 2_000_000]) func anIndexThatIsDisprovedIsDropped(start: Int) throws {
+        let folder = try TestFolder()
+        let edge = gzipped(sampleBytes(20_000))
+        let contents = [Self.bytes.prefix(3_000_000), Data(Self.bytes.prefix(3_000_000).reversed())]
+        let memory = ChangeableBytes(edge + gzipped(contents[0], level: 0) + edge)
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        let source = GzipSource(memory.source, index: policy)
+        #expect(try source.buildIndex(BlobContext()))
+        memory.change { $0 = edge + gzipped(contents[1], level: 0) + edge }
+        let expected = sampleBytes(20_000) + contents[1] + sampleBytes(20_000)
+        let outcome = outcome(of: source, at: Int64(start), pieceByteCount: 65_536)
+        #expect(outcome.isWhole && outcome.bytes == expected.dropFirst(start))
+        #expect(try source.info(BlobContext()).byteCount == nil)
+        #expect(try source.buildIndex(BlobContext()))
+        #expect(whole(GzipSource(memory.source, index: policy)) == expected)
+    }
+
     /// The segments of the slice behind a point, as they come out with a window.
     private func segmentsDecoded(
         with index: BuiltIndex, from point: Int, window: [UInt8], of compressed: Data
@@ -128,4 +188,26 @@ import Testing
             return (before + start / segment, sum.value)
         }
     }
+}
+
+/// Puts a descriptor that cannot be read in the place of all that are open on a file.
+private func replaceDescriptors(of path: String) throws {
+    var file = stat()
+    try #require(stat(path, &file) == 0)
+    let unreadable = open("/dev/null", O_WRONLY)
+    defer { close(unreadable) }
+    for descriptor in CInt(3)..<1024 {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_dev == file.st_dev, status.st_ino == file.st_ino else {
+            continue
+        }
+        try #require(dup2(unreadable, descriptor) == descriptor)
+    }
+}
+
+private func whole(_ source: GzipSource) -> Data { outcome(of: source).bytes }
+
+private func restoreTimes(of path: String, _ status: stat) throws {
+    let times = [status.lastUse, status.lastModification]
+    try #require(utimensat(AT_FDCWD, path, times, 0) == 0)
 }

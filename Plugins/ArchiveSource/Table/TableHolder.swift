@@ -108,7 +108,8 @@ final class TableHolder: Sendable {
         ) { [self] bytes throws(BlobError) in
             try self.keep(bytes, context)
             do throws(BlobError) {
-                try file.write([NewIndexSection(self.key, bytes: bytes)], for: content)
+                try file.write(
+                    [NewIndexSection(self.key, bytes: bytes)], for: content, isReplacing: isRequired)
                 context.eventSink?(.indexBuilt(byteCount: Int64(bytes.count)))
             } catch {
                 if isRequired || isNamed { throw error }

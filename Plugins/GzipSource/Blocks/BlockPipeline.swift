@@ -4,55 +4,83 @@ import BlobStreams
 
 /// Decodes blocked gzip on several threads, from one reader of the compressed bytes.
 ///
-/// Ends in front of the first thing that is no whole block, which is for somebody else: another member, padding, the end.
+/// The lengths of blocks are believed until they were decoded: a batch counts only if it begins where the one before
+/// ended, and holds whole members. Ends in front of the first thing that is not so, which is for somebody else: another
+/// member, padding, the end, a block whose header lies.
 final class BlockPipeline {
-    /// Whole blocks, one after the other.
+    /// What should be whole blocks, one after the other.
     fileprivate struct Batch: Sendable {
         let bytes: [UInt8]
-        let start: RestartPoint
+        /// In the compressed data.
+        let byteOffset: Int64
+    }
+
+    /// The members of a batch, decoded.
+    fileprivate struct Members: Sendable {
+        let buffer: SliceBuffer
+        let count: Int
     }
 
     /// As many blocks as make a thread's time worth it: a megabyte when decoded.
     private static let maximumBlockCount = 16
+
+    /// What a batch has at most. One byte more: a decoder without room does not look at the trailer.
+    static let bufferByteCount = BlockPipeline.maximumBlockCount * BlockHeader.maximumByteCount + 1
+
     private static let windowPerThread = 2
 
     private let base: BlobGuardedReader
-    private let pipeline: OrderedPipeline<Batch, SliceBuffer>
+    private let pipeline: OrderedPipeline<Batch, Members>
     private let buffers: SliceBuffers
     private var buffer: SliceBuffer?
     private var isOver = false
+
+    /// Whether a batch was not what its headers say.
+    private(set) var hasFailed = false
+
     /// What was read and is in no batch yet, from `consumed` on.
     private var input: [UInt8]
     private var consumed = 0
+    /// Where it ends, in the compressed data.
+    private var inputEnd: Int64
+    /// Begun, and not taken yet.
+    private var waiting: [Batch] = []
+    private let recorder: PointRecorder?
+    private let found: (RestartPoint) -> Void
 
-    /// Where the blocks end, as far as they were read.
+    /// Where decoding goes on behind the batches that were taken.
     private(set) var end: RestartPoint
 
     /// - Parameters:
     ///   - base: Stays the caller's, who reads on from it behind the blocks.
     ///   - beginning: What was read of it already, from `start` on.
+    ///   - recorder: Told of all that is decoded.
+    ///   - found: Told of the places between members where batches begin.
     init(
         _ base: BlobGuardedReader, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
-        locator: BlobLocator?, _ context: BlobContext
+        recorder: PointRecorder?, _ context: BlobContext, found: @escaping (RestartPoint) -> Void
     ) {
         self.base = base
         self.input = beginning
         self.end = start
-        // One byte more: a decoder without room does not look at the trailer.
-        let buffers = SliceBuffers(byteCount: Self.maximumBlockCount * BlockHeader.maximumByteCount + 1)
+        self.inputEnd = start.bitOffset / 8
+        self.recorder = recorder
+        self.found = found
+        let buffers = SliceBuffers(byteCount: Self.bufferByteCount)
         self.buffers = buffers
-        let threadCount = OrderedPipeline<Batch, SliceBuffer>.usualThreadCount
+        let threadCount = OrderedPipeline<Batch, Members>.usualThreadCount
         self.pipeline = OrderedPipeline(
             threadCount: threadCount, window: threadCount * Self.windowPerThread, context: context
         ) { batch in
             let buffer = buffers.take()
-            try buffer.fill { try batch.decode(into: &$0, library, locator) }
-            return buffer
+            var count = 0
+            try buffer.fill { count = try batch.decode(into: &$0, library) }
+            return Members(buffer: buffer, count: count)
         }
     }
 
     /// What was read of the base behind ``end``.
-    var rest: ArraySlice<UInt8> { self.input[self.consumed...] }
+    var rest: [UInt8] { self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input[self.consumed...] }
 
     /// Appends the next bytes; none when the blocks are over.
     func read(into output: inout OutputRawSpan) throws {
@@ -64,9 +92,32 @@ final class BlockPipeline {
                 self.buffers.giveBack(buffer)
                 self.buffer = nil
             } else {
-                self.buffer = try self.pipeline.next { try self.nextBatch() }
-                if self.buffer == nil { return }
+                guard try self.takeBatch() else { return }
             }
+        }
+    }
+
+    /// False when the next bytes are not in whole blocks.
+    private func takeBatch() throws -> Bool {
+        do {
+            guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
+            let batch = self.waiting.removeFirst()
+            self.found(self.end)
+            self.recorder?.memberBegins(at: batch.byteOffset)
+            members.buffer.withBytes { bytes in
+                self.recorder?.append(bytes)
+                self.end.byteOffset += Int64(bytes.count)
+            }
+            for _ in 0..<members.count { self.recorder?.memberEnds() }
+            self.end.bitOffset += Int64(batch.bytes.count) * 8
+            self.buffer = members.buffer
+            return true
+        } catch let error where error.isAboutContent && !self.waiting.isEmpty {
+            // Decoding it as one says what is wrong with it, or with its headers alone.
+            self.pipeline.close()
+            self.isOver = true
+            self.hasFailed = true
+            return false
         }
     }
 
@@ -76,7 +127,6 @@ final class BlockPipeline {
         guard !self.isOver else { return nil }
         self.input.removeFirst(self.consumed)
         self.consumed = 0
-        let start = self.end
         var end = 0
         do {
             for _ in 0..<Self.maximumBlockCount {
@@ -91,8 +141,9 @@ final class BlockPipeline {
             guard end > 0 else { throw error }
         }
         guard end > 0 else { return nil }
-        let batch = Batch(bytes: Array(self.input[..<end]), start: start)
-        self.end.bitOffset += Int64(batch.bytes.count) * 8
+        let batch = Batch(bytes: Array(self.input[..<end]), byteOffset: self.inputEnd)
+        self.waiting.append(batch)
+        self.inputEnd += Int64(end)
         self.consumed = end
         return batch
     }
@@ -117,25 +168,18 @@ final class BlockPipeline {
 }
 
 extension BlockPipeline.Batch {
-    fileprivate func decode(
-        into output: inout OutputRawSpan, _ library: InflateLibrary, _ locator: BlobLocator?
-    ) throws(BlobError) {
-        do throws(BlobError) {
-            var decoder = try FrameDecoder(.gzip, library: library)
-            decoder.resume(at: self.start, firstByte: 0, window: UnsafeRawBufferPointer(start: nil, count: 0))
-            try self.bytes.withBytes { bytes throws(BlobError) in
-                var bytes = bytes
-                try decoder.decode(&bytes, into: &output)
-                guard bytes.isEmpty else {
-                    throw BlobError(
-                        .sizeMismatch, "A block has more than 64 KiB of decoded bytes.", byteOffset: decoder.byteOffset)
-                }
-                try decoder.finish()
+    /// Returns how many members there are.
+    ///
+    /// - Throws: When these are not whole members, or do not fit.
+    fileprivate func decode(into output: inout OutputRawSpan, _ library: InflateLibrary) throws(BlobError) -> Int {
+        var decoder = try FrameDecoder(.gzip, library: library)
+        try self.bytes.withBytes { bytes throws(BlobError) in
+            var bytes = bytes
+            try decoder.decode(&bytes, into: &output)
+            guard bytes.isEmpty, decoder.isBetweenMembers else {
+                throw BlobError(.corrupted, "The blocks are no whole members.")
             }
-        } catch {
-            var error = error
-            error.locator = locator?.description
-            throw error
         }
+        return decoder.memberCount
     }
 }

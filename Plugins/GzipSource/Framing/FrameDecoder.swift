@@ -39,6 +39,9 @@ struct FrameDecoder: ~Copyable {
     /// How many bytes of input were used, counted from the start of the compressed data.
     private(set) var byteOffset: Int64 = 0
 
+    /// How many members ended, with all their checks.
+    private(set) var memberCount = 0
+
     /// The sum of the current frame: of all its bytes so far, or of those behind the restart point.
     private(set) var sum: FrameSum
 
@@ -231,6 +234,7 @@ struct FrameDecoder: ~Copyable {
             guard field.takeLowestFirst(byte) else { return self.phase = .byteCount(field) }
             try self.checkByteCount(field.value)
             self.isFirstMember = false
+            self.memberCount += 1
             self.recorder?.memberEnds()
             self.phase = .gap
         case .gap:

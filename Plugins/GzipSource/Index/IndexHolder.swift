@@ -8,7 +8,18 @@ final class IndexHolder: Sendable {
     private let file: IndexFile?
     private let layer: String
     private let tuning: GzipTuning
-    private let found = Locked<(content: IndexedContent, validator: BlobValidator, index: GzipIndex?)?>(nil)
+    private let found = Locked<Found?>(nil)
+
+    /// A look for the index of some content.
+    private struct Found {
+        let content: IndexedContent
+        let validator: BlobValidator
+        let index: GzipIndex?
+
+        func isOf(_ info: BlobInfo) -> Bool {
+            self.validator == info.validator && self.content.statusChangeTime == info.statusChangeTime
+        }
+    }
 
     /// Compressed bytes that are decoded in some ten milliseconds: below, an index is not worth its place.
     private static let worthwhileByteCount: Int64 = 4 << 20
@@ -41,7 +52,7 @@ final class IndexHolder: Sendable {
     /// - Parameter info: That of the base, as it is now.
     /// - Throws: What looking at the base brings.
     func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> GzipIndex? {
-        guard let found = try self.look(context), found.validator == info.validator else { return nil }
+        guard let found = try self.look(context), found.isOf(info) else { return nil }
         return usable(found.index)
     }
 
@@ -49,9 +60,10 @@ final class IndexHolder: Sendable {
     ///
     /// - Parameter isRequired: Whether it was asked for; otherwise it must be worth it.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> IndexRecording? {
-        guard let file, let (content, _, index) = try self.look(context), usable(index) == nil || isRequired else {
+        guard let file, let found = try self.look(context), usable(found.index) == nil || isRequired else {
             return nil
         }
+        let content = found.content
         let isNamed = if case .file = self.policy { true } else { false }
         guard isRequired || isNamed || content.byteCount >= Self.worthwhileByteCount else { return nil }
         // What the user named is made when it is missing, and otherwise left as it is, whatever it is.
@@ -64,14 +76,16 @@ final class IndexHolder: Sendable {
     /// Forgets what was found, as there is something new.
     func forget() { self.found.withLock { $0 = nil } }
 
-    private func look(
-        _ context: BlobContext
-    ) throws(BlobError) -> (content: IndexedContent, validator: BlobValidator, index: GzipIndex?)? {
+    private func look(_ context: BlobContext) throws(BlobError) -> Found? {
         guard let file, self.isOfUse else { return nil }
-        let validator = try self.base.checkedInfo(context).validator
-        if let found = self.found.withLock({ $0 }), found.validator == validator { return found }
-        guard let validator, let content = try IndexedContent.of(self.base, context) else { return nil }
-        let found = (content, validator, try GzipIndex(file, layer: self.layer, content: content))
+        let info = try self.base.checkedInfo(context)
+        if let found = self.found.withLock({ $0 }), found.isOf(info) { return found }
+        guard let validator = info.validator, let content = try IndexedContent.of(self.base, context) else {
+            return nil
+        }
+        let found = Found(
+            content: content, validator: validator,
+            index: try GzipIndex(file, layer: self.layer, content: content))
         self.found.withLock { $0 = found }
         return found
     }

@@ -21,20 +21,25 @@ final class GzipReader: BlobReader {
     private let start: RestartPoint
     private let locator: BlobLocator?
     private let context: BlobContext
+    private let found: (RestartPoint) -> Void
     private let decodedInfo: (BlobInfo) -> BlobInfo
     private let derived: DerivedReadiness?
     private var recording: IndexRecording?
     private var phase = Phase.opened
+    /// Decoded, and to be delivered before more is.
+    private var held: SliceBuffer?
 
     /// - Parameters:
     ///   - base: At the byte of `start`; this reader owns it now.
     ///   - start: In front of a header.
     ///   - locator: What the offsets of errors are offsets in.
     ///   - recording: Makes an index on the way.
+    ///   - found: Told of the places between members where decoding can begin, as far as they are met.
     ///   - info: Makes the info of the decoded bytes from that of the base, which may become known late.
     init(
         _ base: BlobGuardedReader, _ format: GzipSource.Format, library: InflateLibrary, at start: RestartPoint,
-        locator: BlobLocator?, recording: IndexRecording?, context: BlobContext, info: @escaping (BlobInfo) -> BlobInfo
+        locator: BlobLocator?, recording: IndexRecording?, context: BlobContext,
+        found: @escaping (RestartPoint) -> Void = { _ in }, info: @escaping (BlobInfo) -> BlobInfo
     ) {
         self.base = base
         self.format = format
@@ -43,6 +48,7 @@ final class GzipReader: BlobReader {
         self.locator = locator
         self.recording = recording
         self.context = context
+        self.found = found
         self.decodedInfo = info
         self.derived = DerivedReadiness(following: base)
     }
@@ -81,18 +87,31 @@ final class GzipReader: BlobReader {
         case .opened, .ended: return
         case .failed(let error): throw error
         case .decoding(let pass):
+            self.held?.move(to: &output)
+            if output.byteCount > start { return }
+            self.held = nil
             try pass.decode(into: &output)
             guard !pass.isAtEnd else { return try self.end(compressedByteCount: pass.compressedByteOffset) }
         case .decodingBlocks(let pipeline):
             try pipeline.read(into: &output)
             guard output.byteCount == start else { return }
-            // What follows the last block, if it is only the end.
-            self.phase = .decoding(
-                DecodingPass(
-                    self.base, try self.makeDecoder(at: pipeline.end), locator: self.locator, beginning: pipeline.rest))
+            // What follows the last block, be it only the end.
+            let pass = DecodingPass(
+                self.base, try self.makeDecoder(at: pipeline.end), locator: self.locator, beginning: pipeline.rest)
+            self.phase = .decoding(pass)
+            if pipeline.hasFailed { self.held = try self.decodeInstead(pass) }
             return try self.decode(into: &output)
         }
         self.derived?.refresh(afterReading: output.byteCount - start, holdingBytes: output.freeCapacity == 0)
+    }
+
+    /// Decodes as much as a batch has, so that nothing of it is delivered if it is damaged, and not just its headers.
+    private func decodeInstead(_ pass: DecodingPass) throws -> SliceBuffer {
+        let buffer = SliceBuffer(byteCount: BlockPipeline.bufferByteCount)
+        try buffer.fill { output in
+            while output.freeCapacity > 0, !pass.isAtEnd { try pass.decode(into: &output) }
+        }
+        return buffer
     }
 
     /// Looks at the first bytes, to tell how to go on.
@@ -107,12 +126,10 @@ final class GzipReader: BlobReader {
                 DecodingPass(
                     self.base, try self.makeDecoder(at: self.start), locator: self.locator, beginning: beginning))
         }
-        // Its blocks are index enough.
-        self.recording = nil
         return .decodingBlocks(
             BlockPipeline(
-                self.base, beginning: beginning, at: self.start, library: self.library, locator: self.locator,
-                self.context))
+                self.base, beginning: beginning, at: self.start, library: self.library,
+                recorder: self.recording?.recorder, self.context, found: self.found))
     }
 
     private func makeDecoder(at point: RestartPoint) throws(BlobError) -> FrameDecoder {
