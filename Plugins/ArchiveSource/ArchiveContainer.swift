@@ -9,6 +9,14 @@ import BlobStreams
 /// it is a filter around the archive, so one that is read from one end to the other (``BlobCapabilities/randomAccess``
 /// is missing) is read to its own end before the member's.
 ///
+/// Names of a zip are the bytes that it has. Where no member has the name that is asked for, the ones that other
+/// programs show are accepted too: those in code page 437, and those that end at a zero. A zip, 7z or RAR may follow
+/// the program that unpacks it.
+///
+/// What decoding takes is bounded: an archive, a member or a coder that asks for more than 128 MiB is
+/// ``BlobError/Code/limitExceeded`` before any memory is taken for it. For ``ArchiveFormat/foreign`` formats that is left
+/// to libarchive.
+///
 /// A name that several members have is ``BlobError/Code/ambiguousMember``: before the first byte where the archive has
 /// random access, else before the end.
 ///

@@ -9,6 +9,14 @@ extension ZipSearch.Found {
             return try ZipReader(self, method, info: info)
         }
         try self.checkMemory()
+        // The library takes it for an error that LZMA gives nothing.
+        if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
+            do {
+                return try PositionalReader(info, at: 0, matching: nil) { _, _ in }
+            } catch {
+                throw BlobError(wrapping: error)
+            }
+        }
         var data: any BlobInputStreamDataSource = SliceSource(base, range: self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector()) }
         // What the directory says, and the header of the member agreed with; and a directory of no members.

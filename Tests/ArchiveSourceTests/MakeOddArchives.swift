@@ -1,7 +1,7 @@
 /// Archives as other people's tools make them that Python does not make, byte by byte.
 extension Made {
     static let oddScript = #"""
-        import gzip, lzma, struct, zlib
+        import gzip, lzma, struct, zipfile, zlib
 
         def crc(data): return struct.pack('<I', zlib.crc32(data))
 
@@ -138,6 +138,7 @@ extension Made {
         write('xz-window.zip', zipped(b'm', content * 2, xz([(8, packed, 200_000), (36, packed, 200_000)]), 95))
         write('ppmd-model.zip', zipped(b'm', b'text', struct.pack('<H', 5 | 255 << 4) + text, 98))
         write('zstd-window.zip', zipped(b'm', b'text', b'\x28\xb5\x2f\xfd\0' + bytes([18 << 3]) + bytes(9), 93))
+        with zipfile.ZipFile('empty-lzma.zip', 'w', zipfile.ZIP_LZMA) as archive: archive.writestr('m', b'')
         # The package of a program, as RPM makes it: a lead, two headers, a compressed cpio.
         tags = lambda count: b'\x8e\xad\xe8\1' + bytes(4) + struct.pack('>II', 1, count) + bytes(16) + bytes(count)
         package = b'\xed\xab\xee\xdb\3\0' + bytes(90) + tags(5) + bytes(3) + tags(13)

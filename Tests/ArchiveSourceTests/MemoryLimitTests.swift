@@ -63,6 +63,7 @@ import Testing
     func aMemberOfAZipInOtherFormatsIsRead(file: String) async throws {
         let expected = file == "lzma.zip" ? Data("text".utf8) : try await Made.archive("windowed")
         #expect(try await zip(Made.archive(file)).data("m") == expected)
+        #expect(try await zip(Made.archive("empty-lzma.zip")).data("m").isEmpty)
     }
 
     @Test(arguments: [
