@@ -170,8 +170,10 @@ private func withReceiver(
     let port = try #require(receiver.lines.first?.split(separator: ":").last.flatMap { UInt16($0.dropLast()) })
     try body(receiver, port)
     // What a sender gave up is removed soon, and by another thread than the one that serves the next.
-    receiver.wait { folder.texts.allSatisfy { !$0.hasSuffix(".part") } }
-    #expect(folder.texts.allSatisfy { !$0.hasSuffix(".part") })
+    receiver.wait {
+        let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
+        return names?.allSatisfy { !$0.hasSuffix(".part") } == true
+    }
 }
 
 extension RunningProcess {
