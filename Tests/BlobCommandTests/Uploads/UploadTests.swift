@@ -184,6 +184,7 @@ import Testing
             ["upload", path], ["upload"], ["upload", path, "http://a/", "-H", "x"],
             ["upload", path, "http://a/", "-X", "GET"], ["upload", path, "http://a/", "--limit-rate", "0"],
             ["upload", path, "ftp://a/"],
+            ["upload", "-F", "a=b", "http://127.0.0.1:1/", "-H", "content-type: text/plain"],
         ] {
             let outcome = try Launch(arguments).run()
             #expect(outcome.ending == .status(64), "\(arguments) \(outcome.errorText)")
