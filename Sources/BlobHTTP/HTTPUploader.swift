@@ -20,6 +20,11 @@ package struct HTTPUploader: Sendable {
     /// The connection is made once the source has given its first bytes. Whatever goes wrong after that, the server
     /// never gets a body that looks whole and is not.
     ///
+    /// A success whose first byte came while bytes were unsent or unacknowledged is an error, and so is one that a reset
+    /// of the connection follows. To see that, the connection is half-closed, and the server has 250 ms to end it too;
+    /// behind TLS this is left out when the server said that it closes. Bytes that the server's system acknowledged and
+    /// its program never reads cannot be seen otherwise: that is the server's word alone.
+    ///
     /// - Parameters:
     ///   - source: Opened once, at its start.
     ///   - validator: What its content must be; nil takes any.

@@ -42,7 +42,7 @@ extension UploadTransfer {
         guard self.uploadedAtAnswer == self.handle.uploadedByteCount else {
             throw self.early("bytes were still sent when the answer had begun")
         }
-        // A newer libcurl may close the connection only now.
+        // Still open, unless the server said that it closes: behind TLS nothing more may have been sent.
         if let socket = self.sockets.last { self.linger(on: socket) }
         self.handle.close()
         guard !self.isReset else {

@@ -17,7 +17,8 @@ import Foundation
 ///
 /// Each of them keeps a body from getting lost, on Linux above all, where `URLSession` goes on with another connection
 /// or after a redirection without the body, waits for ever when nobody authenticates, hides why a stream failed, and
-/// takes an answer that came before the end of the body for success.
+/// takes an answer that came before the end of the body for success. What no body can do anything about is with
+/// ``BlobUploader``: there are answers that end the process on Linux.
 public final class BlobUploadBody: Sendable {
     /// How far the reading of the body is: the offset of the next byte, and the byte count if known.
     ///
@@ -33,6 +34,7 @@ public final class BlobUploadBody: Sendable {
         var observation: BlobObservation?
         var hasAuthenticated = false
         var hasDeclined = false
+        var byteCount: Int64?
     }
 
     private let source: any BlobInputStreamDataSource
@@ -65,7 +67,8 @@ public final class BlobUploadBody: Sendable {
     ///
     /// A `Content-Length` and a `Transfer-Encoding` set by hand are taken out, since the session adds its own without
     /// looking; a missing `Content-Type` becomes the source's, or ``defaultMediaType``, since Foundation would call the
-    /// body a form. Asks the source for its info, which may block.
+    /// body a form. Asks the source for its info, which may block. Where the session sends a known length instead of
+    /// chunks, which is not so on Linux, `Content-Length` is the source's.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a URL that is not HTTP and for the methods GET and HEAD, which
     ///   have no body; and what asking the source throws, before anything is sent.
@@ -84,7 +87,32 @@ public final class BlobUploadBody: Sendable {
         if request.value(forHTTPHeaderField: "Content-Type") == nil {
             request.setValue(info.mediaType ?? Self.defaultMediaType, forHTTPHeaderField: "Content-Type")
         }
+        if Self.streamsHaveLengths, let byteCount = info.byteCount {
+            request.setValue(String(byteCount), forHTTPHeaderField: "Content-Length")
+        }
+        self.state.withLock { $0.byteCount = info.byteCount }
         return request
+    }
+
+    /// All bytes of the source; nil when there are more than `limit`, or nobody knows before they are read.
+    ///
+    /// To be called behind ``prepare(_:)``.
+    ///
+    /// - Throws: The error of the source.
+    func wholeBody(ofAtMost limit: Int) throws(BlobError) -> Data? {
+        guard let byteCount = self.state.withLock({ $0.byteCount }), byteCount <= limit else { return nil }
+        let stream = self.makeStream()
+        stream.open()
+        // With room for one more, so that the last read finds the end, where the source has verified what came.
+        let room = Int(byteCount) + 1
+        let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: room)
+        defer { buffer.deallocate() }
+        var count = 0
+        while case let readCount = stream.read(buffer + count, maxLength: room - count), readCount > 0 {
+            count += readCount
+        }
+        if let error = stream.state.value.error { throw error }
+        return Data(bytes: buffer, count: count)
     }
 
     /// What says where a body ends: the session's to set.

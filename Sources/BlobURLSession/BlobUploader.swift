@@ -7,9 +7,16 @@ import Foundation
 /// let (answer, response) = try await BlobUploader().upload(source, with: request)
 /// ```
 ///
-/// Bodies are sent with `Transfer-Encoding: chunked` and without a length, which is all that `URLSession` can do with a
-/// stream on Linux. There all sessions of a process also share one queue, on which bodies are read: while a source has
+/// A body whose length is known is announced with `Content-Length`. On Linux `URLSession` sends streams only in chunks
+/// (`Transfer-Encoding: chunked`); there only bodies of at most 64 KiB are announced, which are read before they are
+/// sent. All sessions of a process also share one queue there, on which longer bodies are read: while a source has
 /// nothing to give, every transfer of the process waits. Give the context of such a source an `idleLimit`.
+///
+/// - Warning: On Linux some answers end the process, with Swift 6.3 and before: a head that is cut off, a status line
+///   alone before the end of the connection, and an answer in chunks with a trailer behind them
+///   (github.com/swiftlang/swift-corelibs-foundation/issues/5285, mended by pull request 5286). And while a server
+///   thinks about its answer, `URLSession` keeps one core busy. No code above the session can help either; where
+///   servers are not trusted, or slow, upload in a process of its own, such as `blob upload`, which has neither fault.
 ///
 /// To authenticate, give the request a header `Authorization`: when the server asks, its 401 is the response.
 public final class BlobUploader: Sendable {
@@ -90,11 +97,20 @@ public final class BlobUploader: Sendable {
 
     private func start(_ upload: Upload, _ request: URLRequest) {
         do {
-            let task = self.session.uploadTask(withStreamedRequest: try upload.body.prepare(request))
-            self.delegate.add(upload, for: task)
-            upload.start(task)
+            let request = try upload.body.prepare(request)
+            guard let data = try upload.body.wholeBody(ofAtMost: Self.wholeBodyLimit) else {
+                return self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload)
+            }
+            // Sent again, data would go on where they stopped. A stream does not.
+            upload.setRestart { self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload) }
+            self.begin(self.session.uploadTask(with: request, from: data), for: upload)
         } catch {
             upload.finish(.failure(error))
         }
+    }
+
+    private func begin(_ task: URLSessionTask, for upload: Upload) {
+        self.delegate.add(upload, for: task)
+        upload.start(task)
     }
 }

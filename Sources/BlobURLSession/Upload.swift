@@ -11,6 +11,7 @@ final class Upload: Sendable {
         var data = Data()
         var registration: BlobCancellationRegistration?
         var timer: DispatchWorkItem?
+        var restart: (@Sendable () -> Void)?
     }
 
     let body: BlobUploadBody
@@ -52,7 +53,26 @@ final class Upload: Sendable {
         if isOver { Self.cancel(task) } else { task.resume() }
     }
 
+    /// - Parameter restart: Starts another task, for a body that must be sent again and was no stream.
+    func setRestart(_ restart: @escaping @Sendable () -> Void) {
+        self.state.withLock { state in
+            if state.continuation != nil { state.restart = restart }
+        }
+    }
+
     // MARK: What the session tells
+
+    /// The body is needed again: true when another task sends it, and this one is over.
+    func restarts() -> Bool {
+        let (task, restart) = self.state.withLock { state in
+            defer { state.restart = nil }
+            return (state.restart == nil ? nil : state.task, state.restart)
+        }
+        guard let restart else { return false }
+        if let task { Self.cancel(task) }
+        BlockingPool.shared.run(restart)
+        return true
+    }
 
     /// A response begins; the one before asked for authentication.
     func receiveResponse() { self.state.withLock { $0.data = Data() } }
@@ -83,7 +103,7 @@ final class Upload: Sendable {
     /// Tells who waits; only the first time. What the session still does is of no use any more.
     func finish(_ result: Result<Outcome, BlobError>) {
         let state = self.state.withLock { state in
-            defer { (state.continuation, state.registration, state.timer, state.data) = (nil, nil, nil, Data()) }
+            defer { state = State() }
             return state
         }
         guard let continuation = state.continuation else { return }

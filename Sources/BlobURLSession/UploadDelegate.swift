@@ -15,7 +15,10 @@ final class UploadDelegate: NSObject, URLSessionDataDelegate, Sendable {
         _ session: URLSession, task: URLSessionTask,
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
-        completionHandler(self.upload(of: task)?.body.makeStream())
+        guard let upload = self.upload(of: task) else { return completionHandler(nil) }
+        guard upload.restarts() else { return completionHandler(upload.body.makeStream()) }
+        self.uploads.withLock { $0[task.taskIdentifier] = nil }
+        completionHandler(nil)
     }
 
     func urlSession(

@@ -2,6 +2,9 @@ import Foundation
 
 // What differs between the systems that the tests run on.
 #if canImport(Darwin)
+    /// The longest body of a known length that is sent with it.
+    let announcedByteLimit = Int.max
+
     let streamSocket = SOCK_STREAM
 
     func makeAddress() -> sockaddr_in {
@@ -17,6 +20,9 @@ import Foundation
         return send(descriptor, bytes.baseAddress, bytes.count, 0)
     }
 #else
+    /// The longest body of a known length that is sent with it.
+    let announcedByteLimit = 64 * 1024
+
     let streamSocket = CInt(SOCK_STREAM.rawValue)
 
     func makeAddress() -> sockaddr_in { sockaddr_in() }

@@ -11,7 +11,9 @@ struct UploadCommand: ParsableCommand {
         discussion: """
             The answers go to standard output. A URL that ends with '/' gets the name of the source added, as curl -T \
             does it; several sources need one that does, and names that differ. Redirections are not followed. A source without a known \
-            length is sent in chunks. With -F the one body is a form, sent by POST.
+            length is sent in chunks. With -F the one body is a form, sent by POST. A success that a server reports \
+            before its system has the whole body, or before it resets the connection, is an error; what its system has \
+            and its program never reads cannot be seen from here.
             """)
 
     @Argument(help: ArgumentHelp("What to send, then the URL; with -F, the URL alone.", valueName: "source ... url"))
@@ -68,6 +70,9 @@ struct UploadCommand: ParsableCommand {
     private func sendForm(_ context: BlobContext) throws {
         let body = try self.form.makeBody(self.source, context)
         var upload = try self.request.makeUpload(.post, self.url, idleTimeout: self.source.idleTimeout)
+        guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
+            throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': that of a form names its boundary.")
+        }
         // A slice of it has no media type of its own.
         upload.fields.append(HTTPUpload.Field("Content-Type", body.contentType))
         try self.send(body, upload, context)

@@ -184,6 +184,7 @@ import Testing
             ["upload", path], ["upload"], ["upload", path, "http://a/", "-H", "x"],
             ["upload", path, "http://a/", "-X", "GET"], ["upload", path, "http://a/", "--limit-rate", "0"],
             ["upload", path, "ftp://a/"],
+            ["upload", "-F", "a=b", "http://127.0.0.1:1/", "-H", "content-type: text/plain"],
         ] {
             let outcome = try Launch(arguments).run()
             #expect(outcome.ending == .status(64), "\(arguments) \(outcome.errorText)")
@@ -210,10 +211,13 @@ extension RunningProcess {
     var lines: [Substring] { String(decoding: self.output, as: UTF8.self).split(separator: "\n") }
 
     func waitForLines(_ count: Int) {
-        while self.output.count(where: { $0 == UInt8(ascii: "\n") }) < count {
-            let before = self.output.count
-            self.waitForOutput(before + 1)
-            guard self.output.count > before else { return }
+        var (lineCount, byteCount) = (0, 0)
+        while true {
+            lineCount += self.output[byteCount...].count { $0 == UInt8(ascii: "\n") }
+            byteCount = self.output.count
+            guard lineCount < count else { return }
+            self.waitForOutput(byteCount + 1)
+            guard self.output.count > byteCount else { return }
         }
     }
 }
