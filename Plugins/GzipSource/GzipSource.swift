@@ -153,7 +153,6 @@ extension GzipSource: BlobIndexing {
             context.eventSink?(.bytes(Int(base.byteOffset - reported)))
             reported = base.byteOffset
         }
-        self.holder.forget()
         return try self.info(context).byteCount != nil
     }
 }

@@ -28,7 +28,7 @@ import Testing
         var random = SeededGenerator(seed: seed)
         let folder = try TestFolder()
         var fixture = try Fixture(folder, sizes, seed: seed, tuning)
-        var (rightCount, errorCount, isPartCount) = (0, 0, 0)
+        var (rightCount, errorCount, rangeCount, withoutCount) = (0, 0, 0, 0)
         for round in 0..<count {
             // Now and then other data.
             if round % 500 == 499 { fixture = try Fixture(folder, sizes, seed: random.next(), tuning) }
@@ -41,12 +41,15 @@ import Testing
                 of: source, at: Int64(offset), pieceByteCount: Int.random(in: 1000...262_144, using: &random))
             let isRight = outcome.bytes == fixture.bytes.dropFirst(offset)
             #expect(!outcome.isWhole || isRight, "seed \(seed), round \(round), from \(offset): \(damage)")
-            isPartCount += isPart ? 1 : 0
+            rangeCount += isPart ? 1 : 0
+            withoutCount += try source.info(BlobContext()).byteCount == nil ? 1 : 0
             rightCount += outcome.isWhole && isRight ? 1 : 0
             errorCount += outcome.isWhole ? 0 : 1
             if let error = outcome.error { Issue.record("seed \(seed), round \(round), \(damage): \(error)") }
         }
-        print("\(count) damaged indexes (\(isPartCount) ranges): \(rightCount) right, \(errorCount) typed errors")
+        print(
+            "\(count) damaged indexes, \(rangeCount) of them for ranges: \(rightCount) right, of which \(withoutCount) "
+                + "without the index, \(errorCount) typed errors")
     }
 }
 

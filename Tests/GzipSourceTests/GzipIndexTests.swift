@@ -93,6 +93,9 @@ import Testing
         }
         // A window takes 32 KiB at most, and those of text far less.
         #expect(byteCount < 64 * 1024)
+        // The same source uses it too, and does not build it again.
+        #expect(try source.info(context).byteCount == 3_300_000)
+        #expect(outcome(of: source, pieceByteCount: 65_536).bytes == Self.bytes)
         #expect(try GzipSource(file, index: .file(folder.path("index"))).info(BlobContext()).byteCount == 3_300_000)
     }
 

@@ -98,6 +98,10 @@ import Testing
             let source = GzipSource(file, index: .file(index.path))
             let outcome = outcome(of: source, pieceByteCount: 262_144)
             #expect(outcome.isWhole && outcome.bytes == Self.bytes, "point \(point)")
+            // Once the whole was read, a range is proven too.
+            let place = index.layout.slice(point).lowerBound + 100
+            let range = try source.reader(at: place).bytes(atMost: 50_000)
+            #expect(range == Array(Self.bytes[Int(place)...].prefix(50_000)), "point \(point)")
         }
     }
 

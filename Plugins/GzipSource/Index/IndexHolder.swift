@@ -70,11 +70,11 @@ final class IndexHolder: Sendable {
         guard isRequired || !isNamed || !file.exists else { return nil }
         return IndexRecording(
             file, layer: self.layer, content: content, isRequired: isRequired || isNamed, isReplacing: isRequired,
-            tuning: self.tuning, context)
+            tuning: self.tuning, context, written: { [weak self] in self?.forget() })
     }
 
     /// Forgets what was found, as there is something new.
-    func forget() { self.found.withLock { $0 = nil } }
+    private func forget() { self.found.withLock { $0 = nil } }
 
     private func look(_ context: BlobContext) throws(BlobError) -> Found? {
         guard let file, self.isOfUse else { return nil }

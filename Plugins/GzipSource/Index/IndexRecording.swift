@@ -13,11 +13,14 @@ final class IndexRecording {
     private let content: IndexedContent
     private let isReplacing: Bool
     private let eventSink: (@Sendable (BlobEvent) -> Void)?
+    private let written: @Sendable () -> Void
 
-    /// - Parameter isReplacing: Whether a file that the user named may be replaced.
+    /// - Parameters:
+    ///   - isReplacing: Whether a file that the user named may be replaced.
+    ///   - written: Called when there is a new index.
     init(
         _ file: IndexFile, layer: String, content: IndexedContent, isRequired: Bool, isReplacing: Bool,
-        tuning: GzipTuning, _ context: BlobContext
+        tuning: GzipTuning, _ context: BlobContext, written: @escaping @Sendable () -> Void
     ) {
         self.recorder = PointRecorder(tuning)
         self.isReplacing = isReplacing
@@ -26,6 +29,7 @@ final class IndexRecording {
         self.content = content
         self.isRequired = isRequired
         self.eventSink = context.eventSink
+        self.written = written
     }
 
     /// Writes the index.
@@ -38,6 +42,7 @@ final class IndexRecording {
             let index = try self.recorder.finish(compressedByteCount: compressedByteCount)
             let byteCount = try index.write(
                 to: self.file, layer: self.layer, content: self.content, isReplacing: self.isReplacing)
+            self.written()
             self.eventSink?(.indexBuilt(byteCount: byteCount))
         } catch {
             if self.isRequired { throw error }
