@@ -1,4 +1,5 @@
 import BlobStreams
+import Foundation
 
 /// The archive in a source that begins with a program to unpack it, or the whole source where there is none.
 ///
@@ -55,7 +56,9 @@ final class EmbeddedSource: BlobLayer {
         of format: ArchiveFormat, in base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> Int64? {
         let beginning = try base.beginning(4, context)
-        guard Self.programs.contains(where: { beginning.starts(with: $0) }) else { return nil }
+        guard Self.programs.contains(where: { beginning.starts(with: $0) }),
+            let first = format.signatures.first?.bytes.first
+        else { return nil }
         let reader = try base.reader(context: context)
         defer { reader.close() }
         var buffer: [UInt8] = []
@@ -70,8 +73,10 @@ final class EmbeddedSource: BlobLayer {
                 let isLast = more.isEmpty
                 // What is too near to the end of the buffer waits for what follows.
                 let end = isLast ? buffer.count : max(0, buffer.count - ArchiveFormat.startByteCount)
-                for place in buffer.indices.prefix(end) where format.begins(buffer[place...]) {
-                    return start + Int64(place)
+                var place = 0
+                while let found = Self.index(of: first, in: buffer, place..<end) {
+                    if format.begins(buffer[found...]) { return start + Int64(found) }
+                    place = found + 1
                 }
                 guard !isLast else { break }
                 buffer.removeFirst(end)
@@ -81,6 +86,15 @@ final class EmbeddedSource: BlobLayer {
             throw BlobError(wrapping: error)
         }
         return nil
+    }
+
+    private static func index(of byte: UInt8, in buffer: [UInt8], _ range: Range<Int>) -> Int? {
+        buffer.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress,
+                let found = memchr(start + range.lowerBound, CInt(byte), range.count)
+            else { return nil }
+            return UnsafeRawPointer(found) - start
+        }
     }
 }
 

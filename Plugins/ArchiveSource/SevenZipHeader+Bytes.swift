@@ -38,13 +38,12 @@ extension SevenZipHeader {
         }
 
         /// As many bytes follow the first one as it has bits that are set before one that is not; the rest of it is on top.
-        mutating func number(atMost limit: UInt64 = .max) throws -> UInt64 {
+        mutating func number() throws -> UInt64 {
             let first = try self.byte()
             let count = (~first).leadingZeroBitCount
             var number: UInt64 = 0
             for index in 0..<count { number |= UInt64(try self.byte()) << (8 * UInt64(index)) }
             if count < 7 { number |= UInt64(first & (0x7F >> UInt8(count))) << (8 * UInt64(count)) }
-            guard number <= limit else { throw Malformed() }
             return number
         }
     }

@@ -55,26 +55,31 @@ struct SevenZipHeader {
 
     /// Checks what memory the archive takes against the limit.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded``, and what reading the base throws.
+    /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` when the header has what no writer
+    ///   writes; what reading the base throws.
     static func check(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        let start = try base.beginning(Int(self.startByteCount), context)
+        // The library would look for an archive behind a program of its own accord.
+        guard start.starts(with: ArchiveFormat.sevenzip.signatures[0].bytes) else {
+            throw BlobError(.corrupted, "This is no 7z archive: it begins with other bytes.", byteOffset: 0)
+        }
+        let (offset, count) = start.withUnsafeBytes { ($0.number64(at: 12), $0.number64(at: 20)) }
+        // Nothing is behind the start of an archive of no members.
+        guard start.count == self.startByteCount, count > 0,
+            let offset = Int64(exactly: offset), offset <= .max - self.startByteCount
+        else { return }
         do {
-            let start = try base.beginning(Int(self.startByteCount), context)
-            let (offset, count) = start.withUnsafeBytes { ($0.number64(at: 12), $0.number64(at: 20)) }
-            // Nothing is behind the start of an archive of no members.
-            guard start.count == self.startByteCount, count > 0, let offset = Int64(exactly: offset),
-                let count = Int64(exactly: count), case let (end, overflows) = offset.addingReportingOverflow(count),
-                !overflows, end <= .max - self.startByteCount
-            else { return }
-            let range = (offset + self.startByteCount)..<(end + self.startByteCount)
+            // Its length is not to be relied on: the library reads as much as there is.
+            let place = offset + self.startByteCount
             var header = SevenZipHeader(
-                base: base, context: context, bytes: try Bytes(SliceSource(base, range: range), context))
-            try header.need(UInt64(count), 1)
-            try header.read(at: range.lowerBound)
+                base: base, context: context, bytes: try Bytes(SliceSource(base, from: place), context))
+            try header.read(at: place)
         } catch is Malformed {
             return
         } catch {
             let error = BlobError(wrapping: error)
-            guard error.isAboutFormat || error.code == .invalidArgument else { throw error }
+            guard error.code == .unsupported || !error.isAboutFormat && error.code != .invalidArgument else { return }
+            throw error
         }
     }
 
@@ -99,15 +104,20 @@ struct SevenZipHeader {
         }
     }
 
+    private static var isOdd: BlobError {
+        BlobError(.unsupported, "The header of the 7z archive has parts that are not read.")
+    }
+
     private mutating func read(at byteOffset: Int64) throws {
         var id = try self.bytes.id()
         if id == .encodedHeader {
             self.bytes.records = true
             let byteCount = try self.readStreams()
+            guard !self.hasSubStreams else { throw Self.isOdd }
             try self.need(byteCount ?? 0, 1)
             // Without a division of its streams, the library has no members.
-            let division = self.hasSubStreams ? [] : [ID.subStreams.rawValue, ID.end.rawValue]
-            self.bytes = try self.decoded(self.bytes.recorded.dropLast() + division + [0], before: byteOffset)
+            let division = [ID.subStreams.rawValue, ID.end.rawValue, ID.end.rawValue]
+            self.bytes = try self.decoded(self.bytes.recorded.dropLast() + division, before: byteOffset)
             id = try self.bytes.id()
         }
         guard id == .header else { throw Malformed() }
@@ -117,9 +127,7 @@ struct SevenZipHeader {
             id = try self.bytes.id()
         }
         // The library has its own idea of properties, which nobody writes.
-        guard id == .files || id == .end else {
-            throw BlobError(.unsupported, "The header of the 7z archive has parts that are not read.")
-        }
+        guard id == .files || id == .end else { throw Self.isOdd }
         if id == .files { try self.need(self.bytes.number(), Cost.member) }
     }
 
@@ -188,7 +196,7 @@ struct SevenZipHeader {
         guard try self.bytes.id() == .folders else { throw Malformed() }
         let count = try self.bytes.number()
         try self.need(count, Cost.folder)
-        guard try self.bytes.byte() == 0 else { throw Malformed() }
+        guard try self.bytes.byte() == 0 else { throw Self.isOdd }
         var folders: [Folder] = []
         for _ in 0..<count { folders.append(try self.readFolder()) }
         return folders
@@ -204,8 +212,8 @@ struct SevenZipHeader {
             var method: UInt64 = 0
             for _ in 0..<(flags & 0x0F) { method = method << 8 | UInt64(try self.bytes.byte()) }
             let isSimple = flags & 0x10 == 0
-            inCount += isSimple ? 1 : try self.bytes.number(atMost: Self.maximumStreamCount)
-            outCount += isSimple ? 1 : try self.bytes.number(atMost: Self.maximumStreamCount)
+            inCount += isSimple ? 1 : try self.streamCount()
+            outCount += isSimple ? 1 : try self.streamCount()
             var properties: [UInt8] = []
             let propertyCount = flags & 0x20 == 0 ? 0 : try self.bytes.number()
             for _ in 0..<propertyCount {
@@ -216,10 +224,8 @@ struct SevenZipHeader {
             folder.hasBCJ2 = folder.hasBCJ2 || coder == .bcj2
             try self.check(coder, properties)
         }
-        guard 1...Self.maximumStreamCount ~= outCount, inCount <= Self.maximumStreamCount, inCount + 1 >= outCount
-        else {
-            throw Malformed()
-        }
+        guard max(inCount, outCount) <= Self.maximumStreamCount else { throw Self.isOdd }
+        guard outCount > 0, inCount + 1 >= outCount else { throw Malformed() }
         for pair in 1..<outCount {
             let place = try self.bytes.number()
             _ = try self.bytes.number()
@@ -229,6 +235,12 @@ struct SevenZipHeader {
         if packedCount != 1 { for _ in 0..<packedCount { _ = try self.bytes.number() } }
         (folder.streamCount, folder.packedCount) = (UInt8(outCount), UInt8(packedCount))
         return folder
+    }
+
+    private mutating func streamCount() throws -> UInt64 {
+        let count = try self.bytes.number()
+        guard count <= Self.maximumStreamCount else { throw Self.isOdd }
+        return count
     }
 
     private func check(_ coder: Coder?, _ properties: [UInt8]) throws {

@@ -100,6 +100,24 @@ extension Made {
         write('long-header.7z', sevenzip(text, b'\x17' + streams(0, len(text), lzma1(1 << 16), 1 << 28) + b'\0'))
         write('encoded-members.7z', encoded(b'\1\5' + number(50_000_000) + b'\0\0', b'', lzma1(1 << 16), raw1))
         write('folders.7z', sevenzip(b'', b'\1\4\7\x0b' + number(50_000_000) + b'\0'))
+        # The same, in headers that the library takes and others do not, or takes for other ones than they are.
+        write('astray-properties.7z', sevenzip(text, b'\1\2\0' + large[1:]))
+        odd = b'\x33\3\1\1' + number(40) + number(1) + b'\5\x5d' + struct.pack('<I', 1 << 30)
+        write('astray-streams.7z', sevenzip(text, b'\1\4' + b'\6\0\1\x09' + number(len(text)) + b'\0'
+            + b'\7\x0b\1\0\1' + odd + bytes(40) + b'\x0c' + number(4) + b'\0' + b'\x08\0\0'
+            + b'\5\1\x11\5\0m\0\0\0\0\0'))
+        write('astray-external.7z', sevenzip(
+            b'', b'\1\4\7\x0b\0\1\0\x0c\0\0' + b'\5' + number(50_000_000) + b'\0\0'))
+        def sized(archive, count):
+            start = archive[12:20] + struct.pack('<Q', count) + archive[28:32]
+            return archive[:8] + crc(start) + start + archive[32:]
+        write('astray-length.7z', sized(sevenzip(text, large), 4096))
+        write('astray-program.7z', b'\x7fELF' + bytes(0x27000 - 4) + sevenzip(text, large)[:8] + b'oops' + sevenzip(text, large)[12:])
+        packed1 = raw1(large + bytes(9))
+        split = raw1(good + large)
+        write('astray-division.7z', sevenzip(
+            text + split, b'\x17' + streams(len(text), len(split), lzma1(1 << 16), len(good + large))[:-1]
+            + b'\0\x08\x0d\2\x09' + number(len(good)) + b'\0\0'))
         # A second stream and a second block of xz with windows of their own, a second member of lzip.
         def variable(value): return bytes([value & 0x7F | 0x80]) + variable(value >> 7) if value > 0x7F else bytes([value])
         def xz(blocks, flags=b'\0\1'):

@@ -76,6 +76,19 @@ import Testing
         await #expect(throws: BlobError.self) { try await archive.members() }
     }
 
+    /// What is checked is what the library reads.
+    @Test(arguments: [
+        "astray-properties.7z", "astray-streams.7z", "astray-external.7z", "astray-length.7z", "astray-program.7z",
+        "astray-division.7z",
+    ])
+    func aHeaderThatHidesWhatA7zTakesIsRefused(file: String) async throws {
+        let source = MemorySource(try await Made.archive(file))
+        try await onThread {
+            let code = codeThrown { try SevenZipHeader.check(source, BlobContext()) }
+            #expect([.limitExceeded, .unsupported, .corrupted].contains(code), "\(file)")
+        }
+    }
+
     @Test(arguments: ["plain.7z", "encoded.7z", "encoded2.7z"])
     func a7zThatTakesNoMoreIsRead(file: String) async throws {
         let archive = ArchiveContainer(MemorySource(try await Made.archive(file)), format: .sevenzip)
