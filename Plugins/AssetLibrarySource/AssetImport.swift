@@ -5,7 +5,7 @@ import GRDB
 /// An import of many sources, which are committed in groups.
 ///
 /// A group is complete with ``groupLimit`` sources, or when its first one has waited for ``groupDuration`` and bytes of
-/// another are read. Recovery waits until it is released. Has one owner; calls block.
+/// another are read. Nothing is recovered from the first source to ``finish()``. Has one owner; calls block.
 public final class AssetImport {
     /// The largest number of sources of one commit.
     public static let groupLimit = 100
@@ -16,7 +16,8 @@ public final class AssetImport {
     private let duplicates: AssetLibrary.DuplicatePolicy
     private let context: BlobContext
     private let onCommit: (AssetLibrary.ImportResult) throws -> Void
-    private let lock: LibraryLock
+    /// Held while something was added and not finished.
+    private var lock: LibraryLock?
     private let folders: OriginalsFolder
     private var group: [Member] = []
     private var groupStart = ContinuousClock.now
@@ -41,7 +42,6 @@ public final class AssetImport {
         self.context = context
         self.onCommit = onCommit
         do {
-            self.lock = try LibraryLock.shared(library.folder, context)
             self.folders = try OriginalsFolder(library.folder)
         } catch {
             throw Self.writing(error)
@@ -54,9 +54,10 @@ public final class AssetImport {
     ///   - source: What to import.
     ///   - name: What the asset is called; nil takes the name that the source says.
     /// - Throws: What reading the source throws, and leaves the others as they are; what committing a group throws, of
-    ///   which nothing is added then.
+    ///   which nothing is added then, unless it is a single source that the catalogue does not take.
     public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
         do {
+            if self.lock == nil { self.lock = try LibraryLock.shared(self.library.folder, self.context) }
             let id = UUID()
             let incoming = try IncomingFile(self.folders, id)
             defer { incoming.close() }
@@ -80,6 +81,7 @@ public final class AssetImport {
 
     /// Commits what was added since the last group.
     public func finish() throws(BlobError) {
+        defer { self.lock = nil }
         do {
             try self.commit()
         } catch {
@@ -140,16 +142,24 @@ public final class AssetImport {
         // Before the first file is named, and until the rows are synchronised: it tells recovery to look around.
         let marker = try LibraryMarker(self.folders)
         let outcomes = try self.commit(group, marker)
+        var isTidy = true
         for (member, outcome) in zip(group, outcomes) {
-            if outcome.isUsed { member.incoming?.keep() } else { member.incoming?.discard() }
+            guard case .success(let added) = outcome, added.isUsed else {
+                member.incoming?.discard()
+                continue
+            }
+            member.incoming?.keep()
+            // One that cannot be set aside is left for recovery to find, with the marker.
+            guard added.result.isRepaired, let path = member.damagedPath else { continue }
+            if (try? self.folders.setAside(path)) == nil { isTidy = false }
         }
-        // One that cannot be set aside is left for recovery to find, with the marker.
-        let damaged = zip(group, outcomes).compactMap { $1.result.isRepaired ? $0.damagedPath : nil }
-        if damaged.allSatisfy({ (try? self.folders.setAside($0)) != nil }) { marker.remove() }
-        for outcome in outcomes { try self.onCommit(outcome.result) }
+        if isTidy { marker.remove() }
+        for case .success(let added) in outcomes { try self.onCommit(added.result) }
+        for case .failure(let error) in outcomes { throw error }
     }
 
-    private typealias Outcome = (result: AssetLibrary.ImportResult, isUsed: Bool)
+    /// The files of successes belong to the library when they are used; a failure is of its source alone.
+    private typealias Outcome = Result<(result: AssetLibrary.ImportResult, isUsed: Bool), BlobError>
 
     /// Names the files and adds the rows, in one transaction.
     private func commit(_ group: [Member], _ marker: LibraryMarker) throws -> [Outcome] {
@@ -159,7 +169,7 @@ public final class AssetImport {
                 group.lazy.filter { $0.incoming != nil }.map(\.storedPath), known: self.library.durableFolders)
             try self.library.onImportStep?(.named)
             let outcomes = try self.library.catalogue.write { db in
-                let outcomes = try group.map { try self.insert($0, db) }
+                let outcomes = try group.map { try self.outcome(of: $0, db) }
                 try self.library.onImportStep?(.inserted)
                 return outcomes
             }
@@ -182,8 +192,27 @@ public final class AssetImport {
         }
     }
 
+    /// Adds the rows of a source, or none of them where the catalogue does not take it.
+    private func outcome(of member: Member, _ db: Database) throws -> Outcome {
+        var added: (result: AssetLibrary.ImportResult, isUsed: Bool)?
+        do {
+            try db.inSavepoint {
+                added = try self.insert(member, db)
+                return .commit
+            }
+        } catch let error as BlobError {
+            return .failure(error)
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            return .failure(BlobError(catalogue: error))
+        }
+        guard let added else { throw BlobError(.internalError, "A source was committed without a result.") }
+        return .success(added)
+    }
+
     /// Adds the rows of a source, unless somebody else has added the same bytes meanwhile.
-    private func insert(_ member: Member, _ db: Database) throws -> Outcome {
+    private func insert(
+        _ member: Member, _ db: Database
+    ) throws -> (result: AssetLibrary.ImportResult, isUsed: Bool) {
         let existing = try Catalogue.asset(sha256: member.file.sha256, db)
         var isUsed = member.incoming != nil
         if let existing {

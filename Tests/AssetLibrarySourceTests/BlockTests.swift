@@ -83,7 +83,8 @@ import Testing
         var status = stat()
         try #require(stat(path, &status) == 0)
         try overwrite(path, at: 0, with: bytes)
-        let times = [status.st_atim, status.st_mtim]
-        try #require(utimensat(AT_FDCWD, path, times, 0) == 0)
+        let then = status.modification
+        let time = timespec(tv_sec: time_t(then.seconds), tv_nsec: Int(then.nanoseconds))
+        try #require(utimensat(AT_FDCWD, path, [time, time], 0) == 0)
     }
 }

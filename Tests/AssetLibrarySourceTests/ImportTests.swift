@@ -140,6 +140,79 @@ import Testing
         #expect(try self.test.assets.map(\.byteCount) == (0..<1203).map { Int64($0) })
     }
 
+    // MARK: Groups
+
+    @Test func everySourceOfManyGroupsHasItsResultInItsOrder() throws {
+        let count = 2 * AssetImport.groupLimit + 7
+        var results: [AssetLibrary.ImportResult] = []
+        let group = try self.test.library.makeImport { results.append($0) }
+        for number in 0..<count {
+            // Every fifth is the one before once more, some of them in the next group.
+            try group.add(MemorySource(Data("\(number - (number % 5 == 0 && number > 0 ? 1 : 0))".utf8)))
+            if results.isEmpty { #expect(try self.test.assets.isEmpty) }
+        }
+        #expect(results.count < count)
+        try group.finish()
+        #expect(results.count == count)
+        for (number, result) in results.enumerated() {
+            let isRepeated = number % 5 == 0 && number > 0
+            #expect(result.isNew == !isRepeated && !result.isRepaired)
+            #expect(!isRepeated || result.asset == results[number - 1].asset)
+        }
+        let assets = try self.test.assets
+        #expect(assets == results.filter(\.isNew).map(\.asset))
+        #expect(self.test.files.count == assets.count)
+    }
+
+    @Test func aSourceThatFailsLeavesTheOthersOfItsGroup() throws {
+        var results: [AssetLibrary.ImportResult] = []
+        let group = try self.test.library.makeImport { results.append($0) }
+        try group.add(MemorySource(Data([1])))
+        #expect(codeThrown { try group.add(FaultSource(MemorySource(Data([2, 2])), .fail(at: 1))) } != nil)
+        try group.add(MemorySource(Data([3])))
+        try group.finish()
+        #expect(results.map(\.asset) == (try self.test.assets) && results.count == 2 && self.test.files.count == 2)
+    }
+
+    @Test func aSourceThatTheCatalogueDoesNotTakeLeavesTheOthersOfItsGroup() throws {
+        // An original of no asset, as only a damaged catalogue has it.
+        let asset = try self.test.add([2])
+        try self.test.database { db in
+            try db.execute(sql: "DELETE FROM asset")
+        }
+        var results: [AssetLibrary.ImportResult] = []
+        let group = try self.test.library.makeImport { results.append($0) }
+        for byte in 1...3 as ClosedRange<UInt8> { try group.add(MemorySource(Data([byte]))) }
+        #expect(codeThrown { try group.finish() } != nil)
+        #expect(results.map(\.asset.sha256) == (try self.test.assets.map(\.sha256)) && results.count == 2)
+        #expect(!results.contains { $0.asset.sha256 == asset.sha256 } && self.test.files.count == 3)
+        #expect(try self.test.library.recover().quarantinedCount == 0)
+    }
+
+    @Test func whatIsNotFinishedLeavesNothing() throws {
+        do {
+            let group = try self.test.library.makeImport { _ in Issue.record("Nothing was finished.") }
+            try group.add(MemorySource(Data([1])))
+        }
+        #expect(try self.test.assets.isEmpty && self.test.files.isEmpty)
+    }
+
+    @Test func aSourceWaitsNoLongerForAnotherThanTheDuration() throws {
+        let resultCount = Locked(0)
+        let group = try self.test.library.makeImport { _ in resultCount.withLock { $0 += 1 } }
+        try group.add(MemorySource(Data([1])))
+        let start = ContinuousClock.now
+        // Has bytes until the other is committed.
+        let endless = ClosureSource { _, output, _ in
+            if resultCount.withLock({ $0 }) == 0, start.duration(to: .now) < .seconds(60) { output.append(UInt8(7)) }
+        }
+        try group.add(endless)
+        #expect(resultCount.withLock { $0 } == 1)
+        #expect(start.duration(to: .now) >= AssetImport.groupDuration)
+        try group.finish()
+        #expect(resultCount.withLock { $0 } == 2)
+    }
+
     // MARK: Several at once
 
     @Test func manyThreadsMayImportTheSameAtOnce() async throws {

@@ -8,9 +8,9 @@
     /// A loss of power in imports and removals: the calls of a process are logged, and what was synchronised before each
     /// of many moments is opened as the library that the disk would have had then.
     @Suite struct PowerLossTests {
-        /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take ten minutes.
+        /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take minutes.
         private static let cutCount =
-            ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap(Int.init) ?? 12
+            ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap(Int.init) ?? 36
 
         /// More than one group of commits.
         private static let fileCount = AssetImport.groupLimit + (Self.cutCount < 100 ? 20 : 130)
@@ -40,18 +40,23 @@
             let disk = Disk(root: UInt64(status.st_ino))
             var generator = SeededGenerator(seed: 10)
             let cuts = Set((1...Self.cutCount).map { $0 * calls.count / Self.cutCount })
+            var cutNumber = 0
             var promised = Promised()
             for (number, call) in calls.enumerated() {
                 disk.apply(call)
                 promised.hear(call)
                 guard cuts.contains(number + 1) else { continue }
-                for loss in Disk.Loss.allCases {
+                // In turns, and all of them behind the last call.
+                let isLast = number + 1 == calls.count
+                cutNumber += 1
+                for (turn, loss) in Disk.Loss.allCases.enumerated() where isLast || cutNumber % 3 == turn {
                     let path = scratch.appendingPathComponent("after").path
                     try disk.write(to: path, after: loss, using: &generator)
                     try self.check("\(path)/library", promised, "after call \(number + 1), losing \(loss)")
                     try FileManager.default.removeItem(atPath: path)
                 }
             }
+            #expect(cutNumber == min(Self.cutCount, calls.count))
             // The last cut is behind the last call, when all was promised.
             #expect(promised.assets.count == Self.fileCount - Self.fileCount / 10)
         }

@@ -104,7 +104,7 @@ struct Catalogue: Sendable {
         } catch {
             throw BlobError(catalogue: error)
         }
-        guard try FileSnapshot(path: self.path).isSameFile(as: self.file) else {
+        guard (try? FileSnapshot(path: self.path))?.isSameFile(as: self.file) == true else {
             throw BlobError(.changed, "The catalogue '\(self.path)' was replaced while the library was open.")
         }
         return value

@@ -123,6 +123,34 @@ import Testing
         try Data("jello".utf8).write(
             to: URL(fileURLWithPath: "\(self.library)/originals/\(id.prefix(2))/\(id).txt"))
         expect(try self.run("cat", url), failsWith: "checksumMismatch", 65, saying: url, "at byte 0")
+        // Also where reading begins behind the damage, or ends before the end.
+        expect(try self.run("cat", url, "--offset", "1"), failsWith: "checksumMismatch", 65, saying: url)
+        expect(try self.run("cat", url, "--length", "1"), failsWith: "checksumMismatch", 65, saying: url)
+        // The file that was imported is whole: once more, and the original is too.
+        let outcome = try self.run("library", "import", self.file)
+        #expect(outcome.ending == .status(0) && outcome.text == "\(url)\n")
+        #expect(outcome.errorText.contains("repaired") && outcome.errorText.contains(url))
+        expect(try self.run("cat", url), prints: "hello")
+    }
+
+    @Test func theURLsOfManyFilesComeInTheirOrder() throws {
+        // More than a group of commits.
+        let files = try (0..<130).map { try self.folder.write("number \($0)", to: "file\($0)") }
+        let outcome = try Launch(["library", "import", "--library", self.library] + files).run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        expect(try self.run("library", "ls"), prints: outcome.text)
+        let urls = outcome.text.split(separator: "\n").map(String.init)
+        expect(try Launch(["cat", "--library", self.library, urls[7], urls[129]]).run(), prints: "number 7number 129")
+    }
+
+    @Test func noLibraryIsMadeAmongOtherFiles() throws {
+        let pictures = self.folder.path("pictures")
+        try FileManager.default.createDirectory(atPath: "\(pictures)/2020", withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: pictures) }
+        let file = try self.folder.write("mine", to: "pictures/2020/summer.jpg")
+        expect(
+            try Launch("library", "create", pictures).run(), failsWith: "invalidArgument", 64, saying: "empty", "2020")
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
     }
 
     @Test func mistakesAreOneLine() throws {
