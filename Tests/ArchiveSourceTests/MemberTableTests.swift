@@ -125,6 +125,15 @@ import Testing
         #expect(try await archive.open().data(.index(14)) == Data("the last".utf8))
     }
 
+    /// A link to itself stands for a disk that says no: nobody knows whether the table would be of use.
+    @Test(arguments: [("a.tar", ArchiveFormat.tar), ("a.zip", .zip)])
+    func aTableThatCannotBeReadIsAnError(file: String, format: ArchiveFormat) async throws {
+        let archive = try await Archive(file, format)
+        let path = try #require(archive.file?.path)
+        try #require(symlink(path, path) == 0)
+        #expect(try await archive.open().code(format == .tar ? "hard" : "in/a") == .io)
+    }
+
     @Test func membersOfAZipInATarInAGzipThatAreFoundThroughATableKeepEveryContract() async throws {
         let archive = try await Archive("a.tar.gz", .tar)
         let inner = { @Sendable in

@@ -56,9 +56,14 @@ final class TableHolder: Sendable {
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
         if let known { return known.table }
         var table: MemberTable?
-        if let file, let content = try IndexedContent.of(origin, context) {
-            let bytes = try? file.section(self.key, for: content)?.bytes()
-            table = bytes.flatMap { try? MemberTable($0) }
+        if let file, let content = try IndexedContent.of(origin, context),
+            let section = try file.section(self.key, for: content)
+        {
+            do throws(BlobError) {
+                table = try MemberTable(try section.bytes())
+            } catch where error.code != .io {
+                // A damaged one is none; what cannot be read may be of use.
+            }
         }
         self.state.withLock { $0 = State(validator: validator, table: table) }
         return table
