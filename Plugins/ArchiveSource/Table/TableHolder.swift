@@ -61,7 +61,7 @@ final class TableHolder: Sendable {
         {
             do throws(BlobError) {
                 table = try MemberTable(try section.bytes())
-            } catch where error.code != .io {
+            } catch  where error.code != .io {
                 // A damaged one is none; what cannot be read may be of use.
             }
         }
