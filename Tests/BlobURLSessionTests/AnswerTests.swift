@@ -159,9 +159,12 @@ extension URLSessionTests {
             let bytes = pattern(byteCount)
             for _ in 1...2 { _ = try await uploader.upload(MemorySource(bytes), with: put(server.url())) }
             // Data would go on where they stopped, so that attempt is given up.
-            let givenUp = byteCount <= announcedByteLimit && announcedByteLimit < .max ? [false] : []
-            let requests = await server.requests.values(count: 3 + givenUp.count)
-            #expect(requests.map { $0.brought(bytes) } == [true, true] + givenUp + [true])
+            let givenUpCount = byteCount <= announcedByteLimit && announcedByteLimit < .max ? 1 : 0
+            let requests = await server.requests.values(count: 3 + givenUpCount)
+            // They come on two connections: the server may see the end of either first.
+            let arrivals = requests.map { $0.brought(bytes) }
+            #expect(arrivals.starts(with: [true, true]))
+            #expect(arrivals.count { !$0 } == givenUpCount)
         }
 
         @Test func aBodyThatCannotBeSentAgainIsAnError() async throws {
