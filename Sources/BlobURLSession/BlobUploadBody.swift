@@ -217,7 +217,7 @@ public final class BlobUploadBody: Sendable {
     public func cancel() { self.context.cancellation.cancel() }
 
     /// Calls `handler` once when this body or its context is cancelled.
-    func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobCancellationRegistration {
+    func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
         self.context.onCancel(handler)
     }
 }

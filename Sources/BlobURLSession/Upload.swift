@@ -9,7 +9,7 @@ final class Upload: Sendable {
         var continuation: CheckedContinuation<Outcome, any Error>?
         var task: URLSessionTask?
         var data = Data()
-        var registration: BlobCancellationRegistration?
+        var registration: BlobRegistration?
         var timer: DispatchWorkItem?
         var restart: (@Sendable () -> Void)?
     }

@@ -55,7 +55,7 @@ import Testing
     @Test func aHandlerThatAnEarlierOneRemovesIsNotCalled() {
         let cancellation = BlobCancellation()
         let calls = Recorder<Int>()
-        let later = Recorder<BlobCancellationRegistration>()
+        let later = Recorder<BlobRegistration>()
         let first = cancellation.onCancel { for registration in later.values { registration.remove() } }
         later.append(cancellation.onCancel { calls.append(2) })
         cancellation.cancel()
@@ -66,7 +66,7 @@ import Testing
     @Test func aHandlerMayRegisterAndRemove() {
         let cancellation = BlobCancellation()
         let calls = Recorder<Int>()
-        let registrations = Recorder<BlobCancellationRegistration>()
+        let registrations = Recorder<BlobRegistration>()
         registrations.append(
             cancellation.onCancel {
                 registrations.append(cancellation.onCancel { calls.append(2) })
@@ -80,7 +80,7 @@ import Testing
     @Test func removalReleasesWhatTheHandlerHolds() {
         let cancellation = BlobCancellation()
         weak var held: Latch?
-        let registration: BlobCancellationRegistration
+        let registration: BlobRegistration
         do {
             let latch = Latch()
             held = latch

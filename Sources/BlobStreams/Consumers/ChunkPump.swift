@@ -13,7 +13,7 @@ final class ChunkPump: @unchecked Sendable {  // Safe: `reader` is used by the o
         var demandCount = 0
         var observation: BlobObservation?
         var timer: DispatchWorkItem?
-        var registration: BlobCancellationRegistration?
+        var registration: BlobRegistration?
     }
 
     private let state: Locked<State>

@@ -23,12 +23,12 @@ public final class BlobCancellation: Sendable {
 
     /// Apart from this object, so that a parent can hold on to it without holding on to the child.
     private let state: Locked<State>
-    private let parent: BlobCancellationRegistration?
+    private let parent: BlobRegistration?
 
     /// Creates a cancellation that nobody has asked for yet.
     public convenience init() { self.init(Locked(State()), parent: nil) }
 
-    private init(_ state: Locked<State>, parent: BlobCancellationRegistration?) {
+    private init(_ state: Locked<State>, parent: BlobRegistration?) {
         self.state = state
         self.parent = parent
     }
@@ -59,7 +59,7 @@ public final class BlobCancellation: Sendable {
     /// The handler must not block: it wakes a call that does.
     ///
     /// - Returns: Keeps the handler registered while it lives.
-    public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobCancellationRegistration {
+    public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
         let key: UInt64? = self.state.withLock { state in
             guard !state.isCancelled else { return nil }
             state.lastKey += 1
@@ -68,9 +68,9 @@ public final class BlobCancellation: Sendable {
         }
         guard let key else {
             handler()
-            return BlobCancellationRegistration(removal: nil)
+            return BlobRegistration(removal: nil)
         }
-        return BlobCancellationRegistration { [state] in
+        return BlobRegistration { [state] in
             // Released outside the lock: it may hold the last reference to something with a deinit of its own.
             _ = state.withLock { $0.removeHandler(key) }
         }
@@ -80,23 +80,5 @@ public final class BlobCancellation: Sendable {
     public func makeChild() -> BlobCancellation {
         let state = Locked(State())
         return BlobCancellation(state, parent: self.onCancel { Self.cancel(state) })
-    }
-}
-
-/// Keeps a handler of ``BlobCancellation/onCancel(_:)`` registered until ``remove()`` or release.
-public final class BlobCancellationRegistration: Sendable {
-    private let removal: Locked<(@Sendable () -> Void)?>
-
-    init(removal: (@Sendable () -> Void)?) { self.removal = Locked(removal) }
-
-    deinit { self.remove() }
-
-    /// Unregisters the handler; one that has begun on another thread may still be running. Twice is fine.
-    public func remove() {
-        let removal = self.removal.withLock { removal in
-            defer { removal = nil }
-            return removal
-        }
-        removal?()
     }
 }

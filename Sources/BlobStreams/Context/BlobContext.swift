@@ -43,7 +43,7 @@ public struct BlobContext: Sendable {
     }
 
     /// Calls `handler` once when the job is cancelled; see ``BlobCancellation/onCancel(_:)``.
-    public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobCancellationRegistration {
+    public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
         self.cancellation.onCancel(handler)
     }
 

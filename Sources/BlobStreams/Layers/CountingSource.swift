@@ -85,14 +85,14 @@ private struct ProgressSource: BlobInputStreamDataSource {
 private final class CountingReader: BlobReader {
     private let base: BlobGuardedReader
     private let derived: DerivedReadiness?
-    private let registrations: [BlobCancellationRegistration]
+    private let registrations: [BlobRegistration]
     private let onBytes: (Int) -> Void
 
     /// - Parameter job: A cancellation that whoever waits for an event-driven base does not know of, if there is one,
     ///   and what keeps it going.
     init(
         _ base: BlobGuardedReader,
-        endingWith job: (context: BlobContext, registration: BlobCancellationRegistration)? = nil,
+        endingWith job: (context: BlobContext, registration: BlobRegistration)? = nil,
         onBytes: @escaping (Int) -> Void
     ) {
         self.base = base

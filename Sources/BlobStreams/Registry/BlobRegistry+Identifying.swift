@@ -122,9 +122,9 @@ private struct Peeked {
 private final class PeekedReader: BlobReader {
     private var beginning: Data
     private let rest: BlobGuardedReader
-    private let cancelling: BlobCancellationRegistration
+    private let cancelling: BlobRegistration
 
-    init(_ beginning: Data, _ rest: BlobGuardedReader, _ cancelling: BlobCancellationRegistration) {
+    init(_ beginning: Data, _ rest: BlobGuardedReader, _ cancelling: BlobRegistration) {
         self.beginning = beginning
         self.rest = rest
         self.cancelling = cancelling

@@ -24,7 +24,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
         var writerCount = 0
         var events = StreamEvents()
         var waitForRoom = WaitLimit()
-        var registration: BlobCancellationRegistration?
+        var registration: BlobRegistration?
 
         /// Turns a write down, unless it was an error that did so.
         mutating func refuse() {

@@ -66,7 +66,7 @@ struct Aftermath {
     var observation: BlobObservation?
     var reader: (any BlobReader)?
     var window: LentWindow?  // Only to be released.
-    var registration: BlobCancellationRegistration?
+    var registration: BlobRegistration?
     var pipe: (buffer: PipeBuffer, error: BlobError?)?
 
     func attend() {

@@ -47,7 +47,7 @@ final class StreamPass: @unchecked Sendable {  // Safe: `reader` is for who is b
     var reader: (any StreamReader)?
     var readiness: BlobObservable<BlobReaderState>?
     var observation: BlobObservation?
-    var registration: BlobCancellationRegistration?
+    var registration: BlobRegistration?
     /// Somebody is opening the source, or has.
     var isStarted = false
     var isOpenCompleted = false
