@@ -78,7 +78,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
     targets: [
-        .target(name: "BlobStreams", swiftSettings: settings),
+        .systemLibrary(name: "CEpoll"),
+        .target(name: "BlobStreams", dependencies: ["CEpoll"], swiftSettings: settings),
         .target(
             name: "BlobStreamsStandard",
             dependencies: ["BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
@@ -96,7 +97,8 @@ let package = Package(
         .target(name: "BlobIndex", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 
-        plugin("FileSource"),
+        .target(name: "CReadNow"),
+        plugin("FileSource", "CReadNow"),
         plugin("GzipSource", "BlobIndex", "BlobInflate"),
         plugin("ArchiveSource", "BlobIndex", "BlobInflate", "CArchive"),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
