@@ -3,32 +3,6 @@ import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct BlobContextTests {
-    /// A pipe of the system whose ends are closed with it.
-    private final class SystemPipe: Sendable {
-        let readEnd: CInt
-        private let writeEnd: Locked<CInt>
-
-        init() throws {
-            var ends: [CInt] = [-1, -1]
-            try #require(pipe(&ends) == 0)
-            (self.readEnd, self.writeEnd) = (ends[0], Locked(ends[1]))
-        }
-
-        deinit {
-            self.hangUp()
-            _ = close(self.readEnd)
-        }
-
-        func write() { self.writeEnd.withLock { _ = Foundation.write($0, "x", 1) } }
-
-        func hangUp() {
-            self.writeEnd.withLock { end in
-                if end >= 0 { _ = close(end) }
-                end = -1
-            }
-        }
-    }
-
     private let past = ContinuousClock.now
     private let soon = Duration.milliseconds(20)
 
