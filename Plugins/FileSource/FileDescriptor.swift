@@ -1,4 +1,5 @@
 import BlobStreams
+import CReadNow
 import Foundation
 
 /// Owns a descriptor that is open for reading.
@@ -80,6 +81,33 @@ final class FileDescriptor {
             switch errno {
             case EINTR: continue
             case EAGAIN: return nil
+            default: throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)")
+            }
+        }
+    }
+
+    /// The outcome of ``readNow(into:at:)``.
+    enum NowResult: Equatable {
+        /// So many bytes were read; none at the end.
+        case bytes(Int)
+        /// The bytes are not in memory: ``read(into:at:)`` would wait for the device.
+        case wouldWait
+        /// The file system, the kernel or the platform cannot tell, now and later.
+        case unsupported
+    }
+
+    /// Reads what is in the page cache, and waits for no device.
+    ///
+    /// May read fewer bytes than fit although the file has more: those that follow are not in memory.
+    func readNow(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> NowResult {
+        guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
+        while true {
+            let count = blob_read_now(self.rawValue, buffer.baseAddress, buffer.count, off_t(byteOffset))
+            if count >= 0 { return .bytes(count) }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .wouldWait
+            case EOPNOTSUPP, ENOSYS: return .unsupported
             default: throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)")
             }
         }

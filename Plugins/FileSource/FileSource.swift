@@ -4,7 +4,8 @@ import Foundation
 /// The bytes of a file, as it is when it is opened.
 ///
 /// A regular file has random access and a length: readers see the snapshot of that length. A file that shrinks or is
-/// rewritten under a reader is ``BlobError/Code/changed``; one that grows is read to the length it had if the last 4 KiB
+/// rewritten under a reader is ``BlobError/Code/changed``, and so is one that was touched: the time of modification is all
+/// that shows a rewrite of the same size. One that grows is read to the length it had if the last 4 KiB
 /// that were delivered are still in their place, and is changed otherwise or under ``GrowthPolicy/strict``; one that is
 /// replaced by another of its name is read to its old end. A file that was written anew and is larger cannot be told
 /// from one that grew before something of it was delivered, or where those bytes are the same.
@@ -73,7 +74,7 @@ public struct FileSource: BlobInputStreamDataSource {
         let info = try descriptor.info(name: self.path.name)
         try info.check(byteOffset: byteOffset, matching: validator)
         guard info.byteCount == nil else {
-            return RegularFileReader(descriptor, info: info, at: byteOffset, growth: self.growth)
+            return RegularFileReader(descriptor, info: info, at: byteOffset, growth: self.growth, context)
         }
         if descriptor.status.isFIFO, !self.fifoIsTaken.takeOnce() {
             throw BlobError(.unsupported, "The bytes of a FIFO pass by once, and were taken already.")

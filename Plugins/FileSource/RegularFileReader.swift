@@ -10,6 +10,7 @@ import Foundation
 final class RegularFileReader: BlobSkippingReader {
     let info: BlobInfo
     private let descriptor: FileDescriptor
+    private let context: BlobContext
     private let snapshot: FileStatus
     private var lastStatus: FileStatus
     private var delivered = DeliveredBytes()
@@ -17,9 +18,13 @@ final class RegularFileReader: BlobSkippingReader {
     private var byteOffset: Int64
     private var failure: BlobError?
 
-    init(_ descriptor: FileDescriptor, info: BlobInfo, at byteOffset: Int64, growth: FileSource.GrowthPolicy) {
+    init(
+        _ descriptor: FileDescriptor, info: BlobInfo, at byteOffset: Int64, growth: FileSource.GrowthPolicy,
+        _ context: BlobContext
+    ) {
         self.info = info
         self.descriptor = descriptor
+        self.context = context
         self.snapshot = descriptor.status
         self.lastStatus = descriptor.status
         self.growth = growth
@@ -64,11 +69,7 @@ final class RegularFileReader: BlobSkippingReader {
     private func checkSnapshot() throws(BlobError) {
         var now = try self.descriptor.currentStatus()
         guard now != self.lastStatus else { return }
-        // An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
-        for _ in 0..<Self.appendPatience where self.growth == .snapshot && now.byteCount == self.snapshot.byteCount {
-            usleep(1000)
-            now = try self.descriptor.currentStatus()
-        }
+        if self.growth == .snapshot { now = try self.statusAfterAppend(now) }
         if now.byteCount < self.snapshot.byteCount {
             throw BlobError(
                 .changed, "The file shrank from \(self.snapshot.byteCount) to \(now.byteCount) bytes while it was read."
@@ -80,5 +81,19 @@ final class RegularFileReader: BlobSkippingReader {
         }
         try self.delivered.compare(with: self.descriptor)
         self.lastStatus = now
+    }
+
+    /// An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
+    private func statusAfterAppend(_ status: FileStatus) throws(BlobError) -> FileStatus {
+        var now = status
+        let signal = WaitSignal()
+        let registration = self.context.onCancel { signal.signal() }
+        defer { registration.remove() }
+        for _ in 0..<Self.appendPatience where now.byteCount == self.snapshot.byteCount {
+            _ = signal.wait(for: .milliseconds(1))
+            try self.context.check()
+            now = try self.descriptor.currentStatus()
+        }
+        return now
     }
 }

@@ -177,6 +177,45 @@ import Testing
         }
     }
 
+    /// The time of modification is all that tells a rewrite of the same size from no rewrite.
+    @Test func aTouchedFileIsChanged() throws {
+        for growth in [FileSource.GrowthPolicy.snapshot, .strict] {
+            try self.writeOldFile("x", self.content)
+            let reader = try self.source("x", growth: growth).reader()
+            #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
+            try #require(utimensat(AT_FDCWD, self.folder.path("x"), nil, 0) == 0)
+            let error = try #require(throws: BlobError.self) { try read(reader) }
+            #expect(error.code == .changed)
+        }
+    }
+
+    /// A reader waits up to 50 ms for an append to become one.
+    @Test func theWaitForAnAppendCanBeCancelled() throws {
+        var code: BlobError.Code?
+        // On a busy machine the cancellation may come too late.
+        for _ in 0..<20 where code != .cancelled {
+            try self.writeOldFile("x", self.content)
+            let context = BlobContext()
+            let reader = try self.source("x").reader(context: context)
+            try #require(utimensat(AT_FDCWD, self.folder.path("x"), nil, 0) == 0)
+            let timer = context.wake(after: .milliseconds(20), BlobWaker { context.cancellation.cancel() })
+            code = #expect(throws: BlobError.self) { try read(reader) }?.code
+            timer.remove()
+        }
+        #expect(code == .cancelled)
+    }
+
+    @Test func theWaitForAnAppendEndsAtTheDeadline() throws {
+        try self.writeOldFile("x", self.content)
+        let context = BlobContext(deadline: .now.advanced(by: .milliseconds(20)))
+        let error = try #require(throws: BlobError.self) {
+            let reader = try self.source("x").reader(context: context)
+            try #require(utimensat(AT_FDCWD, self.folder.path("x"), nil, 0) == 0)
+            _ = try read(reader)
+        }
+        #expect(error.code == .timedOut)
+    }
+
     @Test func aFileThatGrowsIsReadToTheLengthItHad() throws {
         try self.folder.write(self.content, to: "log")
         let reader = try self.source("log").reader()
