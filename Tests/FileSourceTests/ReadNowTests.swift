@@ -5,19 +5,19 @@ import Testing
 @testable import FileSource
 
 @Suite final class ReadNowTests {
-    private let folder: TemporaryFolder
-    private let content = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    let folder: TemporaryFolder
+    let content = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
     init() throws { self.folder = try TemporaryFolder() }
 
     deinit { self.folder.remove() }
 
-    private func descriptor(of path: String) throws -> FileDescriptor {
+    func descriptor(of path: String) throws -> FileDescriptor {
         try FileDescriptor(opening: FilePath(Array(path.utf8)))
     }
 
     /// The bytes read, or nothing and the result.
-    private func readNow(
+    func readNow(
         _ descriptor: FileDescriptor, _ byteCount: Int, at byteOffset: Int64
     ) throws -> (result: FileDescriptor.NowResult, bytes: [UInt8]) {
         var bytes = [UInt8](repeating: 0, count: byteCount)

@@ -17,7 +17,7 @@ extension BlobContext {
     /// - Returns: Keeps the descriptor parked while it lives. A call that has begun when it is removed may still be running.
     /// - Throws: ``BlobError/Code/io`` with ``BlobError/systemErrorNumber``: `EBADF` for what is not open; transient when
     ///   the process or the system has too many open files.
-    /// - Complexity: One or two system calls, and less than 300 bytes while it is parked.
+    /// - Complexity: One or two system calls, and some 300 bytes while it is parked.
     public func park(_ descriptor: CInt, _ waker: BlobWaker) throws(BlobError) -> BlobRegistration {
         try EventLoop.shared.park(descriptor, waker)
     }

@@ -21,6 +21,29 @@ import Testing
         }
     }
 
+    @Test func aParkingTakesSome300Bytes() async {
+        await #expect(processExitsWith: .success) {
+            _ = setDescriptorLimit(20_000)
+            let context = BlobContext()
+            let pipe = try SystemPipe()
+            let waker = BlobWaker {}
+            // What the loop and the process take once is taken before.
+            var registrations = try (0..<100).map { _ in try context.park(dup(pipe.readEnd), waker) }
+            registrations.reserveCapacity(15_100)
+            var numbers: [CInt] = []
+            while case let number = dup(pipe.readEnd), number >= 0, numbers.count < 15_000 { numbers.append(number) }
+            let before = residentByteCount()
+            for number in numbers { registrations.append(try context.park(number, waker)) }
+            try #require(numbers.count > 1000)
+            let byteCount = (residentByteCount() - before) / numbers.count
+            // Sanitizers surround what is on the heap.
+            let isSanitized = ["__asan_init", "__tsan_init"].contains { (name: String) in
+                dlsym(dlopen(nil, RTLD_NOW), name) != nil
+            }
+            #expect(isSanitized || byteCount < 350)
+        }
+    }
+
     @Test func aSignalDoesNotStopTheLoop() async {
         await #expect(processExitsWith: .success) {
             signal(SIGUSR1) { _ in }
