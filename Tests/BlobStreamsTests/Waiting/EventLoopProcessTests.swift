@@ -44,6 +44,24 @@ import Testing
         }
     }
 
+    /// Nothing else wakes the loop here.
+    @Test func aTimerSoonerThanAllWakesTheSleepingLoop() async {
+        await #expect(processExitsWith: .success) {
+            let context = BlobContext()
+            for delay in [nil, Duration.seconds(Int64.max), .seconds(3600)] {
+                let late = delay.map { context.wake(after: $0, BlobWaker { Issue.record("Far too early.") }) }
+                // It may be awake still, once or twice.
+                for _ in 0..<100 {
+                    let isDone = DispatchSemaphore(value: 0)
+                    let soon = context.wake(after: .zero, BlobWaker { isDone.signal() })
+                    try #require(isDone.wait(timeout: .now() + 20) == .success)
+                    soon.remove()
+                }
+                late?.remove()
+            }
+        }
+    }
+
     @Test func aSignalDoesNotStopTheLoop() async {
         await #expect(processExitsWith: .success) {
             signal(SIGUSR1) { _ in }
