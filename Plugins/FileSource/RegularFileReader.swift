@@ -10,8 +10,9 @@ import Foundation
 final class RegularFileReader: BlobSkippingReader {
     let info: BlobInfo
     private let descriptor: FileDescriptor
-    private let context: BlobContext
-    private let snapshot: FileStatus
+    // What a wait needs of the context, and no more: thousands of readers may be open.
+    private let cancellation: BlobCancellation
+    private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
     private var delivered = DeliveredBytes()
     private let growth: FileSource.GrowthPolicy
@@ -24,12 +25,14 @@ final class RegularFileReader: BlobSkippingReader {
     ) {
         self.info = info
         self.descriptor = descriptor
-        self.context = context
-        self.snapshot = descriptor.status
+        self.cancellation = context.cancellation
+        self.deadline = context.deadline
         self.lastStatus = descriptor.status
         self.growth = growth
         self.byteOffset = byteOffset
     }
+
+    private var snapshot: FileStatus { self.descriptor.status }
 
     func read(into output: inout OutputRawSpan) throws {
         if let failure { throw failure }
@@ -86,12 +89,12 @@ final class RegularFileReader: BlobSkippingReader {
     /// An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
     private func statusAfterAppend(_ status: FileStatus) throws(BlobError) -> FileStatus {
         var now = status
-        let signal = WaitSignal()
-        let registration = self.context.onCancel { signal.signal() }
+        let (context, signal) = (BlobContext(deadline: self.deadline, cancellation: self.cancellation), WaitSignal())
+        let registration = context.onCancel { signal.signal() }
         defer { registration.remove() }
         for _ in 0..<Self.appendPatience where now.byteCount == self.snapshot.byteCount {
             _ = signal.wait(for: .milliseconds(1))
-            try self.context.check()
+            try context.check()
             now = try self.descriptor.currentStatus()
         }
         return now
