@@ -16,24 +16,24 @@ final class KeyPathObserver<State: Equatable & Sendable, Value: Equatable & Send
         self.handler = handler
     }
 
-    override func begin(with state: State) {
-        let value = state[keyPath: self.keyPath]
-        self.deliver(BlobChange(old: nil, new: self.options.contains(.new) ? value : nil, isInitial: true))
-    }
+    override func begin(with state: State) { self.call(nil, state[keyPath: self.keyPath], isInitial: true) }
 
     override func receive(old: State, new: State) {
-        let (oldValue, newValue) = (old[keyPath: self.keyPath], new[keyPath: self.keyPath])
-        guard oldValue != newValue else { return }
-        self.deliver(
-            BlobChange(
-                old: self.options.contains(.old) ? oldValue : nil, new: self.options.contains(.new) ? newValue : nil,
-                isInitial: false))
+        let (old, new) = (old[keyPath: self.keyPath], new[keyPath: self.keyPath])
+        guard old != new else { return }
+        if self.options.contains(.prior) { self.call(old, nil, isPrior: true) }
+        self.call(old, new)
     }
+
+    override func isConcerned(old: State, new: State) -> Bool { old[keyPath: self.keyPath] != new[keyPath: self.keyPath] }
 
     override func cancel() { self.isCancelled.withLock { $0 = true } }
 
-    private func deliver(_ change: BlobChange<Value>) {
+    private func call(_ old: Value?, _ new: Value?, isInitial: Bool = false, isPrior: Bool = false) {
         guard !self.isCancelled.withLock({ $0 }) else { return }
-        self.handler(change)
+        self.handler(
+            BlobChange(
+                old: self.options.contains(.old) ? old : nil, new: self.options.contains(.new) ? new : nil,
+                isInitial: isInitial, isPrior: isPrior))
     }
 }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// Is called at each change of an observable, at once, by whichever thread made it.
+/// A signal at each change of an observable, by the thread that made it.
 final class Waker: Sendable {
     let call: @Sendable () -> Void
 
     init(_ call: @escaping @Sendable () -> Void) { self.call = call }
 }
 
-/// What a ``BlobObservable``, its tokens and its iterations share: the value, who observes it, and what is pending.
+/// The value of a ``BlobObservable``, its observers and the changes that wait for them: shared with tokens and iterations.
 ///
 /// Other modules call all of this unspecialised. There each use of a type that is generic over the state costs a
 /// look-up, which was most of the time of a delivery: hence `SystemLock` instead of a ``Locked``, observers without
@@ -20,7 +20,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     }
 
     private let lock = SystemLock()
-    private let rules: ObservableRules<State>
+    let rules: ObservableRules<State>
     private var state: State
     private var version: UInt64 = 0
     private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
@@ -29,6 +29,8 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     private var hasPending = false  // That `pending` is not empty.
     private var isDelivering = false
     private var hasEnded = false
+
+    private var hasAudience: Bool { !self.observers.isEmpty || !self.wakers.isEmpty }
 
     init(_ state: State, _ rules: ObservableRules<State>) { (self.state, self.rules) = (state, rules) }
 
@@ -47,14 +49,23 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     // MARK: Changes
 
     /// Changes the value and calls the wakers. With `delivers` tells the observers too; else ``deliver()`` does.
+    ///
+    /// Without an audience nobody asks what changed, and each update counts as a change.
     func update<Result>(delivers: Bool = true, _ body: (inout State) throws -> Result) rethrows -> Result {
         self.lock.lock()
+        guard self.hasAudience else {
+            defer {
+                self.version &+= 1
+                self.lock.unlock()
+            }
+            return try body(&self.state)
+        }
         let old = self.state
         defer { self.endUpdate(from: old, delivers: delivers) }
         return try body(&self.state)
     }
 
-    /// Lets go of the lock and tells whoever has to know.
+    /// Lets go of the lock and tells the audience.
     private func endUpdate(from old: State, delivers: Bool) {
         guard self.state != old else { return self.lock.unlock() }
         self.version &+= 1
@@ -89,7 +100,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         while self.mustDeliverMore() { self.deliverPending() }
     }
 
-    // MARK: Who wants to know
+    // MARK: The audience
 
     func add(_ observer: Observer<State>, isInitialWanted: Bool) {
         self.lock.lock()
@@ -134,7 +145,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         for observer in observers { observer.typed(for: State.self).end() }
     }
 
-    // MARK: What has to wait
+    // MARK: Pending changes
 
     /// Under the lock. `old` is nil for an initial delivery.
     @inline(never)  // Else each update, not only one that has to wait, looks up the types that are used here.

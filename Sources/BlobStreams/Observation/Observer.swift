@@ -1,4 +1,4 @@
-/// Somebody who wants to know of the changes of a state of some type.
+/// An observer of the changes of a state of some type.
 class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have nothing but constants that are Sendable.
     /// This object as what it is: an observable keeps only observers of its own state.
     final func typed<State>(for type: State.Type) -> Observer<State> {
@@ -6,7 +6,7 @@ class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have no
     }
 }
 
-/// Somebody who wants to know of the changes of a state: subclasses do what this one leaves undone.
+/// An observer of the changes of a state: subclasses do what this one leaves undone.
 class Observer<State: Equatable & Sendable>: AnyObserver, @unchecked Sendable {  // Safe: see `AnyObserver`.
     /// The state as it is when the observation begins.
     func begin(with state: State) {}
@@ -14,9 +14,12 @@ class Observer<State: Equatable & Sendable>: AnyObserver, @unchecked Sendable { 
     /// The state is a different one now.
     func receive(old: State, new: State) {}
 
+    /// True when the change is one for this observer.
+    func isConcerned(old: State, new: State) -> Bool { true }
+
     /// The observable is gone.
     func end() {}
 
-    /// The observer does not want to know any more: nothing that it is told from now on has an effect.
+    /// The observation ends: nothing that the observer is told from now on has an effect.
     func cancel() {}
 }
