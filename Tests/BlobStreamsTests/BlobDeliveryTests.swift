@@ -19,7 +19,9 @@ import Testing
             self.init(change.isPrior ? "prior" : change.isInitial ? "initial" : "change", change.old, change.new)
         }
 
-        var description: String { "\(self.kind) \(self.old.map(String.init) ?? "-") \(self.new.map(String.init) ?? "-")" }
+        var description: String {
+            "\(self.kind) \(self.old.map(String.init) ?? "-") \(self.new.map(String.init) ?? "-")"
+        }
     }
 
     @Test(arguments: [[], .old, .new, [.old, .new]] as [BlobObservingOptions])

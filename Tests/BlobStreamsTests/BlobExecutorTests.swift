@@ -26,7 +26,8 @@ import Testing
 
     /// Calls `body` with each executor, and a check that the caller runs there.
     private func withExecutors(
-        _ body: (_ name: String, _ delivery: BlobDelivery, _ isInside: @escaping @Sendable () -> Bool) async throws -> Void
+        _ body: (_ name: String, _ delivery: BlobDelivery, _ isInside: @escaping @Sendable () -> Bool) async throws ->
+            Void
     ) async rethrows {
         let key = DispatchSpecificKey<Bool>()
         for attributes in [[], .concurrent] as [DispatchQueue.Attributes] {

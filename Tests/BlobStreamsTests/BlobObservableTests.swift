@@ -1,6 +1,7 @@
-@testable import BlobStreams
 import Foundation
 import Testing
+
+@testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct BlobObservableTests {
     private struct State: Equatable {

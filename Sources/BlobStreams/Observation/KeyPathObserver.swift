@@ -25,7 +25,9 @@ final class KeyPathObserver<State: Equatable & Sendable, Value: Equatable & Send
         self.call(old, new)
     }
 
-    override func isConcerned(old: State, new: State) -> Bool { old[keyPath: self.keyPath] != new[keyPath: self.keyPath] }
+    override func isConcerned(old: State, new: State) -> Bool {
+        old[keyPath: self.keyPath] != new[keyPath: self.keyPath]
+    }
 
     override func cancel() { self.isCancelled.withLock { $0 = true } }
 

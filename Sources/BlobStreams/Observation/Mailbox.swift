@@ -43,22 +43,11 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
 
     /// The job. More changes that come meanwhile are for the next one: what else the executor has to do gets its turn.
     private func drain() {
-        for change in self.waiting.withLock({ $0.take() }) {
-            if let old = change.old {
-                self.observer.receive(old: old, new: change.new)
-            } else {
-                self.observer.begin(with: change.new)
-            }
-        }
+        for change in self.waiting.withLock({ $0.take() }) { self.observer.take(change) }
         let (schedule, observable) = self.waiting.withLock { $0.finish() }
         schedule?()
         withExtendedLifetime(observable) {}  // Released outside of the lock.
     }
-}
-
-struct Change<State: Sendable>: Sendable {
-    let old: State?  // Nil in the initial call.
-    var new: State
 }
 
 /// The state of a ``Mailbox``: its methods return what is to be done outside of the lock.
@@ -76,7 +65,7 @@ struct WaitingChanges<State: Sendable> {
     ) -> (schedule: (@Sendable () -> Void)?, superseded: State?) {
         guard let connection else { return (nil, nil) }
         var superseded: State?
-        if let last = self.changes.last, last.old != nil, change.old != nil, rules.mayCoalesce(last.new, change.new) {
+        if let last = self.changes.last, rules.mayCoalesce(last, change) {
             superseded = last.new
             self.changes[self.changes.count - 1].new = change.new
         } else {

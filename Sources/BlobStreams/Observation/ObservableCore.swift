@@ -1,5 +1,3 @@
-import Foundation
-
 /// A signal at each change of an observable, by the thread that made it.
 final class Waker: Sendable {
     let call: @Sendable () -> Void
@@ -14,9 +12,8 @@ final class Waker: Sendable {
 /// their type, and `hasPending`.
 final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
     private struct Delivery {
-        let old: State?  // Nil is the initial delivery to the one observer that asks for it.
-        var new: State
-        let observers: [AnyObserver]
+        var change: Change<State>
+        let observers: [AnyObserver]  // One, of an initial change.
     }
 
     private let lock = SystemLock()
@@ -103,14 +100,11 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     // MARK: The audience
 
     func add(_ observer: Observer<State>, isInitialWanted: Bool) {
-        self.lock.lock()
-        self.observers.append(observer)
-        if isInitialWanted { self.enqueue(nil, self.state, for: [observer]) }
-        let mayDeliver = isInitialWanted && !self.isDelivering
-        if mayDeliver { self.isDelivering = true }
-        self.lock.unlock()
-        guard mayDeliver else { return }
-        while self.mustDeliverMore() { self.deliverPending() }
+        self.lock.withLock {
+            self.observers.append(observer)
+            if isInitialWanted { self.enqueue(nil, self.state, for: [observer]) }
+        }
+        if isInitialWanted { self.deliver() }
     }
 
     /// Adds a queue that begins with the value as it is: no change comes in between, and none twice.
@@ -150,12 +144,13 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     /// Under the lock. `old` is nil for an initial delivery.
     @inline(never)  // Else each update, not only one that has to wait, looks up the types that are used here.
     private func enqueue(_ old: State?, _ new: State, for observers: [AnyObserver]) {
-        if let last = self.pending.last, last.old != nil, old != nil,
-            last.observers.elementsEqual(observers, by: ===), self.rules.mayCoalesce(last.new, new)
+        let change = Change(old: old, new: new)
+        if let last = self.pending.last, last.observers.elementsEqual(observers, by: ===),
+            self.rules.mayCoalesce(last.change, change)
         {
-            self.pending[self.pending.count - 1].new = new
+            self.pending[self.pending.count - 1].change.new = new
         } else {
-            self.pending.append(Delivery(old: old, new: new, observers: observers))
+            self.pending.append(Delivery(change: change, observers: observers))
             self.hasPending = true
         }
     }
@@ -163,14 +158,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     @inline(never)  // As above.
     private func deliverPending() {
         for delivery in self.takePending() {
-            for observer in delivery.observers {
-                let observer = observer.typed(for: State.self)
-                if let old = delivery.old {
-                    observer.receive(old: old, new: delivery.new)
-                } else {
-                    observer.begin(with: delivery.new)
-                }
-            }
+            for observer in delivery.observers { observer.typed(for: State.self).take(delivery.change) }
         }
     }
 

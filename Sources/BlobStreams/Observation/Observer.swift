@@ -1,3 +1,9 @@
+/// A change of a state on its way to observers.
+struct Change<State: Sendable>: Sendable {
+    let old: State?  // Nil in the initial call.
+    var new: State
+}
+
 /// An observer of the changes of a state of some type.
 class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have nothing but constants that are Sendable.
     /// This object as what it is: an observable keeps only observers of its own state.
@@ -8,6 +14,10 @@ class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have no
 
 /// An observer of the changes of a state: subclasses do what this one leaves undone.
 class Observer<State: Equatable & Sendable>: AnyObserver, @unchecked Sendable {  // Safe: see `AnyObserver`.
+    final func take(_ change: Change<State>) {
+        if let old = change.old { self.receive(old: old, new: change.new) } else { self.begin(with: change.new) }
+    }
+
     /// The state as it is when the observation begins.
     func begin(with state: State) {}
 
