@@ -11,7 +11,7 @@ import Testing
 
     private actor Somewhere {}
 
-    /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take a minute.
+    /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take twenty seconds.
     private static let roundCount =
         ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap(Int.init) ?? 60
 
