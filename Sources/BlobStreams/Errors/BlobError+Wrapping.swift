@@ -39,10 +39,13 @@ extension BlobError {
     /// The text that the author of an error wrote for it; nil when there is none.
     private static func ownText(of error: any Error) -> String? {
         if let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty { return text }
-        // The descriptions of an `NSError` and of the types that hold one are for debugging.
-        if type(of: error) is NSError.Type || error is any CustomNSError { return nil }
-        guard let text = (error as? any CustomStringConvertible)?.description, !text.isEmpty else { return nil }
-        return text
+        // The descriptions of an `NSError` and of the types that hold one are for debugging. The type is asked, as an
+        // error itself can be cast to an `NSError`, and so to whatever that is.
+        let type = type(of: error)
+        guard type is any CustomStringConvertible.Type, !(type is NSError.Type), !(type is any CustomNSError.Type)
+        else { return nil }
+        let text = "\(error)"
+        return text.isEmpty ? nil : text
     }
 
     /// The error for a failed system call.

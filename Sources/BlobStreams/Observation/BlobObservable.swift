@@ -17,9 +17,9 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// - Parameters:
     ///   - state: The first value.
     ///   - coalescing: True when nobody has to see `old` because `new`, which came right after it, is as good: say,
-    ///     when only a byte offset differs. Asked only while both wait, behind a handler that runs or for the consumer
-    ///     of ``states``; the two changes then become one, from before the first to after the second, which is told
-    ///     unless these are equal. Changes with different observers stay apart. Nil coalesces nothing.
+    ///     when only a byte offset differs. Asked only while both wait, behind a handler that runs, for an executor
+    ///     (see ``BlobDelivery``) or for the consumer of ``states``; the two changes then become one, from before the
+    ///     first to after the second, which is told unless these are equal. Changes with different observers stay apart. Nil coalesces nothing.
     ///   - isLast: True for a value that ends ``states``; it is not coalesced with one after it that does not. Nil:
     ///     only the release of this object ends them.
     public init(
@@ -85,9 +85,9 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
     ///
-    /// With `.initial` the first call brings the value as it is now. Delivered at once, it comes before this method returns,
-    /// unless another thread is just delivering, which then makes that call next; so does the delivery that this method is
-    /// called from.
+    /// With `.initial` the first call brings the value as it is now, through `delivery` like all others. With
+    /// ``BlobDelivery/immediate`` it comes before this method returns, unless another thread is just delivering, which then
+    /// makes that call next; so does the delivery that this method is called from.
     ///
     /// - Parameters:
     ///   - keyPath: The member to observe; `\.self` is the whole value.

@@ -31,6 +31,7 @@ final class KeyPathObserver<State: Equatable & Sendable, Value: Equatable & Send
 
     override func cancel() { self.isCancelled.withLock { $0 = true } }
 
+    @inline(__always)  // Else the types that are generic over the value are looked up again.
     private func call(_ old: Value?, _ new: Value?, isInitial: Bool = false, isPrior: Bool = false) {
         guard !self.isCancelled.withLock({ $0 }) else { return }
         self.handler(
