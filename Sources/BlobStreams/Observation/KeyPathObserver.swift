@@ -16,13 +16,21 @@ final class KeyPathObserver<State: Equatable & Sendable, Value: Equatable & Send
         self.handler = handler
     }
 
-    override func begin(with state: State) { self.call(nil, state[keyPath: self.keyPath], isInitial: true) }
+    override func begin(with state: State) {
+        let value = state[keyPath: self.keyPath]
+        self.call(
+            BlobChange(old: nil, new: self.options.contains(.new) ? value : nil, isInitial: true, isPrior: false))
+    }
 
     override func receive(old: State, new: State) {
-        let (old, new) = (old[keyPath: self.keyPath], new[keyPath: self.keyPath])
-        guard old != new else { return }
-        if self.options.contains(.prior) { self.call(old, nil, isPrior: true) }
-        self.call(old, new)
+        let (oldValue, newValue) = (old[keyPath: self.keyPath], new[keyPath: self.keyPath])
+        guard oldValue != newValue else { return }
+        let old = self.options.contains(.old) ? oldValue : nil
+        if self.options.contains(.prior) {
+            self.call(BlobChange(old: old, new: nil, isInitial: false, isPrior: true))
+        }
+        let new = self.options.contains(.new) ? newValue : nil
+        self.call(BlobChange(old: old, new: new, isInitial: false, isPrior: false))
     }
 
     override func isConcerned(old: State, new: State) -> Bool {
@@ -31,12 +39,8 @@ final class KeyPathObserver<State: Equatable & Sendable, Value: Equatable & Send
 
     override func cancel() { self.isCancelled.withLock { $0 = true } }
 
-    @inline(__always)  // Else the types that are generic over the value are looked up again.
-    private func call(_ old: Value?, _ new: Value?, isInitial: Bool = false, isPrior: Bool = false) {
+    private func call(_ change: BlobChange<Value>) {
         guard !self.isCancelled.withLock({ $0 }) else { return }
-        self.handler(
-            BlobChange(
-                old: self.options.contains(.old) ? old : nil, new: self.options.contains(.new) ? new : nil,
-                isInitial: isInitial, isPrior: isPrior))
+        self.handler(change)
     }
 }
