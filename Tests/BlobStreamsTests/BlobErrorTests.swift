@@ -157,6 +157,28 @@ import Testing
         #expect(named.message == "No luck (Elsewhere 12)")
     }
 
+    /// What the platform makes of such an error is "The operation could not be completed. (Odd error 1.)".
+    @Test func aForeignErrorThatSpeaksForItselfIsQuoted() {
+        struct Odd: Error, CustomStringConvertible { var description: String { "The disc is upside down." } }
+        struct Localized: LocalizedError, CustomStringConvertible {
+            let errorDescription: String?
+            var description: String { "For the log." }
+        }
+        #expect(BlobError(wrapping: Odd()).message == "The disc is upside down.")
+        #expect(BlobError(wrapping: Odd()).cause is Odd)
+        #expect(BlobError(wrapping: Localized(errorDescription: "Turn it.")).message == "Turn it.")
+        #expect(BlobError(wrapping: Localized(errorDescription: nil)).message == "For the log.")
+        #expect(BlobError(wrapping: Localized(errorDescription: "")).message == "For the log.")
+    }
+
+    /// Their `description` is for debugging: "Error Domain=… Code=…".
+    @Test func errorsOfFoundationSayWhatTheyAreLocalizedTo() {
+        for error in [CocoaError(.fileReadCorruptFile), NSError(domain: "Elsewhere", code: 12)] as [any Error] {
+            let text = (error as NSError).localizedDescription
+            #expect(BlobError(wrapping: error).message.hasPrefix(text))
+        }
+    }
+
     // MARK: Description
 
     @Test func theDescriptionSaysWhatToWhatAndWhere() {

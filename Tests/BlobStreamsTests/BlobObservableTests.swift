@@ -1,6 +1,7 @@
-import BlobStreams
 import Foundation
 import Testing
+
+@testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct BlobObservableTests {
     private struct State: Equatable {
@@ -90,6 +91,48 @@ import Testing
         }
         #expect(seen.values == [Transition(0, 1)])
         token.cancel()
+    }
+
+    /// Counts how often it is compared, and knows whether a copy of it is about.
+    private struct CountedState: Equatable {
+        final class Storage: Sendable {}
+
+        var number = 0
+        var storage = Storage()
+        let comparisons: Recorder<Void>
+
+        static func == (left: Self, right: Self) -> Bool {
+            left.comparisons.append(())
+            return left.number == right.number
+        }
+    }
+
+    @Test func anUpdateWithoutAnAudienceNeitherCopiesNorComparesTheValue() {
+        let comparisons = Recorder<Void>()
+        let observable = BlobObservable(CountedState(comparisons: comparisons))
+        func isCopied() -> Bool {
+            observable.update { state in
+                state.number += 1
+                return !isKnownUniquelyReferenced(&state.storage)
+            }
+        }
+        #expect(!isCopied())
+        #expect(comparisons.values.isEmpty)
+        let seen = Recorder<Transition>()
+        let token = observable.observe(\.number) { seen.append(Transition($0)) }
+        #expect(isCopied())
+        #expect(comparisons.values.count == 1)
+        token.cancel()
+        let wakes = Recorder<Int>()
+        let waiting = observable.onChange { wakes.append(observable.value.number) }
+        #expect(isCopied())
+        #expect(comparisons.values.count == 2)
+        waiting.cancel()
+        #expect(!isCopied())
+        #expect(comparisons.values.count == 2)
+        #expect(seen.values == [Transition(1, 2)])
+        #expect(wakes.values == [3])
+        #expect(observable.versioned.version == 4)
     }
 
     @Test func everyObserverSeesEachTransitionOnceAndInOrderWhateverThreadsUpdate() async throws {

@@ -4,7 +4,8 @@ extension BlobError {
     /// The `BlobError` that any error stands for: itself, or a wrapper with the original as its cause.
     ///
     /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX or
-    /// Cocoa file error gets the code of its `errno`; anything else is ``Code/io``.
+    /// Cocoa file error gets the code of its `errno`; anything else is ``Code/io``. The message is the error's own
+    /// where it has one: that of a `LocalizedError`, else its `description`.
     public init(wrapping error: any Error) {
         switch error {
         case let error as BlobError:
@@ -19,7 +20,8 @@ extension BlobError {
     }
 
     private init(foreign error: NSError, cause: any Error) {
-        let text = "\(error.localizedDescription)"
+        let ownText = Self.ownText(of: cause)
+        let text = ownText ?? error.localizedDescription
         if error.domain == BlobError.errorDomain {
             let code = Code(rawValue: error.code)
             self.init(code, String(text.trimmingPrefix("\(code.name): ")), cause: cause)
@@ -30,8 +32,20 @@ extension BlobError {
         } else if error.domain == NSCocoaErrorDomain, error.code == CocoaError.Code.fileReadNoPermission.rawValue {
             self.init(.permissionDenied, text, cause: cause)
         } else {
-            self.init(.io, "\(text) (\(error.domain) \(error.code))", cause: cause)
+            self.init(.io, ownText ?? "\(text) (\(error.domain) \(error.code))", cause: cause)
         }
+    }
+
+    /// The text that the author of an error wrote for it; nil when there is none.
+    private static func ownText(of error: any Error) -> String? {
+        if let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty { return text }
+        // The descriptions of an `NSError` and of the types that hold one are for debugging. The type is asked, as an
+        // error itself can be cast to an `NSError`, and so to whatever that is.
+        let type = type(of: error)
+        guard type is any CustomStringConvertible.Type, !(type is NSError.Type), !(type is any CustomNSError.Type)
+        else { return nil }
+        let text = "\(error)"
+        return text.isEmpty ? nil : text
     }
 
     /// The error for a failed system call.

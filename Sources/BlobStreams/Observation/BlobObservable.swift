@@ -1,8 +1,8 @@
-/// A value whose changes are told to whoever observes one of its key paths: key-value observing, on every platform.
+/// A value that tells its observers of the changes of their key paths: key-value observing, on every platform.
 ///
 /// Each observer sees each change of its key path once and in order. One thread at a time delivers, the one that made a
 /// change or that was delivering already, and never under a lock: handlers may read, update, observe and cancel.
-/// After an observation was cancelled no further delivery starts; one that has begun on another thread may still run.
+/// ``BlobDelivery`` has a handler run on a run loop, a queue or an actor instead.
 ///
 /// Changes made while a handler runs wait for it, however many they are. A rule given to
 /// ``init(_:coalescing:isLast:)`` keeps those few that differ in nothing that everybody has to see.
@@ -17,9 +17,9 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// - Parameters:
     ///   - state: The first value.
     ///   - coalescing: True when nobody has to see `old` because `new`, which came right after it, is as good: say,
-    ///     when only a byte offset differs. Asked only while both wait, behind a handler that runs or for the consumer
-    ///     of ``states``; the two changes then become one, from before the first to after the second, which is told
-    ///     unless these are equal. Changes with different observers stay apart. Nil coalesces nothing.
+    ///     when only a byte offset differs. Asked only while both wait, behind a handler that runs, for an executor
+    ///     (see ``BlobDelivery``) or for the consumer of ``states``; the two changes then become one, from before the
+    ///     first to after the second, which is told unless these are equal. Changes with different observers stay apart. Nil coalesces nothing.
     ///   - isLast: True for a value that ends ``states``; it is not coalesced with one after it that does not. Nil:
     ///     only the release of this object ends them.
     public init(
@@ -29,7 +29,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         self.core = ObservableCore(state, ObservableRules(coalescing: coalescing, isLast: isLast))
     }
 
-    // Whoever delivers holds this object, so nothing is pending any more.
+    // A thread that delivers holds this object, so nothing is pending any more.
     deinit { self.core.end() }
 
     /// The value now.
@@ -54,8 +54,9 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// `body` runs under the lock of this object: state of the caller's own that must change together with the value
     /// may be changed there, but nothing may be called that waits or comes back here.
     ///
-    /// - Returns: What `body` returned.
-    /// - Complexity: A copy and a comparison of the value, no allocation unless changes have to wait for a handler.
+    /// - Returns: The result of `body`.
+    /// - Complexity: With observers a copy and a comparison of the value, no allocation unless changes have to wait for a
+    ///   handler. Without any, neither: what `body` replaces is released under the lock.
     @discardableResult
     public func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         defer { withExtendedLifetime(self) {} }
@@ -68,7 +69,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         return try self.core.update(delivers: false, body)
     }
 
-    /// Tells the observers of all changes that they do not know of, unless a thread is just doing that.
+    /// Tells the observers of the changes that wait, unless a thread is just doing that.
     func deliver() {
         self.core.deliver()
         withExtendedLifetime(self) {}
@@ -84,22 +85,39 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
     ///
-    /// With `.initial` the first call brings the value as it is now: before this method returns, unless another thread
-    /// is just delivering, which then makes that call next. So does the delivery that this method is called from.
+    /// With `.initial` the first call brings the value as it is now, through `delivery` like all others. With
+    /// ``BlobDelivery/immediate`` it comes before this method returns, unless another thread is just delivering, which then
+    /// makes that call next; so does the delivery that this method is called from.
     ///
     /// - Parameters:
-    ///   - keyPath: What to observe; `\.self` is the whole value.
-    ///   - options: Which values the ``BlobChange`` carries and whether there is a first call.
-    ///   - handler: Runs on the thread that changes the value.
+    ///   - keyPath: The member to observe; `\.self` is the whole value.
+    ///   - options: The values that the ``BlobChange`` carries, and the calls besides those for changes.
+    ///   - delivery: Where `handler` runs; by default on the thread that changes the value.
+    ///   - handler: Called for one change at a time.
     /// - Returns: The token that keeps the observation alive.
     public func observe<Value: Equatable & Sendable>(
         _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
-        _ handler: @escaping @Sendable (BlobChange<Value>) -> Void
+        on delivery: BlobDelivery = .immediate, _ handler: @escaping @Sendable (BlobChange<Value>) -> Void
     ) -> BlobObservation {
         defer { withExtendedLifetime(self) {} }
-        let observer = KeyPathObserver(keyPath, options, handler)
+        var observer: Observer<State> = KeyPathObserver(keyPath, options, handler)
+        if let connect = delivery.connect {
+            observer = Mailbox(observer, of: self, self.core.rules, connect: connect)
+        }
         self.core.add(observer, isInitialWanted: options.contains(.initial))
         return BlobObservation(of: observer, by: self.core)
+    }
+
+    /// Calls `handler` as the other `observe` does, and gives it this object too, which the observation does not keep alive.
+    public func observe<Value: Equatable & Sendable>(
+        _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
+        on delivery: BlobDelivery = .immediate,
+        _ handler: @escaping @Sendable (BlobObservable<State>, BlobChange<Value>) -> Void
+    ) -> BlobObservation {
+        // A thread or job that delivers holds this object.
+        self.observe(keyPath, options: options, on: delivery) { [weak self] change in
+            if let self { handler(self, change) }
+        }
     }
 
     /// Blocks until `condition` gives a value for the state, looking again after each change.

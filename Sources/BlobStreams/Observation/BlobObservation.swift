@@ -1,4 +1,4 @@
-/// What an observation wants to be told.
+/// The calls that an observation asks for, and the values that they carry.
 public struct BlobObservingOptions: OptionSet, Sendable {
     /// The bits.
     public let rawValue: Int
@@ -12,16 +12,21 @@ public struct BlobObservingOptions: OptionSet, Sendable {
     public static let old = Self(rawValue: 1 << 1)
     /// ``BlobChange/new`` is filled in.
     public static let new = Self(rawValue: 1 << 2)
+    /// One more call for each change, just before the call of the change itself: ``BlobChange/isPrior`` is true in it, and
+    /// ``BlobChange/new`` is nil. Handlers run after a change: the value of the observable is a new one already.
+    public static let prior = Self(rawValue: 1 << 3)
 }
 
 /// One change of an observed value.
 public struct BlobChange<Value: Sendable>: Sendable {
     /// The value before; nil in the initial call and without ``BlobObservingOptions/old``.
     public let old: Value?
-    /// The value after; nil without ``BlobObservingOptions/new``.
+    /// The value after; nil in a prior call and without ``BlobObservingOptions/new``.
     public let new: Value?
     /// True in the first call that ``BlobObservingOptions/initial`` asks for.
     public let isInitial: Bool
+    /// True in the first of the two calls for a change that ``BlobObservingOptions/prior`` asks for.
+    public let isPrior: Bool
 }
 
 /// Keeps an observation alive; it ends when this is cancelled or released.
@@ -44,7 +49,10 @@ public final class BlobObservation: Sendable {
 
     deinit { self.cancel() }
 
-    /// Ends the observation: no delivery starts any more. Works twice, and inside the handler.
+    /// Ends the observation and drops what waits for its executor. Works twice, and inside the handler.
+    ///
+    /// No call of the handler starts any more. One that another thread was just starting may still run: this method does
+    /// not wait for it. On the thread, serial queue or actor that the handler runs on there is no such call.
     public func cancel() {
         let cancellation = self.cancellation.withLock { cancellation in
             defer { cancellation = nil }

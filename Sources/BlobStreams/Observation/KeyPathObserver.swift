@@ -18,21 +18,28 @@ final class KeyPathObserver<State: Equatable & Sendable, Value: Equatable & Send
 
     override func begin(with state: State) {
         let value = state[keyPath: self.keyPath]
-        self.deliver(BlobChange(old: nil, new: self.options.contains(.new) ? value : nil, isInitial: true))
+        self.call(
+            BlobChange(old: nil, new: self.options.contains(.new) ? value : nil, isInitial: true, isPrior: false))
     }
 
     override func receive(old: State, new: State) {
         let (oldValue, newValue) = (old[keyPath: self.keyPath], new[keyPath: self.keyPath])
         guard oldValue != newValue else { return }
-        self.deliver(
-            BlobChange(
-                old: self.options.contains(.old) ? oldValue : nil, new: self.options.contains(.new) ? newValue : nil,
-                isInitial: false))
+        let old = self.options.contains(.old) ? oldValue : nil
+        if self.options.contains(.prior) {
+            self.call(BlobChange(old: old, new: nil, isInitial: false, isPrior: true))
+        }
+        let new = self.options.contains(.new) ? newValue : nil
+        self.call(BlobChange(old: old, new: new, isInitial: false, isPrior: false))
+    }
+
+    override func isConcerned(old: State, new: State) -> Bool {
+        old[keyPath: self.keyPath] != new[keyPath: self.keyPath]
     }
 
     override func cancel() { self.isCancelled.withLock { $0 = true } }
 
-    private func deliver(_ change: BlobChange<Value>) {
+    private func call(_ change: BlobChange<Value>) {
         guard !self.isCancelled.withLock({ $0 }) else { return }
         self.handler(change)
     }

@@ -1,26 +1,23 @@
-import Foundation
-
-/// Is called at each change of an observable, at once, by whichever thread made it.
+/// A signal at each change of an observable, by the thread that made it.
 final class Waker: Sendable {
     let call: @Sendable () -> Void
 
     init(_ call: @escaping @Sendable () -> Void) { self.call = call }
 }
 
-/// What a ``BlobObservable``, its tokens and its iterations share: the value, who observes it, and what is pending.
+/// The value of a ``BlobObservable``, its observers and the changes that wait for them: shared with tokens and iterations.
 ///
 /// Other modules call all of this unspecialised. There each use of a type that is generic over the state costs a
 /// look-up, which was most of the time of a delivery: hence `SystemLock` instead of a ``Locked``, observers without
 /// their type, and `hasPending`.
 final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
     private struct Delivery {
-        let old: State?  // Nil is the initial delivery to the one observer that asks for it.
-        var new: State
-        let observers: [AnyObserver]
+        var change: Change<State>
+        let observers: [AnyObserver]  // One, of an initial change.
     }
 
     private let lock = SystemLock()
-    private let rules: ObservableRules<State>
+    let rules: ObservableRules<State>
     private var state: State
     private var version: UInt64 = 0
     private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
@@ -29,6 +26,8 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     private var hasPending = false  // That `pending` is not empty.
     private var isDelivering = false
     private var hasEnded = false
+
+    private var hasAudience: Bool { !self.observers.isEmpty || !self.wakers.isEmpty }
 
     init(_ state: State, _ rules: ObservableRules<State>) { (self.state, self.rules) = (state, rules) }
 
@@ -47,14 +46,23 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     // MARK: Changes
 
     /// Changes the value and calls the wakers. With `delivers` tells the observers too; else ``deliver()`` does.
+    ///
+    /// Without an audience nobody asks what changed, and each update counts as a change.
     func update<Result>(delivers: Bool = true, _ body: (inout State) throws -> Result) rethrows -> Result {
         self.lock.lock()
+        guard self.hasAudience else {
+            defer {
+                self.version &+= 1
+                self.lock.unlock()
+            }
+            return try body(&self.state)
+        }
         let old = self.state
         defer { self.endUpdate(from: old, delivers: delivers) }
         return try body(&self.state)
     }
 
-    /// Lets go of the lock and tells whoever has to know.
+    /// Lets go of the lock and tells the audience.
     private func endUpdate(from old: State, delivers: Bool) {
         guard self.state != old else { return self.lock.unlock() }
         self.version &+= 1
@@ -89,17 +97,14 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         while self.mustDeliverMore() { self.deliverPending() }
     }
 
-    // MARK: Who wants to know
+    // MARK: The audience
 
     func add(_ observer: Observer<State>, isInitialWanted: Bool) {
-        self.lock.lock()
-        self.observers.append(observer)
-        if isInitialWanted { self.enqueue(nil, self.state, for: [observer]) }
-        let mayDeliver = isInitialWanted && !self.isDelivering
-        if mayDeliver { self.isDelivering = true }
-        self.lock.unlock()
-        guard mayDeliver else { return }
-        while self.mustDeliverMore() { self.deliverPending() }
+        self.lock.withLock {
+            self.observers.append(observer)
+            if isInitialWanted { self.enqueue(nil, self.state, for: [observer]) }
+        }
+        if isInitialWanted { self.deliver() }
     }
 
     /// Adds a queue that begins with the value as it is: no change comes in between, and none twice.
@@ -134,17 +139,18 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         for observer in observers { observer.typed(for: State.self).end() }
     }
 
-    // MARK: What has to wait
+    // MARK: Pending changes
 
     /// Under the lock. `old` is nil for an initial delivery.
     @inline(never)  // Else each update, not only one that has to wait, looks up the types that are used here.
     private func enqueue(_ old: State?, _ new: State, for observers: [AnyObserver]) {
-        if let last = self.pending.last, last.old != nil, old != nil,
-            last.observers.elementsEqual(observers, by: ===), self.rules.mayCoalesce(last.new, new)
+        let change = Change(old: old, new: new)
+        if let last = self.pending.last, last.observers.elementsEqual(observers, by: ===),
+            self.rules.mayCoalesce(last.change, change)
         {
-            self.pending[self.pending.count - 1].new = new
+            self.pending[self.pending.count - 1].change.new = new
         } else {
-            self.pending.append(Delivery(old: old, new: new, observers: observers))
+            self.pending.append(Delivery(change: change, observers: observers))
             self.hasPending = true
         }
     }
@@ -152,14 +158,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     @inline(never)  // As above.
     private func deliverPending() {
         for delivery in self.takePending() {
-            for observer in delivery.observers {
-                let observer = observer.typed(for: State.self)
-                if let old = delivery.old {
-                    observer.receive(old: old, new: delivery.new)
-                } else {
-                    observer.begin(with: delivery.new)
-                }
-            }
+            for observer in delivery.observers { observer.typed(for: State.self).take(delivery.change) }
         }
     }
 

@@ -9,5 +9,9 @@ struct ObservableRules<State: Sendable>: Sendable {
         return !self.isLast(old) || self.isLast(new)
     }
 
+    func mayCoalesce(_ first: Change<State>, _ second: Change<State>) -> Bool {
+        first.old != nil && second.old != nil && self.mayCoalesce(first.new, second.new)
+    }
+
     func isLast(_ state: State) -> Bool { self.isLast.map { $0(state) } ?? false }
 }

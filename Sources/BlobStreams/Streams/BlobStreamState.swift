@@ -1,4 +1,7 @@
-/// What a ``BlobInputStream`` publishes about itself.
+/// The facts that a ``BlobInputStream`` publishes about itself.
+///
+/// Every observer sees each phase, error and recovery. While it is slow, of the changes of nothing but ``byteOffset`` and
+/// ``hasBytesAvailable`` only the last waits for it.
 public struct BlobStreamState: Equatable, Sendable {
     /// The steps of a stream's life. ``closed`` is final.
     public enum Phase: Sendable {
@@ -44,10 +47,11 @@ public struct BlobStreamState: Equatable, Sendable {
     /// Creates the state of a stream that was not opened yet.
     public init() {}
 
-    /// True when `other` is the same but for how far the reading got.
+    /// True when `other` is the same but for how far the reading got, and whether it could go on at once.
     func differsOnlyInProgress(from other: Self) -> Bool {
         var copy = self
         copy.byteOffset = other.byteOffset
+        copy.hasBytesAvailable = other.hasBytesAvailable
         return copy == other
     }
 }

@@ -68,6 +68,35 @@ import Testing
         #expect(seen.last?.byteOffset == 10_000)
     }
 
+    /// Each piece comes when all before it was read: thousands of times there is nothing, and then something.
+    @Test func whatWaitsOfAnEventDrivenStreamIsBounded() async throws {
+        let (pieceCount, pieceByteCount) = (3_000, 1 << 10)
+        let pipe = BlobPipe(capacity: pieceByteCount)
+        let stream = HandedOver(BlobInputStream(pipe.source, mode: .asynchronous))  // To the thread below alone.
+        var states = stream.value.state.states.makeAsyncIterator()
+        try await onThread {
+            stream.value.open()
+            for number in 0..<pieceCount {
+                try pipe.write(Data(repeating: UInt8(number & 0xFF), count: pieceByteCount))
+                var missing = pieceByteCount
+                while missing > 0 {
+                    let count = stream.value.readBytes(256).count
+                    missing = try count > 0 ? missing - count : { throw BlobError(.truncated, "In piece \(number).") }()
+                }
+            }
+            pipe.finish()
+            #expect(stream.value.readAll()?.count == 0)
+            stream.value.close()
+        }
+        var seen: [BlobStreamState] = []
+        while let state = await states.next() { seen.append(state) }
+        #expect(seen.count <= 10, "\(seen.count)")
+        #expect(seen.last?.byteOffset == Int64(pieceCount * pieceByteCount))
+        var phases = seen.map(\.phase)
+        phases = phases.enumerated().filter { $0.offset == 0 || phases[$0.offset - 1] != $0.element }.map(\.element)
+        #expect(phases == [.notOpen, .opening, .open, .atEnd, .closed])
+    }
+
     @Test func aHandlerMayUseTheStream() async throws {
         let results = Recorder<[UInt8]>()
         try await onThread {
