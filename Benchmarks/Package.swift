@@ -8,12 +8,14 @@ let package = Package(
     platforms: [.macOS(.v15)],
     dependencies: [.package(name: "BlobStreams", path: "..")],
     targets: [
+        .systemLibrary(name: "CHeap"),
         .executableTarget(
             name: "stream-benchmarks",
             dependencies: [
+                "CHeap",
                 .product(name: "BlobStreams", package: "BlobStreams"),
                 .product(name: "FileSource", package: "BlobStreams"),
-            ])
+            ]),
     ],
     swiftLanguageModes: [.v6]
 )

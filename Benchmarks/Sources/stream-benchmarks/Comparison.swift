@@ -6,8 +6,10 @@ struct Comparison {
     let unit: String
     /// How many of them a round does.
     let count: Int
-    /// Who does it: what this repository offers first, then its peers.
+    /// The ways to do it: those that this repository offers first, then others.
     let subjects: [Subject]
+    /// The way whose time the others' times are divided by.
+    let peer: Subject
 
     struct Subject {
         let name: String
@@ -15,15 +17,37 @@ struct Comparison {
         let round: (_ count: Int) throws -> Void
     }
 
-    /// The rates of each subject in units a second, sorted; a first round that warms up does not count.
-    func rates(rounds: Int) throws -> [[Double]] {
-        var rates = self.subjects.map { _ in [Double]() }
-        for round in 0...rounds {
-            for (index, subject) in self.subjects.enumerated() {
-                let duration = try ContinuousClock().measure { try subject.round(self.count) }
-                if round > 0 { rates[index].append(Double(self.count) / (duration / .seconds(1))) }
-            }
-        }
-        return rates.map { $0.sorted() }
+    /// The rounds of one subject.
+    struct Result {
+        let name: String
+        /// Units a second, sorted.
+        let rates: [Double]
+        /// The subject's time over the peer's in the same round, sorted: below 1 is faster than the peer.
+        let timeRatios: [Double]
     }
+
+    /// The results of each subject, the peer's last; a first round that warms up does not count.
+    func results(rounds: Int) throws -> [Result] {
+        let subjects = self.subjects + [self.peer]
+        let clock = ContinuousClock()
+        var times: [[Double]] = []
+        for _ in 0...rounds {
+            times.append(
+                try subjects.map { subject in
+                    try clock.measure { try subject.round(self.count) } / .seconds(1)
+                })
+        }
+        times.removeFirst()
+        return subjects.enumerated().map { index, subject in
+            Result(
+                name: subject.name,
+                rates: times.map { Double(self.count) / $0[index] }.sorted(),
+                timeRatios: times.map { $0[index] / $0[subjects.count - 1] }.sorted())
+        }
+    }
+}
+
+extension [Double] {
+    /// The middle of sorted values.
+    var median: Double { self[self.count / 2] }
 }

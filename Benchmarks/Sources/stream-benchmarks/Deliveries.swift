@@ -18,23 +18,23 @@ extension Comparison {
                     for _ in 0..<count { observable.update { $0.byteOffset += 1 } }
                     token.cancel()
                     precondition(sum.load(ordering: .relaxed) == count)
-                },
-                Subject(name: "withObservationTracking, armed again for each change") { count in
-                    let state = ObservableSampleState()
-                    let changes = Atomic<Int64>(0)
-                    var sum: Int64 = 0
-                    var old = state.byteOffset
-                    for _ in 0..<count {
-                        let new = withObservationTracking {
-                            state.byteOffset
-                        } onChange: {
-                            changes.add(1, ordering: .relaxed)
-                        }
-                        (sum, old) = (sum + new - old, new)
-                        state.byteOffset += 1
+                }
+            ],
+            peer: Subject(name: "withObservationTracking, armed again for each change") { count in
+                let state = ObservableSampleState()
+                let changes = Atomic<Int64>(0)
+                var sum: Int64 = 0
+                var old = state.byteOffset
+                for _ in 0..<count {
+                    let new = withObservationTracking {
+                        state.byteOffset
+                    } onChange: {
+                        changes.add(1, ordering: .relaxed)
                     }
-                    precondition(changes.load(ordering: .relaxed) == count && sum == count - 1)
-                },
-            ])
+                    (sum, old) = (sum + new - old, new)
+                    state.byteOffset += 1
+                }
+                precondition(changes.load(ordering: .relaxed) == count && sum == count - 1)
+            })
     }
 }

@@ -1,6 +1,23 @@
 import BlobStreams
 import Foundation
 
+extension Report {
+    /// How long a delegate waits.
+    static var eventLatency: Report {
+        Report(
+            title: "From bytes on one thread to the delegate on a sleeping run loop: microseconds, median, 99th in 100"
+        ) {
+            [
+                ("BlobInputStream over a pipe", EventLatency.measure(eventCount: 3000)),
+                ("a semaphore between two bare threads", EventLatency.measureBareThreads(eventCount: 3000)),
+            ].map { name, latencies in
+                let columns = [50, 99].map { latencies[latencies.count * $0 / 100] / .microseconds(1) }
+                return (name, columns.map { String(format: "%.1f", $0) })
+            }
+        }
+    }
+}
+
 /// How long it takes from the moment that a thread has bytes until the delegate on a sleeping run loop is told.
 final class EventLatency: NSObject, StreamDelegate {
     private let eventCount: Int

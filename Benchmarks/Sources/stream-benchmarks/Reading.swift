@@ -2,54 +2,50 @@ import BlobStreams
 import FileSource
 import Foundation
 
-/// What is read; made when it is needed.
-let fileToRead = FileManager.default.temporaryDirectory.appendingPathComponent("stream-benchmarks.bin")
-
 extension Comparison {
-    /// Reading a file that the system has in memory, which is created below the temporary folder.
-    static func reading(bufferByteCount: Int) -> Comparison {
-        let byteCount = 256 << 20
-        let file = fileToRead
+    /// Reading a file in large pieces, in every way there is, beside the system's own call.
+    static var reading: Comparison {
+        let byteCount = 64 << 10
         return Comparison(
-            title: "Reading a file, \(bufferByteCount >> 10) KiB a read", unit: "KiB", count: byteCount >> 10,
+            title: "Reading a file, 64 KiB a read", unit: "KiB", count: FileToRead.byteCount >> 10,
             subjects: [
-                Subject(name: "BlobInputStream") { _ in
-                    try prepare(file, byteCount)
-                    drain(BlobInputStream(FileSource(url: file)), byteCount, by: bufferByteCount)
-                },
-                Subject(name: "read(2)") { _ in drainBare(file, byteCount, by: bufferByteCount) },
+                Subject(name: "BlobInputStream") { _ in drain(BlobInputStream(try file()), by: byteCount) },
                 Subject(name: "BlobInputStream, asynchronous") { _ in
-                    drain(BlobInputStream(FileSource(url: file), mode: .asynchronous), byteCount, by: bufferByteCount)
+                    drain(BlobInputStream(try file(), mode: .asynchronous), by: byteCount)
                 },
-                Subject(name: "Foundation's InputStream") { _ in
-                    guard let stream = InputStream(url: file) else { preconditionFailure("The file is there.") }
-                    drain(stream, byteCount, by: bufferByteCount)
+                Subject(name: "BlobInputStream, asynchronous, source that blocks") { _ in
+                    drain(BlobInputStream(try BlockingSource.file(), mode: .asynchronous), by: byteCount)
                 },
-            ])
+                Subject(name: "chunks") { _ in drain(try file().chunks(ofAtMost: byteCount)) },
+                Subject(name: "chunks, source that blocks") { _ in
+                    drain(try BlockingSource.file().chunks(ofAtMost: byteCount))
+                },
+                Subject(name: "Foundation's InputStream") { _ in drain(try foundationStream(), by: byteCount) },
+                Subject(name: "pread(2)") { _ in try BareFile.drain(by: byteCount, .pread) },
+                Subject(name: "pread(2) and fstat(2)") { _ in try BareFile.drain(by: byteCount, .preadAndFstat) },
+            ],
+            peer: Subject(name: "read(2)") { _ in try BareFile.drain(by: byteCount) })
+    }
+
+    /// Reading a file in small pieces.
+    static var smallReading: Comparison {
+        let byteCount = 1 << 10
+        return Comparison(
+            title: "Reading a file, 1 KiB a read", unit: "KiB", count: FileToRead.byteCount >> 10,
+            subjects: [
+                Subject(name: "BlobInputStream") { _ in drain(BlobInputStream(try file()), by: byteCount) },
+                Subject(name: "BlobInputStream, asynchronous") { _ in
+                    drain(BlobInputStream(try file(), mode: .asynchronous), by: byteCount)
+                },
+                Subject(name: "read(2)") { _ in try BareFile.drain(by: byteCount) },
+            ],
+            peer: Subject(name: "Foundation's InputStream") { _ in drain(try foundationStream(), by: byteCount) })
     }
 }
 
-private func prepare(_ file: URL, _ byteCount: Int) throws {
-    let size = try? FileManager.default.attributesOfItem(atPath: file.path)[.size] as? Int
-    if size != byteCount { try Data(repeating: 7, count: byteCount).write(to: file) }
-}
+private func file() throws -> FileSource { FileSource(url: URL(filePath: try FileToRead.path())) }
 
-private func drain(_ stream: InputStream, _ byteCount: Int, by count: Int) {
-    let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
-    defer { buffer.deallocate() }
-    stream.open()
-    defer { stream.close() }
-    var total = 0
-    while case let read = stream.read(buffer, maxLength: count), read > 0 { total += read }
-    precondition(total == byteCount)
-}
-
-private func drainBare(_ file: URL, _ byteCount: Int, by count: Int) {
-    let buffer = UnsafeMutableRawPointer.allocate(byteCount: count, alignment: 16)
-    defer { buffer.deallocate() }
-    let descriptor = open(file.path, O_RDONLY)
-    defer { close(descriptor) }
-    var total = 0
-    while case let read = read(descriptor, buffer, count), read > 0 { total += read }
-    precondition(total == byteCount)
+private func foundationStream() throws -> InputStream {
+    guard let stream = InputStream(fileAtPath: try FileToRead.path()) else { preconditionFailure("The file is there.") }
+    return stream
 }

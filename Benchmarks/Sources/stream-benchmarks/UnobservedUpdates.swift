@@ -11,13 +11,13 @@ extension Comparison {
                     let observable = BlobObservable(SampleState())
                     for _ in 0..<count { observable.update { $0.byteOffset += 1 } }
                     precondition(observable.value.byteOffset == count)
-                },
-                Subject(name: "the same state behind NSLock") { count in
-                    let lock = NSLock()
-                    var state = SampleState()
-                    for _ in 0..<count { lock.withLock { state.byteOffset += 1 } }
-                    precondition(state.byteOffset == count)
-                },
-            ])
+                }
+            ],
+            peer: Subject(name: "the same state behind NSLock") { count in
+                let lock = NSLock()
+                var state = SampleState()
+                for _ in 0..<count { lock.withLock { state.byteOffset += 1 } }
+                precondition(state.byteOffset == count)
+            })
     }
 }

@@ -1,42 +1,48 @@
-// Prints how fast the parts of BlobStreams are beside their peers: all comparisons, or those with a title that contains
-// the argument. Each line is the median of the rounds, and their range.
+// Prints how fast the parts of BlobStreams are beside their peers, and what they take: everything, or what has a title
+// that contains the argument. Each line is the median of the rounds, and their range.
 
 import Foundation
 
 let roundCount = 9
+/// Before all others: there are no threads yet but those that it measures.
+let firstReports: [Report] = [.idleStreams]
 let comparisons: [Comparison] = [
-    .deliveries, .unobservedUpdates, .reading(bufferByteCount: 64 << 10), .reading(bufferByteCount: 1 << 10),
+    .deliveries, .unobservedUpdates, .reading, .smallReading, .runLoopReading, .boundPair,
 ]
+let reports: [Report] = [.stalledSources, .eventLatency]
 
 // A process that never had a second thread has cheaper locks than the programs that this is about.
 Thread {}.start()
 
-func padded(_ text: String, to count: Int) -> String { text.padding(toLength: count, withPad: " ", startingAt: 0) }
+let wanted = CommandLine.arguments.dropFirst().first
+func isWanted(_ title: String) -> Bool { wanted.map(title.localizedCaseInsensitiveContains) ?? true }
 
-func thousands(_ rate: Double) -> String {
-    let text = String(Int(rate / 1000))
-    return String(repeating: " ", count: max(0, 9 - text.count)) + text
+func printLine(_ name: String, _ columns: [String]) {
+    let columns = columns.map { String(repeating: " ", count: max(1, 9 - $0.count)) + $0 }
+    print("  " + name.padding(toLength: 56, withPad: " ", startingAt: 0) + columns.joined())
 }
 
-let wanted = CommandLine.arguments.dropFirst().first
-for comparison in comparisons where wanted.map(comparison.title.localizedCaseInsensitiveContains) ?? true {
-    print("\(comparison.title): thousands of \(comparison.unit) a second, median of \(roundCount), least, most")
-    for (subject, rates) in zip(comparison.subjects, try comparison.rates(rounds: roundCount)) {
-        let columns = [rates[rates.count / 2], rates[0], rates[rates.count - 1]].map(thousands)
-        print("  " + padded(subject.name, to: 56) + columns.joined())
+func run(_ reports: [Report]) throws {
+    for report in reports where isWanted(report.title) {
+        print(report.title)
+        for line in try report.lines() { printLine(line.name, line.columns) }
+        print()
+        fflush(nil)
+    }
+}
+
+try run(firstReports)
+for comparison in comparisons where isWanted(comparison.title) {
+    print(
+        "\(comparison.title): thousands of \(comparison.unit) a second, median of \(roundCount), least, most;",
+        "time over that of \(comparison.peer.name), median, least, most")
+    for result in try comparison.results(rounds: roundCount) {
+        let rates = [result.rates.median, result.rates[0], result.rates[roundCount - 1]]
+        let ratios = [result.timeRatios.median, result.timeRatios[0], result.timeRatios[roundCount - 1]]
+        printLine(result.name, rates.map { String(Int($0 / 1000)) } + ratios.map { String(format: "%.2f", $0) })
     }
     print()
+    fflush(nil)
 }
-
-let latencyTitle = "From bytes on one thread to the delegate on a sleeping run loop"
-if wanted.map(latencyTitle.localizedCaseInsensitiveContains) ?? true {
-    print("\(latencyTitle): microseconds, median, 99th percentile of 3000")
-    for (subject, latencies) in [
-        ("BlobInputStream over a pipe", EventLatency.measure(eventCount: 3000)),
-        ("a semaphore between two bare threads", EventLatency.measureBareThreads(eventCount: 3000)),
-    ] {
-        let columns = [50, 99].map { latencies[latencies.count * $0 / 100] / .microseconds(1) }
-        print("  " + padded(subject, to: 56) + columns.map { padded(String(format: "%.1f", $0), to: 9) }.joined())
-    }
-}
-try? FileManager.default.removeItem(at: fileToRead)
+try run(reports)
+FileToRead.remove()

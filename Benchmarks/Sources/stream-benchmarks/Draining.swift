@@ -1,0 +1,25 @@
+import BlobStreams
+import Foundation
+
+/// Reads a stream to its end, and sees that all of the file came.
+func drain(_ stream: InputStream, by count: Int) {
+    let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
+    defer { buffer.deallocate() }
+    stream.open()
+    defer { stream.close() }
+    var total = 0
+    while case let read = stream.read(buffer, maxLength: count), read > 0 { total += read }
+    precondition(total == FileToRead.byteCount)
+}
+
+/// Takes all chunks of a source of the file's length, in a task of its own.
+func drain(_ chunks: BlobChunks) {
+    let done = DispatchSemaphore(value: 0)
+    Task.detached {
+        var total = 0
+        do { for try await chunk in chunks { total += chunk.count } } catch { preconditionFailure("\(error)") }
+        precondition(total == FileToRead.byteCount)
+        done.signal()
+    }
+    done.wait()
+}

@@ -1,0 +1,6 @@
+/// Something that one thread hands to another.
+struct Moved<Value>: @unchecked Sendable {  // Safe: the first thread does not use it meanwhile.
+    let value: Value
+
+    init(_ value: Value) { self.value = value }
+}
