@@ -17,9 +17,8 @@ public struct BlobCapabilities: OptionSet, Hashable, Sendable {
     /// second opening throws ``BlobError/Code/unsupported``.
     public static let repeatable = Self(rawValue: 1 << 2)
 
-    /// Readers publish their readiness and do not block. A hint for compositions, which become event-driven themselves
-    /// when a part says so: readers may be event-driven without it.
-    public static let eventDriven = Self(rawValue: 1 << 3)
+    /// Only one reader may be open: the next is opened once the last is closed.
+    public static let oneReaderAtATime = Self(rawValue: 1 << 4)
 
     /// Everything that fits a source whose bytes lie there and wait.
     public static let all: Self = [.randomAccess, .concurrentReaders, .repeatable]
@@ -30,7 +29,7 @@ extension BlobCapabilities: CustomStringConvertible {
     public var description: String {
         let names: [(Self, String)] = [
             (.randomAccess, "random access"), (.concurrentReaders, "concurrent readers"), (.repeatable, "repeatable"),
-            (.eventDriven, "event-driven"),
+            (.oneReaderAtATime, "one reader at a time"),
         ]
         return names.filter { self.contains($0.0) }.map(\.1).joined(separator: ", ")
     }

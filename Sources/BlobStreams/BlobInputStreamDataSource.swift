@@ -7,7 +7,8 @@
 ///
 /// The conformance kit of `BlobStreamsTesting` reports them by these numbers.
 ///
-/// - **C1** A read appends at least one byte, or none at the end (event-driven: or none for now).
+/// - **C1** A read appends at least one byte and says `bytes`, or appends none and says `end` or `notYet`; after `notYet`
+///   the waker is called, once, when bytes, the end or an error are there.
 /// - **C2** The end is sticky.
 /// - **C3** After a throw no byte of that call counts, the same error comes again on every later read, and only `close`
 ///   is left.
@@ -29,8 +30,14 @@
 /// - **C15** Every error says what, whether trying again can help, in which operation, of what, at which byte and through
 ///   which layers. The framework fills in what the plugin leaves out.
 public protocol BlobInputStreamDataSource: Sendable {
-    /// What the source can do.
+    /// What the source can do. May look, and block: asked where the source may be opened.
     var capabilities: BlobCapabilities { get }
+
+    /// True when neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these. False,
+    /// the default, for a source that cannot know before it opens; its readers can (``BlobReader/neverBlocks``).
+    ///
+    /// Constant, without I/O, on any thread.
+    var neverBlocks: Bool { get }
 
     /// How the source is found again, if it has a locator; nil, the default, for one that lives in memory only.
     var locator: BlobLocator? { get }
@@ -63,24 +70,20 @@ extension BlobInputStreamDataSource {
     /// The name of the type, without what it is generic over.
     public var layerName: String { String(describing: Self.self).prefix { $0 != "<" }.description }
 
-    /// Opens a pass over the bytes behind the guard: what everything that takes a source calls.
+    /// False: calls may block.
+    public var neverBlocks: Bool { false }
+
+    /// Opens a pass over the bytes behind the guard: the one door for everything that takes a source.
     ///
     /// The guard enforces the contract of ``BlobReader``: a plugin that breaks it is reported as
-    /// ``BlobError/Code/misbehavingPlugin`` instead of passing on wrong bytes. Reads block, also when the source is
-    /// event-driven; every error is a ``BlobError`` that tells operation, locator, offset and layers.
+    /// ``BlobError/Code/misbehavingPlugin`` instead of passing on wrong bytes. The reader reads with or without waiting;
+    /// every error is a ``BlobError`` that tells operation, locator, offset and layers.
     ///
     /// - Parameters: As those of ``openReader(at:matching:context:)``.
-    public func reader(
+    public func open(
         at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> BlobGuardedReader {
-        try BlobGuardedReader(self, at: byteOffset, matching: validator, context: context, waits: true)
-    }
-
-    /// As ``reader(at:matching:context:)``, but an event-driven source stays one: reads of it do not wait.
-    public func pollableReader(
-        at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
-    ) throws(BlobError) -> BlobGuardedReader {
-        try BlobGuardedReader(self, at: byteOffset, matching: validator, context: context, waits: false)
+        try BlobGuardedReader(self, at: byteOffset, matching: validator, context: context)
     }
 
     /// What is known of the blob now; every error is a ``BlobError`` with its context.

@@ -9,11 +9,14 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
     /// Creates a source of the bytes of `parts` in order; none is an empty blob.
     public init(_ parts: [any BlobInputStreamDataSource]) { self.parts = parts }
 
-    /// What all parts can do; event-driven when one part is.
+    /// True when no part ever blocks.
+    public var neverBlocks: Bool { self.parts.allSatisfy(\.neverBlocks) }
+
+    /// What all parts can do.
     public var capabilities: BlobCapabilities {
         let ofParts = self.parts.map(\.capabilities)
         let common = ofParts.reduce(BlobCapabilities.all) { $0.intersection($1) }
-        return ofParts.contains { $0.contains(.eventDriven) } ? common.union(.eventDriven) : common
+        return ofParts.contains { $0.contains(.oneReaderAtATime) } ? common.union(.oneReaderAtATime) : common
     }
 
     /// The sum of the lengths; the validator is made from those of all parts. Asks every part.
@@ -43,8 +46,7 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         // A part of unknown length may end before the offset: only reading through it can tell.
         let isWithinFirst = infos.dropFirst(index).first.map { $0.byteCount != nil } ?? true
         let reader = try ConcatenatedReader(
-            parts, firstOffset: isWithinFirst ? offset : 0, isEventDriven: capabilities.contains(.eventDriven),
-            info: info, context: context)
+            parts, firstOffset: isWithinFirst ? offset : 0, info: info, context: context)
         return isWithinFirst ? reader : SkippingReader(reader, bytesToSkip: offset)
     }
 
@@ -76,133 +78,45 @@ private final class ConcatenatedReader: BlobReader {
     private var rest: ArraySlice<Part>
     private let context: BlobContext
     private var current: BlobGuardedReader?
-    private var derived: DerivedReadiness?
     private var failure: (any Error)?
-    private var isClosed = false
 
-    init(_ parts: [Part], firstOffset: Int64, isEventDriven: Bool, info: BlobInfo, context: BlobContext) throws {
+    init(_ parts: [Part], firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
         self.info = info
         self.rest = parts[...]
         self.context = context
-        // A part that says so, or else the first one, makes the whole event-driven; the others are made to follow.
-        guard let first = self.rest.popFirst() else { return }
-        let reader =
-            try isEventDriven
-            ? first.openPollable(at: firstOffset, context: context) : first.open(at: firstOffset, context: context)
-        if let readiness = reader.readiness {
-            self.derived = DerivedReadiness()
-            self.derived?.follow(readiness)
-        }
-        self.current = reader
+        try self.openNext(at: firstOffset)
     }
 
-    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
-
-    func read(into output: inout OutputRawSpan) throws {
-        guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
             while let current {
-                let count = try output.append(atMost: .max) { try current.read(into: &$0) }
-                guard current.hasEnded else {
-                    self.derived?.refresh(afterReading: count)
-                    return
-                }
-                try self.openNext()
+                var result = BlobReadResult.end
+                try output.append(atMost: .max) { result = try current.read(into: &$0) }
+                guard result == .end else { return result }
+                current.close()
+                try self.openNext(at: 0)
             }
+            return .end
         } catch {
             self.failure = error
-            self.derived?.fail(error)
             throw error
         }
     }
 
+    func whenReadable(_ waker: BlobWaker) { self.current?.whenReadable(waker) ?? waker.wake() }
+
     func close() {
-        self.isClosed = true
-        self.derived?.stop()
+        self.failure = BlobError(.closed, "The reader is closed.")
         self.current?.close()
         self.current = nil
         self.rest = []
     }
 
-    private func openNext() throws {
-        self.current?.close()
+    /// Opens the next part, whose content must be what its info was: that is what the sum was made of.
+    private func openNext(at byteOffset: Int64) throws {
         self.current = nil
-        guard let part = self.rest.popFirst() else {
-            self.derived?.end()
-            return
-        }
-        let reader: BlobGuardedReader
-        if let derived = self.derived {
-            reader = try part.openPollable(at: 0, context: self.context)
-            reader.readiness.map { derived.follow($0) }
-        } else {
-            reader = try part.open(at: 0, context: self.context, waits: true)
-        }
-        self.current = reader
+        guard let part = self.rest.popFirst() else { return }
+        self.current = try part.source.open(at: byteOffset, matching: part.info.validator, context: self.context)
     }
-}
-
-extension ConcatenatedReader.Part {
-    /// What a part says of itself at its opening must be what the sum was made of.
-    func open(at byteOffset: Int64, context: BlobContext, waits: Bool = false) throws(BlobError)
-        -> BlobGuardedReader
-    {
-        let validator = self.info.validator
-        return waits
-            ? try self.source.reader(at: byteOffset, matching: validator, context: context)
-            : try self.source.pollableReader(at: byteOffset, matching: validator, context: context)
-    }
-
-    /// Event-driven, whatever the source is.
-    func openPollable(at byteOffset: Int64, context: BlobContext) throws(BlobError) -> BlobGuardedReader {
-        let reader = try self.open(at: byteOffset, context: context)
-        guard reader.readiness == nil else { return reader }
-        // Memory makes nobody wait, so it needs no thread of the pool.
-        let opened = OpenedSource(
-            isImmediate: self.source is MemorySource, reader: HandedOver(reader), info: reader.info)
-        return try opened.pollableReader(at: byteOffset, context: context)
-    }
-}
-
-/// A blocking reader that is open already, to be opened once and where it is, as an event-driven one.
-private struct OpenedSource: BlobInputStreamDataSource {
-    let isImmediate: Bool
-    let reader: HandedOver<BlobGuardedReader>  // To the one thread that reads it from now on, or that fills.
-    let info: BlobInfo
-
-    var capabilities: BlobCapabilities { .eventDriven }
-    var layerName: String { self.isImmediate ? "ImmediateReader" : "BackgroundReader" }
-    func info(_ context: BlobContext) -> BlobInfo { self.info }
-
-    func openReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
-        guard !self.isImmediate else { return ImmediateReader(self.reader.value) }
-        let reader = self.reader
-        return BackgroundReader(info: self.info, context) { _ in reader.value }
-    }
-}
-
-/// Makes a reader that never waits event-driven: its bytes are always available.
-private final class ImmediateReader: BlobReader {
-    private let base: BlobGuardedReader
-    private let state = BlobObservable(BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true))
-
-    init(_ base: BlobGuardedReader) { self.base = base }
-
-    var info: BlobInfo { self.base.info }
-    var readiness: BlobObservable<BlobReaderState>? { self.state }
-
-    func read(into output: inout OutputRawSpan) throws {
-        do {
-            try self.base.read(into: &output)
-        } catch {
-            self.state.update { $0 = BlobReaderState(isOpenCompleted: true, error: BlobError(wrapping: error)) }
-            throw error
-        }
-        if self.base.hasEnded { self.state.update { $0 = BlobReaderState(isOpenCompleted: true, isAtEnd: true) } }
-    }
-
-    func close() { self.base.close() }
 }

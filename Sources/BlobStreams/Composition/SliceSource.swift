@@ -22,6 +22,9 @@ public struct SliceSource: BlobInputStreamDataSource {
         self.upperBound = nil
     }
 
+    /// True when the base never blocks.
+    public var neverBlocks: Bool { self.base.neverBlocks }
+
     /// Those of the base.
     public var capabilities: BlobCapabilities { self.base.capabilities }
 
@@ -42,11 +45,10 @@ public struct SliceSource: BlobInputStreamDataSource {
             .check(byteOffset: byteOffset, matching: nil)
         let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
         guard !overflows else { throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.") }
-        let reader = try self.base.pollableReader(at: start, context: context)
+        let reader = try self.base.open(at: start, context: context)
         do {
             // A base that is still opening does not know its info yet.
-            let isOpen = reader.readiness?.value.isOpenCompleted ?? true
-            let baseInfo = try isOpen ? reader.info : self.base.checkedInfo(context)
+            let baseInfo = try reader.isOpen ? reader.info : self.base.checkedInfo(context)
             let info = try self.sliced(baseInfo)
             try info.check(byteOffset: byteOffset, matching: validator)
             // A slice that reaches to the base's end reads through to it, for what the base checks there.
@@ -82,44 +84,32 @@ private final class SliceReader: BlobReader {
     let info: BlobInfo
     private let base: BlobGuardedReader
     private let end: Int64?
-    private let derived: DerivedReadiness?
     private var isClosed = false
 
     init(_ base: BlobGuardedReader, info: BlobInfo, end: Int64?) {
         self.base = base
         self.info = info
         self.end = end
-        self.derived = DerivedReadiness(following: base)
-        if base.byteOffset == end { self.derived?.end() }
     }
 
-    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
-    func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
-    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-        self.base.setProperty(value, forKey: key)
-    }
+    var isOpen: Bool { self.base.isOpen }
+    var neverBlocks: Bool { self.base.neverBlocks }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         let room = self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max
-        guard room > 0 else { return }
-        let count = try output.append(atMost: room) { try self.base.read(into: &$0) }
-        self.derived?.refresh(afterReading: count)
-        if self.base.byteOffset == self.end { self.derived?.end() }
-        guard self.base.hasEnded else { return }
-        guard let end else {
-            self.derived?.end()
-            return
-        }
-        let error = BlobError(
+        guard room > 0 else { return .end }
+        var result = BlobReadResult.end
+        try output.append(atMost: room) { result = try self.base.read(into: &$0) }
+        guard result == .end, let end else { return result }
+        throw BlobError(
             .truncated, "The base ended at byte \(self.base.byteOffset), before the slice's end at \(end).")
-        self.derived?.fail(error)
-        throw error
     }
+
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
     func close() {
         self.isClosed = true
-        self.derived?.stop()
         self.base.close()
     }
 }

@@ -2,10 +2,10 @@ import Foundation
 
 /// The bytes of a source as an `AsyncSequence` of `Data`, one chunk of demand.
 ///
-/// Each iteration opens a reader of its own. Nothing is read ahead: a chunk is read when the last one has been taken.
-/// Blocking reads run on threads of their own, event-driven ones on none, but for their opening. Cancelling the task
-/// makes the iteration throw ``BlobError/Code/cancelled`` at once; the reader closes as soon as its call returns.
-/// Leaving the loop closes it too.
+/// Each iteration opens a reader of its own. A source that may block is opened and read on threads of their own, ahead of
+/// the consumer (``ReadAheadSource``); one that does not is read when a chunk is asked for, on the task's thread.
+/// Cancelling the task makes the iteration throw ``BlobError/Code/cancelled`` at once; the reader closes as soon as its
+/// call returns. Leaving the loop closes it too.
 public struct BlobChunks: AsyncSequence, Sendable {
     /// The size of a chunk unless told otherwise: 128 KiB, where reading from the page cache is fastest.
     public static let defaultByteCount = 128 * 1024
@@ -27,23 +27,23 @@ public struct BlobChunks: AsyncSequence, Sendable {
     /// Starts an iteration; the reader is opened by its first step.
     public func makeAsyncIterator() -> AsyncIterator {
         AsyncIterator(
-            pump: ChunkPump(
+            reader: ChunkReader(
                 self.source, at: self.byteOffset, ofAtMost: self.maximumByteCount, self.context.makeChild()))
     }
 
     /// One pass over the chunks. Ends, once, with nil or with a ``BlobError``.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate let pump: ChunkPump
+        fileprivate let reader: ChunkReader
 
-        var source: any BlobInputStreamDataSource { self.pump.source }
+        var source: any BlobInputStreamDataSource { self.reader.source }
 
         /// The next chunk: 1 byte to the maximum; nil at the end.
         public mutating func next() async throws -> Data? {
-            let pump = self.pump
+            let cancellation = self.reader.context.cancellation
             return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { pump.demand($0) }
+                try await self.reader.next()
             } onCancel: {
-                pump.cancel()
+                cancellation.cancel()
             }
         }
     }

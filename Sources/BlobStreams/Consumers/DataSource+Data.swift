@@ -10,30 +10,42 @@ extension BlobInputStreamDataSource {
     /// - Complexity: Memory grows with what has arrived, whatever the source says of its length.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) throws(BlobError) -> Data {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
-        let reader = try self.reader(context: context)
+        let reader = try self.open(context: context)
         defer { reader.close() }
         var data = Data()
         do {
             // One byte more than allowed is asked for, to tell a blob of the limit's size from a larger one.
             while data.count <= maximumByteCount {
                 let wanted = min(maximumByteCount - data.count, BlobChunks.defaultByteCount - 1) + 1
-                let chunk = try Data(readingAtMost: wanted, from: reader)
-                if chunk.isEmpty { return data }
-                data.append(chunk)
+                let count = data.count
+                data.count += wanted
+                let read = try data.withUnsafeMutableBytes {
+                    try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
+                }
+                data.count = count + read
+                if read == 0 { return data }
             }
         } catch {
             throw BlobError(wrapping: error)
         }
-        throw BlobError(
+        throw self.tooLong(maximumByteCount)
+    }
+
+    private func tooLong(_ maximumByteCount: Int) -> BlobError {
+        BlobError(
             .limitExceeded, "There are more bytes than the limit of \(maximumByteCount).", operation: .read,
             locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
     }
 
     /// All bytes of this source, read without blocking the task's thread; otherwise as the blocking form.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) async throws -> Data {
-        try await offCooperativePool(context) { context throws(BlobError) -> Data in
-            try self.data(upTo: maximumByteCount, context: context)
+        precondition(maximumByteCount >= 0, "A limit is not negative.")
+        var data = Data()
+        for try await chunk in self.chunks(context: context) {
+            guard chunk.count <= maximumByteCount - data.count else { throw self.tooLong(maximumByteCount) }
+            data.append(chunk)
         }
+        return data
     }
 }
 
@@ -44,7 +56,7 @@ func offCooperativePool<Value: Sendable>(
     let context = context.makeChild()
     return try await withTaskCancellationHandler {
         try await withCheckedThrowingContinuation { continuation in
-            BlockingPool.shared.run { continuation.resume(with: Result { try job(context) }) }
+            BlockingPool.reads.run { continuation.resume(with: Result { try job(context) }) }
         }
     } onCancel: {
         context.cancellation.cancel()

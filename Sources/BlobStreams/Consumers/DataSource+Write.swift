@@ -15,13 +15,13 @@ extension BlobInputStreamDataSource {
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) throws(BlobError) -> Int64 {
         precondition(url.isFileURL, "Bytes are written to files.")
-        let reader = try self.reader(context: context)
+        let reader = try self.open(context: context)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: BlobChunks.defaultByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         do {
-            while case let count = try reader.read(into: buffer), count > 0 {
+            while case let count = try reader.readWaiting(into: buffer), count > 0 {
                 try file.write(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             }
         } catch {

@@ -8,4 +8,8 @@ public enum BlobEvent: Hashable, Sendable {
     case recovered(byteOffset: Int64)
     /// An index for random access was built; its size in bytes.
     case indexBuilt(byteCount: Int64)
+    /// Reading is being taken up again after an interruption, at this byte offset.
+    case recovering(byteOffset: Int64)
+    /// A call that may block waits for a thread: as many as there may be are blocked by others.
+    case waitingForThread
 }

@@ -1,36 +1,38 @@
-import Foundation
-
 /// A reader that holds its plugin to the contract and gives its errors their context.
 ///
 /// The innermost layer, always on. Checks C1, C2, C3, C5, C7, C8 and C14 of the contracts; looks at the context before
 /// each read. Adds a few comparisons and no copy to a read.
-public final class BlobGuardedReader: BlobReader {
+public final class BlobGuardedReader: BlobLendingReader {
     private enum Phase {
         case reading, ended, closed
         case failed(BlobError)
     }
 
-    private let inner: any BlobReader
+    let inner: any BlobReader
     private let source: any BlobInputStreamDataSource
-    private let context: BlobContext
-    private let waits: Bool
+    let context: BlobContext
     private let validator: BlobValidator?
     private var phase = Phase.reading
     private var openingIsChecked = false
     private var byteCount: Int64?  // As declared, once the opening is checked.
+    private var skipped = BytesToSkip(0)
+    private var limit: BlobContext.StepLimit?  // Of the wait that goes on.
+    private var relay: (WakerRelay, waker: BlobWaker)?
+    /// Whether waits begin now: false while nobody waits for what a read may not bring yet.
+    var isWaitLimited = true
+    private var blocked: (signal: WaitSignal, waker: BlobWaker)?
 
-    /// The offset of the next byte, from the start of the blob.
-    public private(set) var byteOffset: Int64
+    /// The offset of the next byte that the plugin reads, from the start of the blob.
+    private var readOffset: Int64
 
     init(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
-        context: BlobContext, waits: Bool
+        context: BlobContext
     ) throws(BlobError) {
         self.source = source
         self.validator = validator
         self.context = context
-        self.waits = waits
-        self.byteOffset = byteOffset
+        self.readOffset = byteOffset
         do {
             try context.check()
             try BlobInfo().check(byteOffset: byteOffset, matching: nil)
@@ -39,6 +41,7 @@ public final class BlobGuardedReader: BlobReader {
             throw BlobError(wrapping: error).passing(
                 layer: source.layerName, operation: .open, locator: source.locator?.description, byteOffset: byteOffset)
         }
+        guard self.inner.isOpen else { return }
         do {
             try self.checkOpening()
         } catch {
@@ -47,182 +50,227 @@ public final class BlobGuardedReader: BlobReader {
         }
     }
 
-    deinit {
-        if case .closed = self.phase { return }
-        self.inner.close()
-    }
+    deinit { self.close() }
 
     /// Passed on from the plugin.
     public var info: BlobInfo { self.inner.info }
 
+    /// Passed on from the plugin.
+    public var isOpen: Bool { self.inner.isOpen }
+
+    /// True when neither the source nor this reader of it ever blocks.
+    public var neverBlocks: Bool { self.inner.neverBlocks || self.source.neverBlocks }
+
+    /// The offset of the next byte, from the start of the blob.
+    public var byteOffset: Int64 { self.readOffset + self.skipped.rest }
+
     /// True once a read met the end and every check of the end passed.
-    ///
-    /// Whoever reads an event-driven plugin asks this and not the plugin's state: that may already have changed since
-    /// the read, to an end that nobody has checked or to an error that nobody has thrown.
     public var hasEnded: Bool {
         if case .ended = self.phase { true } else { false }
     }
 
-    /// Passed on from the plugin, unless this reader was made to wait for it.
-    public var readiness: BlobObservable<BlobReaderState>? { self.waits ? nil : self.inner.readiness }
+    // MARK: Reading
 
-    /// Passed on from the plugin.
-    public func property(forKey key: Stream.PropertyKey) -> Any? { self.inner.property(forKey: key) }
-
-    /// Passed on to the plugin.
-    public func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-        self.inner.setProperty(value, forKey: key)
-    }
-
-    /// Reads the next bytes; see ``BlobReader/read(into:)-(OutputRawSpan)``. An empty output reads nothing.
-    public func read(into output: inout OutputRawSpan) throws {
+    /// Reads the next bytes; see ``BlobReader/read(into:)``. An output without room reads nothing, and says `bytes`.
+    public func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.phase {
-        case .ended: return
+        case .ended: return .end
         case .failed(let error): throw error
         case .closed: throw self.inContext(BlobError(.closed, "The reader is closed."), .read)
         case .reading: break
         }
-        guard output.freeCapacity > 0 else { return }
+        guard output.freeCapacity > 0 else { return .bytes }
         do {
             try self.context.check()
-            try self.readChecked(into: &output)
+            let result = try self.readChecked(into: &output)
+            if result != .notYet { self.limit = nil } else { try self.checkWait() }
+            return result
         } catch {
-            let error = self.inContext(error, .read)
-            self.phase = .failed(error)
-            throw error
+            throw self.fail(error)
         }
     }
 
-    /// Passes over bytes without reading them, if the plugin can.
+    /// Reads the next bytes, waiting while there are none: never says ``BlobReadResult/notYet``.
     ///
-    /// - Parameter byteCount: Clamped to what is left of a known byte count.
-    /// - Returns: False when the plugin cannot: then nothing was passed over.
-    package func skip(_ byteCount: Int64) throws -> Bool {
-        guard case .reading = self.phase, self.openingIsChecked, let inner = self.inner as? any BlobSkippingReader,
-            let end = self.byteCount
-        else { return false }
-        let count = min(byteCount, end - self.byteOffset)
-        inner.skip(count)
-        self.byteOffset += count
-        return true
+    /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
+    ///   timers, where waiting would stop everything.
+    public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        while true {
+            let result = try self.read(into: &output)
+            guard result == .notYet else { return result }
+            guard !EventLoop.isCurrentThread else {
+                throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that wakes those who wait."))
+            }
+            let blocked = self.blocked ?? { signal in (signal, BlobWaker { signal.signal() }) }(WaitSignal())
+            self.blocked = blocked
+            self.whenReadable(blocked.waker)
+            BlockingPool.leave { _ = blocked.signal.wait(for: nil) }
+        }
+    }
+
+    /// Reads the next bytes into memory that the caller owns, waiting while there are none.
+    ///
+    /// - Parameter buffer: The memory, filled from the front; an empty one reads nothing.
+    /// - Returns: The number of bytes read; 0 with room in the buffer is the end.
+    public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        _ = try self.readWaiting(into: &output)
+        return output.finalize(for: buffer)
+    }
+
+    /// Has `waker` called once when a read is worth trying again, which is also when the job is cancelled or its time is
+    /// up; see ``BlobReader/whenReadable(_:)``.
+    public func whenReadable(_ waker: BlobWaker) {
+        guard case .reading = self.phase else {
+            if case .closed = self.phase { return }
+            return waker.wake()
+        }
+        let relay = self.relay ?? { relay in (relay, relay.makeWaker()) }(WakerRelay())
+        self.relay = relay
+        relay.0.prepare(waker, self.context, until: self.limit?.end)
+        self.inner.whenReadable(relay.waker)
+    }
+
+    /// Passes over bytes: they are dropped by the next read, or at no cost by readers that can.
+    ///
+    /// - Parameter byteCount: From 0. The next read throws ``BlobError/Code/invalidArgument`` when that is past the end.
+    public func skip(_ byteCount: Int64) {
+        precondition(byteCount >= 0, "Bytes are passed over forward.")
+        guard case .reading = self.phase else { return }
+        if self.openingIsChecked, self.skipped.rest == 0, let inner = self.inner as? any BlobSkippingReader,
+            let end = self.byteCount, byteCount <= end - self.readOffset
+        {
+            inner.skip(byteCount)
+            self.readOffset += byteCount
+        } else {
+            self.skipped.rest += byteCount
+        }
+    }
+
+    /// Lends the next bytes without taking them, when the plugin has them in memory; see ``BlobLendingReader``.
+    ///
+    /// - Returns: Nil when it has none, and when the next read will throw.
+    public func lend() -> BlobLentBytes? {
+        guard case .reading = self.phase, let inner = self.inner as? any BlobLendingReader, self.skipped.rest == 0,
+            (try? self.context.check()) != nil, let lent = inner.lend()
+        else { return nil }
+        if !self.openingIsChecked, (try? self.checkOpening()) == nil { return nil }
+        guard let byteCount else { return lent }
+        return self.readOffset < byteCount ? lent.prefix(byteCount - self.readOffset) : nil
+    }
+
+    /// Takes bytes from the front of those that were lent last.
+    public func consume(_ byteCount: Int) {
+        self.readOffset += Int64(byteCount)
+        self.limit = nil
+        (self.inner as? any BlobLendingReader)?.consume(byteCount)
     }
 
     /// Frees what the reader holds; later reads throw ``BlobError/Code/closed``. Twice is fine.
     public func close() {
         if case .closed = self.phase { return }
         self.phase = .closed
+        self.relay?.0.close()
         self.inner.close()
     }
 
-    /// Waits until an event-driven plugin is open.
-    ///
-    /// - Throws: Why it is not.
-    package func finishOpening() throws {
-        do {
-            guard let readiness = self.inner.readiness else { return }
-            try readiness.wait(self.context) { $0.isOpenOrFailed ? () : nil }
-            if let error = readiness.value.error, !readiness.value.hasBytesAvailable { throw error }
-            if !self.openingIsChecked { try self.checkOpening() }
-        } catch {
-            throw self.inContext(error, .open)
+    private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.relay?.0.isMissing == true {
+            throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when (C1).")
         }
+        let offset = self.byteOffset
+        let skipping = try self.skipped.drop(using: &output, before: offset) { try self.readInner(into: &$0) }
+        if let skipping { return skipping }
+        return try self.readInner(into: &output)
     }
 
-    private func readChecked(into output: inout OutputRawSpan) throws {
-        while !self.openingIsChecked {
-            guard try self.awaitOpening() else { return }
+    private func readInner(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let room = (self.byteCount ?? self.inner.info.byteCount).map { Int(clamping: $0 - self.readOffset) } ?? .max
+        guard room > 0 || !self.openingIsChecked else { return try self.confirmEnd() }
+        var result = BlobReadResult.end
+        let appended = try output.append(atMost: max(room, 1)) { result = try self.inner.read(into: &$0) }
+        do {
+            try self.check(result, appended)
+        } catch {
+            output.removeLast(appended)
+            throw error
         }
-        while true {
-            let version = self.inner.readiness?.versioned.version
-            let room = self.byteCount.map { Int(clamping: $0 - self.byteOffset) } ?? .max
-            guard room > 0 else {
-                if try self.confirmEnd() { return }
-                if try !self.awaitReadiness(after: version) { return }
-                continue
-            }
-            let appended = try output.append(atMost: room) { try self.inner.read(into: &$0) }
-            let (offset, overflows) = self.byteOffset.addingReportingOverflow(Int64(appended))
-            guard !overflows else {
-                output.removeLast(appended)
-                throw BlobError.pastLargestOffset
-            }
-            self.byteOffset = offset
-            if appended > 0 { return }
-            if try self.noteEnd() { return }
-            if try !self.awaitReadiness(after: version) { return }
+        self.readOffset += Int64(appended)
+        return result
+    }
+
+    /// Sees that the result of a read and what it appended agree with each other and with what was declared.
+    private func check(_ result: BlobReadResult, _ appended: Int) throws {
+        guard (result == .bytes) == (appended > 0) else {
+            throw BlobError(.misbehavingPlugin, "A read says '\(result)' and appended \(appended) bytes (C1).")
+        }
+        guard result != .notYet || self.inner.isOpen else { return }
+        if !self.openingIsChecked { try self.checkOpening() }
+        switch result {
+        case .notYet: break
+        case .end: try self.noteEnd()
+        case .bytes:
+            let (offset, overflows) = self.readOffset.addingReportingOverflow(Int64(appended))
+            guard !overflows else { throw BlobError.pastLargestOffset }
+            if let byteCount, offset > byteCount { throw self.surplus }
         }
     }
 
     /// All declared bytes were delivered: lets the plugin check what it checks at its end, and sees that no more comes.
-    private func confirmEnd() throws -> Bool {
-        let surplus = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { try self.inner.read(into: $0) }
-        guard surplus == 0 else {
-            throw BlobError(.misbehavingPlugin, "More bytes came than the \(self.byteOffset) that were declared (C8).")
+    private func confirmEnd() throws -> BlobReadResult {
+        try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            let result = try self.inner.read(into: &output)
+            guard output.finalize(for: buffer) == 0, result != .bytes else { throw self.surplus }
+            if result == .end { try self.noteEnd() }
+            return result
         }
-        return try self.noteEnd()
     }
 
-    /// Decides whether a read that appended nothing was the last.
-    private func noteEnd() throws -> Bool {
-        if let state = self.inner.readiness?.value {
-            if let error = state.error { throw error }
-            guard state.isAtEnd else { return false }
-        }
-        if let byteCount, self.byteOffset != byteCount {
+    private var surplus: BlobError {
+        BlobError(
+            .misbehavingPlugin, "More bytes came than the \(self.byteCount ?? self.readOffset) that were declared (C8).")
+    }
+
+    private func noteEnd() throws {
+        if let byteCount, self.readOffset != byteCount {
             throw BlobError(
                 .misbehavingPlugin,
-                "The end came after \(self.byteOffset) of \(byteCount) declared bytes, without an error (C8).")
+                "The end came after \(self.readOffset) of \(byteCount) declared bytes, without an error (C8).")
         }
         self.phase = .ended
-        return true
-    }
-
-    /// Waits until the plugin says that a read is worth it; false when this reader does not wait.
-    private func awaitReadiness(after version: UInt64?) throws -> Bool {
-        guard let readiness = self.inner.readiness else { return false }
-        let now = readiness.versioned
-        if now.state.hasBytesAvailable, now.version == version {
-            throw BlobError(.misbehavingPlugin, "Bytes were said to be available, and a read appended none (C1).")
-        }
-        guard self.waits else { return now.state.isReady }
-        try readiness.wait(self.context) { $0.isReady ? () : nil }
-        return true
-    }
-
-    /// Waits until an event-driven plugin is open; false when it is not and this reader does not wait.
-    private func awaitOpening() throws -> Bool {
-        if let readiness = self.inner.readiness {
-            guard self.waits || readiness.value.isOpenOrFailed else { return false }
-            try readiness.wait(self.context) { $0.isOpenOrFailed ? () : nil }
-            if let error = readiness.value.error { throw error }
-        }
-        try self.checkOpening()
-        return true
     }
 
     private func checkOpening() throws {
-        // An event-driven plugin may know its info only later, or have failed: the first read comes back here.
-        if let state = self.inner.readiness?.value, !state.isOpenOrFailed || state.error != nil { return }
-        self.openingIsChecked = true
-        let info = self.info
+        let info = self.inner.info
         if let byteCount = info.byteCount, byteCount < 0 {
             throw BlobError(.misbehavingPlugin, "A byte count of \(byteCount) was declared (C8).")
         }
-        try info.check(byteOffset: self.byteOffset, matching: self.validator)
+        try info.check(byteOffset: self.readOffset, matching: self.validator)
         self.byteCount = info.byteCount
+        self.openingIsChecked = true
+    }
+
+    /// Begins a wait, or ends one that took too long.
+    private func checkWait() throws {
+        guard self.isWaitLimited else { return }
+        let limit = self.limit ?? self.context.stepLimit()
+        self.limit = limit
+        if let end = limit.end, ContinuousClock.now >= end { throw limit.error(idleLimit: self.context.idleLimit) }
+    }
+
+    private func fail(_ error: any Error) -> BlobError {
+        let error = self.inContext(error, .read)
+        self.phase = .failed(error)
+        return error
     }
 
     private func inContext(_ error: any Error, _ operation: BlobError.Operation) -> BlobError {
-        BlobError(wrapping: error).passing(
+        let error = BlobError(wrapping: error)
+        // A layer that stands for its base in everything is none that an error passes.
+        if self.source is ReadAheadSource, !error.layers.isEmpty { return error }
+        return error.passing(
             layer: self.source.layerName, operation: operation, locator: self.source.locator?.description,
             byteOffset: self.byteOffset)
     }
-}
-
-/// A reader that can pass over bytes at no cost.
-package protocol BlobSkippingReader: BlobReader {
-    /// Goes on behind the next bytes.
-    ///
-    /// - Parameter byteCount: 0 to what is left of the byte count.
-    func skip(_ byteCount: Int64)
 }

@@ -15,6 +15,9 @@ public struct CountingSource: BlobInputStreamDataSource {
         self.onBytes = onBytes
     }
 
+    /// True when the base never blocks.
+    public var neverBlocks: Bool { self.base.neverBlocks }
+
     /// Those of the base.
     public var capabilities: BlobCapabilities { self.base.capabilities }
 
@@ -28,7 +31,7 @@ public struct CountingSource: BlobInputStreamDataSource {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let reader = try self.base.pollableReader(at: byteOffset, matching: validator, context: context)
+        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         return CountingReader(reader) { count in
             self.onBytes(count, reader.byteOffset, reader.info.byteCount)
             context.eventSink?(.bytes(count))
@@ -62,6 +65,7 @@ private struct ProgressSource: BlobInputStreamDataSource {
         if progress.isCancelled { cancellation.cancel() }
     }
 
+    var neverBlocks: Bool { self.base.neverBlocks }
     var capabilities: BlobCapabilities { self.base.capabilities }
     var locator: BlobLocator? { self.base.locator }
 
@@ -70,68 +74,44 @@ private struct ProgressSource: BlobInputStreamDataSource {
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
+        // The guard of the base wakes whoever waits when this context is cancelled.
         let context = context.makeChild()
         let progress = self.progress
         let registration = self.cancellation.onCancel { context.cancellation.cancel() }
-        let reader = try self.base.pollableReader(at: byteOffset, matching: validator, context: context)
+        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         progress.totalUnitCount = reader.info.byteCount ?? -1
         progress.completedUnitCount = byteOffset
-        return CountingReader(reader, endingWith: (context, registration)) { _ in
-            progress.completedUnitCount = reader.byteOffset
-        }
+        return CountingReader(reader, registration) { _ in progress.completedUnitCount = reader.byteOffset }
     }
 }
 
 private final class CountingReader: BlobReader {
     private let base: BlobGuardedReader
-    private let derived: DerivedReadiness?
-    private let registrations: [BlobRegistration]
+    private let registration: BlobRegistration?
     private let onBytes: (Int) -> Void
 
-    /// - Parameter job: A cancellation that whoever waits for an event-driven base does not know of, if there is one,
-    ///   and what keeps it going.
-    init(
-        _ base: BlobGuardedReader,
-        endingWith job: (context: BlobContext, registration: BlobRegistration)? = nil,
-        onBytes: @escaping (Int) -> Void
-    ) {
+    /// - Parameter registration: Kept until the reader is closed.
+    init(_ base: BlobGuardedReader, _ registration: BlobRegistration? = nil, onBytes: @escaping (Int) -> Void) {
         self.base = base
+        self.registration = registration
         self.onBytes = onBytes
-        guard let job else {
-            (self.derived, self.registrations) = (nil, [])
-            return
-        }
-        let derived = DerivedReadiness(following: base)
-        self.derived = derived
-        let failing = derived.map { derived in
-            job.context.onCancel { derived.fail(BlobError(.cancelled, "The progress was cancelled.")) }
-        }
-        self.registrations = [job.registration] + (failing.map { [$0] } ?? [])
     }
 
     var info: BlobInfo { self.base.info }
-    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state ?? self.base.readiness }
-    func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
-    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-        self.base.setProperty(value, forKey: key)
+    var isOpen: Bool { self.base.isOpen }
+    var neverBlocks: Bool { self.base.neverBlocks }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        var result = BlobReadResult.end
+        let count = try output.append(atMost: .max) { result = try self.base.read(into: &$0) }
+        if count > 0 { self.onBytes(count) }
+        return result
     }
 
-    func read(into output: inout OutputRawSpan) throws {
-        let count: Int
-        do {
-            count = try output.append(atMost: .max) { try self.base.read(into: &$0) }
-        } catch {
-            self.derived?.fail(error)
-            throw error
-        }
-        self.derived?.refresh(afterReading: count)
-        if self.base.hasEnded { self.derived?.end() }
-        if count > 0 { self.onBytes(count) }
-    }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
     func close() {
-        for registration in self.registrations { registration.remove() }
-        self.derived?.stop()
+        self.registration?.remove()
         self.base.close()
     }
 }

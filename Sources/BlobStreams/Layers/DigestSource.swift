@@ -28,6 +28,9 @@ public struct DigestSource: BlobInputStreamDataSource {
         self.onDigest = onDigest
     }
 
+    /// True when the base never blocks.
+    public var neverBlocks: Bool { self.base.neverBlocks }
+
     /// Those of the base but random access.
     public var capabilities: BlobCapabilities { self.base.capabilities.subtracting(.randomAccess) }
 
@@ -41,7 +44,7 @@ public struct DigestSource: BlobInputStreamDataSource {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let base = try self.base.pollableReader(matching: validator, context: context)
+        let base = try self.base.open(matching: validator, context: context)
         let reader = DigestReader(base, self.digest.makeHasher()) { found in
             self.onDigest?(found)
             guard let expected = self.expected, expected != found else { return }
@@ -61,7 +64,6 @@ public struct DigestSource: BlobInputStreamDataSource {
 
 private final class DigestReader: BlobReader {
     private let base: BlobGuardedReader
-    private let derived: DerivedReadiness?
     private let finish: ([UInt8]) throws -> Void
     private var hasher: (any BlobHasher)?
     private var failure: (any Error)?
@@ -70,38 +72,31 @@ private final class DigestReader: BlobReader {
         self.base = base
         self.hasher = hasher
         self.finish = finish
-        self.derived = DerivedReadiness(following: base)
     }
 
     var info: BlobInfo { self.base.info }
-    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
-    func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
-    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-        self.base.setProperty(value, forKey: key)
-    }
+    var isOpen: Bool { self.base.isOpen }
+    var neverBlocks: Bool { self.base.neverBlocks }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
+            var result = BlobReadResult.end
             try output.append(atMost: .max) { part in
-                try self.base.read(into: &part)
+                result = try self.base.read(into: &part)
                 part.bytes.withUnsafeBytes { self.hasher?.update($0) }
-                self.derived?.refresh(afterReading: part.byteCount)
-                guard self.base.hasEnded else { return }
-                guard var hasher = self.hasher else { return }
+            }
+            if result == .end, var hasher = self.hasher {
                 self.hasher = nil
                 try self.finish(hasher.finalize())
-                self.derived?.end()
             }
+            return result
         } catch {
             self.failure = error
-            self.derived?.fail(error)
             throw error
         }
     }
 
-    func close() {
-        self.derived?.stop()
-        self.base.close()
-    }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
+    func close() { self.base.close() }
 }

@@ -46,15 +46,18 @@ public struct AsyncSequenceSource: BlobInputStreamDataSource {
         self.info = info
         self.isRepeatable = isRepeatable
         self.pump = pump
-        self.oneShot = OneShotSource(layerName: "AsyncSequenceSource", info: info, isEventDriven: true) { _ in
+        self.oneShot = OneShotSource(layerName: "AsyncSequenceSource", info: info, neverBlocks: true) { _ in
             Self.startReader(info, pump)
         }
     }
 
     /// Repeatable if it was said to be, with readers side by side, as each has a sequence of its own.
     public var capabilities: BlobCapabilities {
-        self.isRepeatable ? [.repeatable, .concurrentReaders, .eventDriven] : self.oneShot.capabilities
+        self.isRepeatable ? [.repeatable, .concurrentReaders] : []
     }
+
+    /// True: no thread waits for the next element.
+    public var neverBlocks: Bool { true }
 
     /// What it was created with.
     public func info(_ context: BlobContext) -> BlobInfo { self.info }

@@ -23,15 +23,18 @@ public struct InputStreamSource: BlobInputStreamDataSource {
         self.info = info
         self.isRepeatable = isRepeatable
         self.makeStream = makeStream
-        self.oneShot = OneShotSource(layerName: "InputStreamSource", info: info, isEventDriven: true) { context in
+        self.oneShot = OneShotSource(layerName: "InputStreamSource", info: info, neverBlocks: true) { context in
             Self.startReader(info, makeStream, context)
         }
     }
 
     /// Repeatable if it was said to be, with readers side by side.
     public var capabilities: BlobCapabilities {
-        self.isRepeatable ? [.repeatable, .concurrentReaders, .eventDriven] : self.oneShot.capabilities
+        self.isRepeatable ? [.repeatable, .concurrentReaders] : []
     }
+
+    /// True: threads of their own wait for the streams.
+    public var neverBlocks: Bool { true }
 
     /// What it was created with.
     public func info(_ context: BlobContext) -> BlobInfo { self.info }
@@ -50,7 +53,7 @@ public struct InputStreamSource: BlobInputStreamDataSource {
     private static func startReader(
         _ info: BlobInfo, _ makeStream: @escaping @Sendable () -> InputStream?, _ context: BlobContext
     ) -> any BlobReader {
-        BackgroundReader(info: info, context) { _ in try InputStreamReader(makeStream(), info: info) }
+        ReadAheadReader(info: info, context) { _ in try InputStreamReader(makeStream(), info: info) }
     }
 }
 
@@ -69,16 +72,17 @@ private final class InputStreamReader: BlobReader {
         if stream.streamStatus == .error { throw Self.failure(of: stream, "The stream could not be opened") }
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         try output.withUnsafeMutableBytes { buffer, initializedCount in
             let free = buffer[initializedCount...]
-            guard let address = UnsafeMutableRawBufferPointer(rebasing: free).baseAddress else { return }
+            guard let address = UnsafeMutableRawBufferPointer(rebasing: free).baseAddress else { return .end }
             let count = self.stream.read(address.assumingMemoryBound(to: UInt8.self), maxLength: free.count)
             guard count >= 0 else { throw Self.failure(of: self.stream, "The stream could not be read") }
             guard count <= free.count else {
                 throw BlobError(.misbehavingPlugin, "The stream read \(count) bytes into room for \(free.count).")
             }
             initializedCount += count
+            return count == 0 ? .end : .bytes
         }
     }
 

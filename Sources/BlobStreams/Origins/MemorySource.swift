@@ -30,6 +30,9 @@ public struct MemorySource: BlobInputStreamDataSource {
         self.init(Data(bytes), mediaType: mediaType, name: name)
     }
 
+    /// True: the bytes are there.
+    public var neverBlocks: Bool { true }
+
     /// Everything.
     public var capabilities: BlobCapabilities { .all }
 

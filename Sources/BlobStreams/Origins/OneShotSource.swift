@@ -2,18 +2,19 @@
 package struct OneShotSource: BlobInputStreamDataSource {
     package let layerName: String
     package let locator: BlobLocator?
-    package let capabilities: BlobCapabilities
+    package let neverBlocks: Bool
+    package var capabilities: BlobCapabilities { [] }
     private let info: BlobInfo
     private let isTaken = Locked(false)
     private let open: @Sendable (BlobContext) throws -> any BlobReader
 
     package init(
-        layerName: String, locator: BlobLocator? = nil, info: BlobInfo, isEventDriven: Bool = false,
+        layerName: String, locator: BlobLocator? = nil, info: BlobInfo, neverBlocks: Bool = false,
         open: @escaping @Sendable (BlobContext) throws -> any BlobReader
     ) {
         self.layerName = layerName
         self.locator = locator
-        self.capabilities = isEventDriven ? .eventDriven : []
+        self.neverBlocks = neverBlocks
         self.info = info
         self.open = open
     }

@@ -1,21 +1,44 @@
 import Foundation
 
-/// The bounded ring between one producer and one reader.
-///
-/// Everything in it changes together with the state that the reader publishes, under the lock of that observable. Its
-/// memory exists only while bytes wait in it.
-package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `space` are touched only in `state.update`.
-    package let state = BlobObservable(BlobReaderState(isOpenCompleted: true))
+/// The bounded ring between producers and one reader. Its memory exists only while bytes wait in it.
+package final class PipeBuffer: Sendable {
+    private struct State {
+        var ring = Ring()
+        var waker: BlobWaker?
+        /// Those who wait for room.
+        var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
+        var onRoom: (@Sendable () -> Void)?
+        var isFinished = false
+        var isReaderGone = false
+        var failure: BlobError?
+
+        var refusal: BlobError? {
+            if self.isReaderGone {
+                return BlobError(.closed, "The reader of the pipe is closed.", operation: .write)
+            }
+            return self.isFinished ? BlobError(.closed, "The pipe is finished.", operation: .write) : nil
+        }
+
+        mutating func takeWaker() -> BlobWaker? {
+            defer { self.waker = nil }
+            return self.waker
+        }
+
+        mutating func takeHandlers() -> [@Sendable () -> Void] {
+            defer { self.handlers = [:] }
+            return Array(self.handlers.values) + (self.onRoom.map { [$0] } ?? [])
+        }
+    }
+
     private let capacity: Int
-    private var ring = Ring()
-    private var space = SpaceWaiters()
+    private let state = Locked(State())
 
     package init(capacity: Int) {
         precondition(capacity > 0, "A pipe needs room for at least one byte.")
         self.capacity = capacity
     }
 
-    deinit { self.ring.free() }
+    deinit { self.state.withLock { $0.ring.free() } }
 
     // MARK: The producer's side
 
@@ -24,13 +47,13 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
     /// - Returns: How many bytes were taken; 0 when the pipe is full.
     /// - Throws: ``BlobError/Code/closed`` when the reader is gone, or after ``finish(_:)``.
     package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
-        let outcome: Result<Int, BlobError> = self.state.update { state in
-            if let refusal = self.refusal(state) { return .failure(refusal) }
-            let count = self.ring.append(bytes, capacity: self.capacity)
-            if count > 0 { state.hasBytesAvailable = true }
-            return .success(count)
+        let (count, waker) = try self.state.withLock { state throws(BlobError) -> (Int, BlobWaker?) in
+            if let refusal = state.refusal { throw refusal }
+            let count = state.ring.append(bytes, capacity: self.capacity)
+            return (count, count > 0 ? state.takeWaker() : nil)
         }
-        return try outcome.get()
+        waker?.wake()
+        return count
     }
 
     /// Takes all bytes, blocking while the pipe is full.
@@ -92,106 +115,87 @@ package final class PipeBuffer: @unchecked Sendable {  // Safe: `ring` and `spac
     }
 
     package var room: Room {
-        self.state.update { _ in
-            self.space.isReaderGone ? .readerIsGone : self.ring.count == self.capacity ? .none : .some
+        self.state.withLock { state in
+            state.isReaderGone ? .readerIsGone : state.ring.count == self.capacity ? .none : .some
         }
     }
 
     /// Calls `handler` each time when a full pipe gets room, and when the reader goes; until ``finish(_:)``.
     package func onRoom(_ handler: @escaping @Sendable () -> Void) {
-        self.state.update { _ in self.space.onRoom = handler }
+        self.state.withLock { $0.onRoom = handler }
     }
 
     /// Says that no more bytes will come, with the reason if that is not the end. Only the first call counts.
     package func finish(_ error: BlobError?) {
-        let waiting = self.state.update { state in
-            guard !self.space.isFinished else { return [@Sendable () -> Void]() }
-            self.space.isFinished = true
-            self.space.failure = error
-            self.space.onRoom = nil
-            self.publishEnd(&state)
-            return self.space.removeAll()
+        let (handlers, waker) = self.state.withLock { state -> ([@Sendable () -> Void], BlobWaker?) in
+            guard !state.isFinished else { return ([], nil) }
+            state.isFinished = true
+            state.failure = error
+            state.onRoom = nil
+            return (state.takeHandlers(), state.takeWaker())
         }
-        for handler in waiting { handler() }
+        for handler in handlers { handler() }
+        waker?.wake()
     }
 
     // MARK: The reader's side
 
-    package func read(into output: inout OutputRawSpan) throws {
-        var waiting: [@Sendable () -> Void] = []
-        let failure: BlobError? = output.withUnsafeMutableBytes { buffer, initializedCount in
-            self.state.update { state in
+    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        var handlers: [@Sendable () -> Void] = []
+        let result: Result<BlobReadResult, BlobError> = output.withUnsafeMutableBytes { buffer, initializedCount in
+            self.state.withLock { state in
                 let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-                let wasFull = self.ring.count == self.capacity
-                let count = self.ring.remove(into: free)
+                let wasFull = state.ring.count == self.capacity
+                let count = state.ring.remove(into: free)
                 initializedCount += count
-                if count > 0, wasFull { waiting = self.space.removeAll() }
-                state.hasBytesAvailable = !self.ring.isEmpty
-                if count > 0 { self.publishEnd(&state) }
-                return count == 0 ? state.error : nil
+                if count > 0, wasFull { handlers = state.takeHandlers() }
+                if count > 0 { return .success(.bytes) }
+                guard state.isFinished else { return .success(.notYet) }
+                return state.failure.map { .failure($0) } ?? .success(.end)
             }
         }
-        for handler in waiting { handler() }
-        if let failure { throw failure }
+        for handler in handlers { handler() }
+        return try result.get()
+    }
+
+    /// See ``BlobReader/whenReadable(_:)``.
+    package func whenReadable(_ waker: BlobWaker) {
+        let isReadable = self.state.withLock { state in
+            let isReadable = !state.ring.isEmpty || state.isFinished
+            state.waker = isReadable || state.isReaderGone ? nil : waker
+            return isReadable
+        }
+        if isReadable { waker.wake() }
     }
 
     /// Drops what waits; the producer's next write throws ``BlobError/Code/closed``.
     package func closeReader() {
-        let waiting = self.state.update { state in
-            self.space.isReaderGone = true
-            self.ring.free()
-            state.hasBytesAvailable = false
-            return self.space.removeAll()
+        let handlers = self.state.withLock { state in
+            state.isReaderGone = true
+            state.ring.free()
+            state.waker = nil
+            return state.takeHandlers()
         }
-        for handler in waiting { handler() }
-    }
-
-    // MARK: Under the lock of `state`
-
-    /// Once the last byte is read, the end or the producer's error shows.
-    private func publishEnd(_ state: inout BlobReaderState) {
-        guard self.space.isFinished, self.ring.isEmpty, !state.isAtEnd, state.error == nil else { return }
-        state.isAtEnd = self.space.failure == nil
-        state.error = self.space.failure
-    }
-
-    private func refusal(_ state: BlobReaderState) -> BlobError? {
-        if self.space.isReaderGone {
-            return BlobError(.closed, "The reader of the pipe is closed.", operation: .write)
-        }
-        return self.space.isFinished ? BlobError(.closed, "The pipe is finished.", operation: .write) : nil
+        for handler in handlers { handler() }
     }
 
     /// Registers `handler` of `waiter` for one call when a write may do something; false when it may right now.
     private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
-        self.state.update { state in
-            guard self.refusal(state) == nil, self.ring.count == self.capacity else { return false }
-            self.space.handlers[ObjectIdentifier(waiter)] = handler
+        self.state.withLock { state in
+            guard state.refusal == nil, state.ring.count == self.capacity else { return false }
+            state.handlers[ObjectIdentifier(waiter)] = handler
             return true
         }
     }
 
     /// Drops the handler of a waiter that went on, or gave up. The waiter is still there, so its identity is its own.
     private func forget(_ waiter: AnyObject) {
-        self.state.update { _ in self.space.handlers[ObjectIdentifier(waiter)] = nil }
-    }
-}
-
-private struct SpaceWaiters {
-    var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
-    var onRoom: (@Sendable () -> Void)?
-    var isFinished = false
-    var isReaderGone = false
-    var failure: BlobError?
-
-    mutating func removeAll() -> [@Sendable () -> Void] {
-        defer { self.handlers = [:] }
-        return Array(self.handlers.values) + (self.onRoom.map { [$0] } ?? [])
+        self.state.withLock { $0.handlers[ObjectIdentifier(waiter)] = nil }
     }
 }
 
 /// Lets one suspended task go on, whoever opens it first.
-private final class Gate: Sendable {
+final class Gate: Sendable {
     private struct State {
         var isOpen = false
         var continuation: CheckedContinuation<Void, Never>?

@@ -13,12 +13,14 @@ package final class PipeReader: BlobReader {
 
     deinit { self.close() }
 
-    package var readiness: BlobObservable<BlobReaderState>? { self.buffer.state }
+    package var neverBlocks: Bool { true }
 
-    package func read(into output: inout OutputRawSpan) throws {
+    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
-        try self.buffer.read(into: &output)
+        return try self.buffer.read(into: &output)
     }
+
+    package func whenReadable(_ waker: BlobWaker) { self.buffer.whenReadable(waker) }
 
     package func close() {
         guard !self.isClosed else { return }

@@ -19,9 +19,9 @@ package final class PositionalReader: BlobReader {
         self.readAt = readAt
     }
 
-    package func read(into output: inout OutputRawSpan) throws {
+    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
-        if self.isAtEnd || self.byteOffset == self.info.byteCount { return }
+        if self.isAtEnd || self.byteOffset == self.info.byteCount { return .end }
         do {
             let room = self.info.byteCount.map { Int(clamping: $0 - self.byteOffset) } ?? .max
             let count = try output.append(atMost: room) { try self.readAt(self.byteOffset, &$0) }
@@ -29,6 +29,7 @@ package final class PositionalReader: BlobReader {
             guard !overflows else { throw BlobError.pastLargestOffset }
             self.byteOffset = offset
             self.isAtEnd = count == 0
+            return count == 0 ? .end : .bytes
         } catch {
             self.failure = error
             throw error

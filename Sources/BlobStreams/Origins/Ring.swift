@@ -1,7 +1,7 @@
 /// Bytes in a circle: added behind, removed in front.
 ///
 /// Allocated when the first byte comes and freed when the last one goes, so that an idle ring costs nothing.
-struct Ring {
+struct Ring: @unchecked Sendable {  // Safe: the memory is its own.
     private var memory: UnsafeMutableRawBufferPointer?
     private var start = 0
     private(set) var count = 0

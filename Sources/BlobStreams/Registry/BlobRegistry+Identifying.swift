@@ -90,15 +90,19 @@ private struct Peeked {
     init(_ source: any BlobInputStreamDataSource, byteCount: Int, _ context: BlobContext) throws(BlobError) {
         // A child, so that whoever reads on can cancel it too.
         let context = context.makeChild()
-        let reader = try source.reader(context: context)
+        let reader = try source.open(context: context)
         do {
-            var beginning = Data()
-            while beginning.count < byteCount {
-                let chunk = try Data(readingAtMost: byteCount - beginning.count, from: reader)
-                if chunk.isEmpty { break }
-                beginning.append(chunk)
+            var beginning = Data(count: byteCount)
+            var count = 0
+            try beginning.withUnsafeMutableBytes { buffer in
+                while count < byteCount {
+                    let free = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+                    let read = try reader.readWaiting(into: free)
+                    if read == 0 { break }
+                    count += read
+                }
             }
-            self.beginning = beginning
+            self.beginning = beginning.prefix(count)
             self.info = reader.info
         } catch {
             reader.close()
@@ -131,12 +135,17 @@ private final class PeekedReader: BlobReader {
     }
 
     var info: BlobInfo { self.rest.info }
+    var isOpen: Bool { self.rest.isOpen }
+    var neverBlocks: Bool { self.rest.neverBlocks }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard !self.beginning.isEmpty else { return try self.rest.read(into: &output) }
         let count = self.beginning.withUnsafeBytes { output.append(contentsOf: $0) }
         self.beginning = self.beginning.dropFirst(count)
+        return .bytes
     }
+
+    func whenReadable(_ waker: BlobWaker) { self.rest.whenReadable(waker) }
 
     func close() {
         self.beginning = Data()

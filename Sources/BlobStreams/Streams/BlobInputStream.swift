@@ -50,6 +50,9 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// What there is to know of the stream, to be read and observed on any thread.
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
 
+    /// What may be done with the stream on any thread.
+    public var control: BlobStreamControl { BlobStreamControl(engine: self.engine) }
+
     /// A stream over the same source in the same mode, which begins where this one began; for requests that must send
     /// their body again.
     public func unopenedCopy() -> BlobInputStream {
@@ -71,12 +74,14 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// Lends the bytes that wait in memory, until the next call of the stream; they stay to be read. An end of the stream
     /// for another reason, as a cancellation, leaves the memory alone.
     ///
-    /// - Returns: False when none do, as always in synchronous mode.
+    /// - Returns: False when none do; in synchronous mode some do behind a read of less than 16 KiB, and when the source
+    ///   never blocks.
     open override func getBuffer(
         _ buffer: UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>, length: UnsafeMutablePointer<Int>
     ) -> Bool {
         guard let window = self.engine.lendWindow() else { return false }
-        buffer.pointee = window.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        // Foundation's signature; whoever writes to it changes what is read.
+        buffer.pointee = UnsafeMutablePointer(mutating: window.baseAddress?.assumingMemoryBound(to: UInt8.self))
         length.pointee = window.count
         return true
     }
@@ -122,14 +127,13 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.unschedule(from: runLoop, mode)
     }
 
-    /// For `.fileCurrentOffsetKey` the offset of the next byte, as a number; other keys are the reader's.
+    /// For `.fileCurrentOffsetKey` the offset of the next byte, as a number; nil for every other key.
     open override func property(forKey key: Stream.PropertyKey) -> BlobStreamProperty? {
-        if key == .fileCurrentOffsetKey { return NSNumber(value: self.state.value.byteOffset) }
-        return self.engine.withReader { $0.property(forKey: key) }?.map { $0 as BlobStreamProperty }
+        key == .fileCurrentOffsetKey ? NSNumber(value: self.state.value.byteOffset) : nil
     }
 
-    /// For `.fileCurrentOffsetKey` has reading begin or go on at an offset in bytes, from 0 to the length; other keys are
-    /// the reader's.
+    /// For `.fileCurrentOffsetKey` has reading begin or go on at an offset in bytes, from 0 to the length.
+    /// Other keys are refused.
     ///
     /// Setting the offset back from the end leaves the end. In synchronous mode the source is opened there before this
     /// returns; in asynchronous mode, and before opening, an offset that turns out to be past the end is an error of the
@@ -138,10 +142,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// - Returns: False when the offset is refused: no number, negative, past the length, the source cannot be opened
     ///   there or again, its content changed, or the stream is closed or failed. Nothing has changed then.
     open override func setProperty(_ property: BlobStreamProperty?, forKey key: Stream.PropertyKey) -> Bool {
-        guard key == .fileCurrentOffsetKey else {
-            return self.engine.withReader { $0.setProperty(property, forKey: key) } ?? false
-        }
-        guard let number = property as? NSNumber, let offset = Int64(exactly: number) else { return false }
+        guard key == .fileCurrentOffsetKey, let number = property as? NSNumber, let offset = Int64(exactly: number) else { return false }
         return self.engine.setOffset(offset)
     }
 

@@ -1,45 +1,17 @@
 import Foundation
 
-/// All state of a ``BlobOutputStream``, for every thread. Its lock may be held while those of the input and of the pipe
-/// are taken, never the other way round.
-final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but for `face`, what changes is in `state`.
-    private enum Phase {
-        case notOpen, open, failed, closed
-    }
-
-    /// How the bytes end.
-    private struct Ending {
-        let error: BlobError?
-    }
-
-    private struct State {
-        var phase = Phase.notOpen
-        /// The first one; every later step hands the same to the pipe, whichever thread comes there first.
-        var ending: Ending?
-        /// Why the stream failed.
-        var error: BlobError?
-        /// Why the last write was turned down, before opening or after closing.
-        var refusal: BlobError?
-        var byteOffset: Int64 = 0
-        var writerCount = 0
-        var events = StreamEvents()
-        var waitForRoom = WaitLimit()
-        var registration: BlobRegistration?
-
-        /// Turns a write down, unless it was an error that did so.
-        mutating func refuse() {
-            guard self.phase == .notOpen || self.phase == .closed else { return }
-            let step = self.phase == .closed ? "closed" : "not open"
-            self.refusal = BlobError(.closed, "The stream is \(step).", operation: .write, byteOffset: self.byteOffset)
-        }
-    }
-
+/// What a ``BlobOutputStream`` does, for every thread: asks its machine under the lock of `state`, and acts outside of it.
+final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `machine` is touched only in `change` and `ask`.
+    let state = BlobObservable(
+        BlobOutputStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
     weak var face: BlobOutputStream?  // Set once, before the stream is anybody's.
     private let buffer: PipeBuffer
     private let reading: BlobObservable<BlobStreamState>?
     private let observation: BlobObservation?
     private let context: BlobContext
-    private let state = Locked(State())
+    private var machine: OutputMachine
+    private let registration = Locked<BlobRegistration?>(nil)
+    private let timer = Locked<BlobRegistration?>(nil)
 
     /// - Parameters:
     ///   - reading: Tells why the reader went, if it knows.
@@ -52,6 +24,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
         self.reading = reading
         self.observation = observation
         self.context = context
+        self.machine = OutputMachine(context)
         buffer.onRoom { [weak self] in self?.followPipe() }
     }
 
@@ -64,25 +37,57 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
 
     var stream: (any Stream & StreamDelegate)? { self.face }
 
+    // MARK: The lock
+
+    private func ask<Result>(_ body: (inout OutputMachine, BlobOutputStreamState) -> Result) -> Result {
+        self.state.withValue { body(&self.machine, $0) }
+    }
+
+    /// Has the machine handle an event, then acts. Observers are told last.
+    private func change(_ body: (inout OutputMachine, inout BlobOutputStreamState) -> [OutputMachine.Action]) {
+        let actions = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
+        for action in actions { self.perform(action) }
+        self.state.deliver()
+    }
+
+    private func perform(_ action: OutputMachine.Action) {
+        switch action {
+        case .signal(let sources): for source in sources { source.signal() }
+        case .invalidate(let sources): for source in sources { source.invalidate() }
+        case .finish(let ending):
+            self.registration.withLock { $0 = nil }
+            self.timer.withLock { $0 = nil }
+            self.buffer.finish(ending.error)
+        case .lookLater(let delay):
+            let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.lookAtLimit() } }
+            let registration = self.context.wake(after: delay, waker)
+            self.timer.withLock { $0 = registration }
+        }
+    }
+
+    private func lookAtLimit() { self.change { machine, state in machine.lookAtLimit(&state) } }
+
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
-        self.state.withLock { state in
-            let phase = state.phase
-            return body(&state.events) { event in
+        self.ask { machine, state in
+            body(&machine.events) { event in
                 switch event {
-                case .hasSpaceAvailable: phase == .open && self.buffer.room == .some
-                case .errorOccurred: phase == .failed
+                case .hasSpaceAvailable: state.phase == .open && self.buffer.room == .some
+                case .errorOccurred: state.phase == .failed
                 default: true
                 }
             }
         }
     }
 
-    var error: BlobError? { self.state.withLock { state in state.error ?? state.refusal } }
+    func wasScheduled() {}
 
-    var byteOffset: Int64 { self.state.withLock { $0.byteOffset } }
+    // MARK: Facts
+
+    /// The error of the last call, if it was turned down, or else that of the stream.
+    var error: BlobError? { self.ask { machine, state in machine.refusal ?? state.error } }
 
     var hasSpaceAvailable: Bool {
-        switch self.state.withLock({ $0.phase }) {
+        switch self.state.value.phase {
         case .open: self.buffer.room != .none
         case .failed: true
         case .notOpen, .closed: false
@@ -90,115 +95,53 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
     }
 
     var status: Stream.Status {
-        self.state.withLock { state in
+        self.ask { machine, state in
             switch state.phase {
             case .notOpen: .notOpen
-            case .open: state.writerCount > 0 ? .writing : .open
+            case .open: machine.writerCount > 0 ? .writing : .open
             case .failed: .error
             case .closed: .closed
             }
         }
     }
 
+    // MARK: Events
+
     func open() {
-        let isOpen = self.change { state, aftermath in
-            guard state.phase == .notOpen else { return false }
-            state.phase = .open
-            if let error = self.contextError {
-                self.fail(error, &state, &aftermath)
-                return false
+        let error = self.contextError
+        self.change { machine, state in
+            guard let error, state.phase == .notOpen else {
+                return machine.open(self.buffer.room, self.reasonOfReader, &state)
             }
-            if self.buffer.room != .readerIsGone { aftermath.sourcesToSignal = state.events.post(.openCompleted) }
-            self.follow(&state, &aftermath)
-            return true
+            state.phase = .open
+            return machine.fail(error, &state)
         }
-        guard isOpen else { return }
+        guard error == nil, self.state.value.phase == .open else { return }
         let registration = self.context.onCancel { [weak self] in
-            self?.fail(BlobError(.cancelled, "The job was cancelled."))
+            self?.change { machine, state in machine.fail(BlobError(.cancelled, "The job was cancelled."), &state) }
         }
-        self.state.withLock { state in
-            if state.phase == .open { state.registration = registration }
-        }
-        withExtendedLifetime(registration) {}
+        self.registration.withLock { $0 = registration }
+        if self.state.value.phase != .open { self.registration.withLock { $0 = nil } }
     }
 
     /// Writes what there is room for, waiting while there is none.
     ///
     /// - Returns: How many bytes; -1 after an error.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
-        let isOpen = self.state.withLock { state in
-            guard state.phase == .open else {
-                state.refuse()
-                return false
-            }
-            state.writerCount += 1
-            return true
-        }
-        guard isOpen else { return -1 }
+        guard self.ask({ machine, state in machine.beginWrite(state) }) else { return -1 }
         let result = Result { () throws(BlobError) in try self.buffer.writeSome(bytes, self.context) }
-        return self.change { state, aftermath in
-            state.writerCount -= 1
-            switch result {
-            case .success(let count):
-                state.byteOffset += Int64(count)
-                if count > 0 { self.follow(&state, &aftermath) }
-                return count
-            case .failure(let error):
-                state.refuse()
-                self.follow(&state, &aftermath)  // Knows why a reader went.
-                self.fail(error, &state, &aftermath)
-                return -1
-            }
-        }
+        let reason = self.reasonOfReader
+        self.change { machine, state in machine.endWrite(result, self.buffer.room, reason, &state) }
+        return (try? result.get()) ?? -1
     }
 
-    /// Ends the bytes and everything else, for good; before opening only when `evenUnopened`. Only the first ending,
-    /// with an error or without one, reaches the reader.
     func finish(_ error: BlobError?, evenUnopened: Bool) {
-        self.change { state, aftermath in
-            guard state.phase != .notOpen || evenUnopened else { return }
-            state.phase = .closed
-            self.end(error, &state, &aftermath)
-            aftermath.sourcesToInvalidate = state.events.removeAll()
-        }
+        self.change { machine, state in machine.finish(error, evenUnopened: evenUnopened, &state) }
     }
 
-    func lookAtLimit() -> Duration? {
-        self.change { state, aftermath in
-            switch state.waitForRoom.look() {
-            case .nobodyWaits: break
-            case .lookAgain(let delay): return delay
-            case .passed(let limit): self.fail(limit.error(idleLimit: self.context.idleLimit), &state, &aftermath)
-            }
-            return nil
-        }
-    }
-
-    private func followPipe() { self.change { state, aftermath in self.follow(&state, &aftermath) } }
-
-    private func fail(_ error: BlobError) { self.change { state, aftermath in self.fail(error, &state, &aftermath) } }
-
-    /// Runs `body` under the lock, then does outside of it what it left to do.
-    private func change<Result>(_ body: (inout State, inout Aftermath) -> Result) -> Result {
-        var aftermath = Aftermath()
-        defer { aftermath.attend() }
-        return self.state.withLock { body(&$0, &aftermath) }
-    }
-
-    // MARK: Under the lock
-
-    /// Tells of what the pipe has come to.
-    private func follow(_ state: inout State, _ aftermath: inout Aftermath) {
-        guard state.phase == .open else { return }
-        switch self.buffer.room {
-        case .some:
-            state.waitForRoom.end()
-            aftermath.sourcesToSignal = state.events.post(.hasSpaceAvailable)
-        case .none:
-            if let delay = state.waitForRoom.begin(self.context) { self.lookAtLimit(after: delay) }
-        case .readerIsGone:
-            self.fail(self.reasonOfReader, &state, &aftermath)
-        }
+    private func followPipe() {
+        let reason = self.reasonOfReader
+        self.change { machine, state in machine.follow(self.buffer.room, reason, &state) }
     }
 
     private var reasonOfReader: BlobError {
@@ -213,24 +156,5 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: but 
         } catch {
             return error
         }
-    }
-
-    private func fail(_ error: BlobError, _ state: inout State, _ aftermath: inout Aftermath) {
-        guard state.phase == .open else { return }
-        state.phase = .failed
-        state.error = error.passing(
-            layer: "BlobOutputStream", operation: .write, locator: nil, byteOffset: state.byteOffset)
-        state.events.drop(.hasSpaceAvailable)
-        aftermath.sourcesToSignal = state.events.post(.errorOccurred)
-        self.end(error, &state, &aftermath)
-    }
-
-    private func end(_ error: BlobError?, _ state: inout State, _ aftermath: inout Aftermath) {
-        state.waitForRoom.end()
-        let ending = state.ending ?? Ending(error: error)
-        state.ending = ending
-        aftermath.pipe = (self.buffer, ending.error)
-        aftermath.registration = state.registration
-        state.registration = nil
     }
 }

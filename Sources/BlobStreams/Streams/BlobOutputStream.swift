@@ -36,6 +36,9 @@ open class BlobOutputStream: BlobOutputStreamBase, StreamDelegate {
         self.engine.finish(error.map { BlobError(wrapping: $0) }, evenUnopened: true)
     }
 
+    /// The facts about the stream, to be read and observed on any thread.
+    public var state: BlobObservable<BlobOutputStreamState> { self.engine.state }
+
     // MARK: OutputStream
 
     /// Writes the next bytes: as many as there is room for, which may be fewer than `length`. Waits while there is no
@@ -84,7 +87,7 @@ open class BlobOutputStream: BlobOutputStreamBase, StreamDelegate {
 
     /// For `.fileCurrentOffsetKey` the number of bytes written so far; nil for every other key.
     open override func property(forKey key: Stream.PropertyKey) -> BlobStreamProperty? {
-        key == .fileCurrentOffsetKey ? NSNumber(value: self.engine.byteOffset) : nil
+        key == .fileCurrentOffsetKey ? NSNumber(value: self.engine.state.value.byteOffset) : nil
     }
 
     /// Sets nothing: what was written passes by.

@@ -1,40 +1,65 @@
 import Foundation
 
-/// All state of a ``BlobInputStream``, for every thread, behind the lock of `state`.
-final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what changes is only touched in `change`.
+/// What a ``BlobInputStream`` does, for every thread: asks its machine under the lock of `state`, and acts outside of it.
+final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `machine` is touched only in `change` and `ask`.
+    typealias Machine = StreamMachine<BlobGuardedReader>
+
     let state = BlobObservable(
         BlobStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
     let source: any BlobInputStreamDataSource
     let mode: BlobStreamMode
     let context: BlobContext
     weak var face: BlobInputStream?  // Set once, before the stream is anybody's.
-
-    /// The opening that is under way or being read.
-    var pass: StreamPass?
-    /// Where reading began; opening again at the end begins there.
-    var startOffset: Int64 = 0
-    /// Of the content that was opened first, for opening it again.
-    var validator: BlobValidator?
-    var declaredByteCount: Int64?
-    /// Kept until the next call of the stream, which may come after the reader is gone.
-    var lentWindow: LentWindow?
-    /// Why the last read was turned down, before opening or after closing.
-    private var refusal: BlobError?
-    var waitForBytes = WaitLimit()
-    private var events = StreamEvents()
-    private var waiters: [WaitSignal] = []
+    private let turn: ReaderTurn?  // In asynchronous mode, of a source that may block.
+    private var machine: Machine
+    private let registration = Locked<BlobRegistration?>(nil)
 
     init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
         self.source = source
         self.mode = mode
         self.context = context
+        self.turn = mode == .asynchronous && !source.neverBlocks ? ReaderTurn() : nil
+        self.machine = Machine { [cancellation = context.cancellation] in cancellation.makeChild() }
     }
 
     var stream: (any Stream & StreamDelegate)? { self.face }
 
+    // MARK: The lock
+
+    /// Asks the machine, which changes nothing that observers see.
+    private func ask<Result>(_ body: (inout Machine, BlobStreamState) -> Result) -> Result {
+        self.state.withValue { body(&self.machine, $0) }
+    }
+
+    /// Has the machine handle an event, then acts. Observers are told last: one may take its time, or call the stream.
+    ///
+    /// So nothing may be half-done then that is for the calling thread to finish and for others to wait for: a thread
+    /// that uses the reader tells nobody before it has given it back.
+    @discardableResult
+    private func change<Result>(
+        delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
+    ) -> Result {
+        let (result, actions) = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
+        for action in actions { self.perform(action) }
+        if delivers { self.state.deliver() }
+        return result
+    }
+
+    private func perform(_ action: Machine.Action) {
+        switch action {
+        case .wake(let waiters): for waiter in waiters { waiter.signal() }
+        case .signal(let sources): for source in sources { source.signal() }
+        case .invalidate(let sources): for source in sources { source.invalidate() }
+        case .cancel(let cancellation): cancellation.cancel()
+        case .close(let reader): reader.close()
+        case .look: BlockingPool.brief.run { [weak self] in self?.look() }
+        case .release: break
+        }
+    }
+
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
-        self.state.withValue { state in
-            body(&self.events) { event in
+        self.ask { machine, state in
+            body(&machine.events) { event in
                 switch event {
                 case .hasBytesAvailable: state.hasBytesAvailable
                 case .errorOccurred: state.phase == .failed
@@ -45,34 +70,22 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
         }
     }
 
-    /// Runs `body` under the lock, does outside of it what it left to do, and tells the observers last: one may take its
-    /// time, or call the stream.
-    ///
-    /// So nothing may be half-done then that is for the calling thread to finish and for others to wait for: `body` takes
-    /// the reader only where observers see no change, and a thread that may be using the reader tells nobody.
-    func change<Result>(
-        delivers: Bool = true, _ body: (inout BlobStreamState, inout Aftermath) -> Result
-    ) -> Result {
-        var aftermath = Aftermath()
-        let result = self.state.updateWithoutDelivering { body(&$0, &aftermath) }
-        aftermath.attend()
-        if delivers { self.state.deliver() }
-        return result
-    }
+    // MARK: Facts
 
-    var error: BlobError? { self.state.withValue { $0.error ?? self.refusal } }
+    /// The error of the last call, if it was turned down, or else that of the stream.
+    var error: BlobError? { self.ask { machine, state in machine.refusal ?? state.error } }
 
     /// Where a copy of the stream begins.
     var firstOffset: Int64 {
-        self.state.withValue { $0.phase == .notOpen ? $0.byteOffset : self.startOffset }
+        self.ask { machine, state in state.phase == .notOpen ? state.byteOffset : machine.startOffset }
     }
 
     var status: Stream.Status {
-        self.state.withValue { state in
+        self.ask { machine, state in
             switch state.phase {
             case .notOpen: .notOpen
             case .opening: .opening
-            case .open: self.pass?.isBusy == true ? .reading : .open
+            case .open: machine.pass?.isBusy == true ? .reading : .open
             case .atEnd: .atEnd
             case .failed: .error
             case .closed: .closed
@@ -80,83 +93,237 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: what
         }
     }
 
-    /// Ends everything, for good. Before opening it does nothing, unless `evenUnopened`.
+    /// The abilities of the source; nil while they are not known, and asking would call the source on this thread.
+    private var capabilities: BlobCapabilities? {
+        if let turn { turn.capabilities } else { self.source.capabilities }
+    }
+
+    /// Whether somebody but a call waits for the next bytes, so that limits hold for it.
+    private var isAwaited: Bool { self.mode == .asynchronous || self.ask { machine, _ in !machine.events.sources.isEmpty } }
+
+    // MARK: Opening and closing
+
+    func open() {
+        let phase = self.state.value.phase
+        let isRepeatable = phase == .atEnd && self.capabilities?.contains(.repeatable) ?? false
+        let id = self.change { machine, state in machine.open(isRepeatable: isRepeatable, &state) }
+        if let id { self.start(id) }
+    }
+
+    /// Opens the source, unless another call does or the stream went another way meanwhile.
+    private func start(_ id: Int) {
+        guard let pass = self.ask({ machine, _ in machine.start(id) }) else { return }
+        self.watchCancellation()
+        let validator = self.ask { machine, _ in machine.validator }
+        let result = Result { () throws(BlobError) in
+            try self.openReader(at: pass.byteOffset, matching: validator, pass.cancellation)
+        }
+        let isCurrent = self.change { machine, state in
+            machine.opened(id, result, neverBlocks: (try? result.get().neverBlocks) ?? false, &state)
+        }
+        if isCurrent, case .success(let reader) = result { self.use(reader, id, for: .looking) }
+    }
+
+    private func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ cancellation: BlobCancellation
+    ) throws(BlobError) -> BlobGuardedReader {
+        var context = self.context
+        context.cancellation = cancellation
+        context.eventSink = { [weak self, sink = self.context.eventSink] event in
+            self?.note(event)
+            sink?(event)
+        }
+        let source = self.turn.map { SerialSource(self.source, $0) } ?? self.source
+        return try (self.mode == .asynchronous ? source.withoutBlocking : source)
+            .open(at: byteOffset, matching: validator, context: context)
+    }
+
+    /// Events come from threads that use the reader, which tell no observer.
+    private func note(_ event: BlobEvent) {
+        self.state.updateWithoutDelivering { state in
+            switch event {
+            case .invalidated: state.interruption = .invalidated
+            case .recovering: state.interruption = .recovering
+            case .recovered: (state.interruption, state.recoveries) = (nil, state.recoveries + 1)
+            default: break
+            }
+        }
+        switch event {
+        case .invalidated, .recovering, .recovered: BlockingPool.brief.run { [state] in state.deliver() }
+        default: break
+        }
+    }
+
+    /// Has a cancellation end the stream also when nobody reads.
+    private func watchCancellation() {
+        let isWatched = self.registration.withLock { $0 != nil }
+        guard !isWatched else { return }
+        let registration = self.context.onCancel { [weak self] in self?.cancel() }
+        self.registration.withLock { $0 = registration }
+    }
+
+    func cancel() {
+        self.change { machine, state in
+            ((), machine.fail(BlobError(.cancelled, "The job was cancelled."), &state))
+        }
+    }
+
     func close(evenUnopened: Bool = false) {
-        self.change { state, aftermath in
-            guard state.phase != .notOpen || evenUnopened else { return }
-            state.phase = .closed
-            state.hasBytesAvailable = false
-            aftermath.window = self.takeLentWindow()
-            self.endPass(&aftermath)
-            aftermath.sourcesToInvalidate = self.events.removeAll()
+        self.change { machine, state in ((), machine.close(evenUnopened: evenUnopened, &state)) }
+        self.registration.withLock { $0 = nil }
+    }
+
+    // MARK: Reading
+
+    /// Reads the next bytes, waiting for them if there are none.
+    ///
+    /// - Returns: How many; 0 at the end, -1 after an error.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        var waiter: WaitSignal?
+        while true {
+            let turn = self.change { machine, state in machine.beginRead(into: buffer, waiter, &state) }
+            switch turn {
+            case .answer(let count): return count
+            case .start(let id): self.start(id)
+            case .use(let reader, let pass, let count):
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+                let total = count + self.use(reader, pass.id, for: .reading(rest, mayWait: count == 0))
+                if total > 0 { return total }
+            case .wait:
+                if let waiter { BlockingPool.leave { _ = waiter.wait(for: nil) } } else { waiter = WaitSignal() }
+            }
         }
     }
 
-    /// Fails the stream from outside of a read.
-    func fail(_ error: BlobError, in pass: StreamPass?) {
-        self.change { state, aftermath in
-            if pass == nil || self.pass === pass { self.fail(error, &state, &aftermath) }
+    /// Why a reader is used.
+    private enum Purpose {
+        /// To see what there is.
+        case looking
+        /// For the caller's memory; `mayWait` when it has no bytes yet.
+        case reading(UnsafeMutableRawBufferPointer, mayWait: Bool)
+    }
+
+    /// From here on, reads go straight to the caller's memory; smaller ones take from a window.
+    private static let directByteCount = 16 * 1024
+    private static let peekByteCount = 4 * 1024
+
+    /// Uses the reader, which this thread is busy with, and gives it back.
+    ///
+    /// - Returns: How many bytes the caller got.
+    @discardableResult
+    private func use(_ reader: BlobGuardedReader, _ id: Int, for purpose: Purpose) -> Int {
+        var outcome = Machine.Outcome(result: .success(.bytes))
+        var windowByteCount = BlobPipe.defaultCapacity
+        var mayPeek = reader.neverBlocks
+        reader.isWaitLimited = self.isAwaited
+        if case .reading(let buffer, let mayWait) = purpose {
+            reader.isWaitLimited = true
+            if buffer.count >= Self.directByteCount || (buffer.count > 0 && !mayWait && !mayPeek) {
+                windowByteCount = Self.peekByteCount
+                outcome.result = self.read(reader, into: buffer, &outcome.appended)
+            } else {
+                mayPeek = true
+            }
+        }
+        let isAllRead = reader.byteOffset == reader.info.byteCount
+        if case .success(.bytes) = outcome.result, mayPeek || (isAllRead && reader.isOpen) {
+            let window = Window(windowByteCount)
+            outcome.result = Result { try window.fill(from: reader) }.mapError { BlobError(wrapping: $0) }
+            if !window.isEmpty { outcome.window = window }
+        }
+        if case .success(.notYet) = outcome.result {
+            reader.whenReadable(BlobWaker { [weak self] in self?.woken(id) })
+        }
+        if reader.isOpen { outcome.info = reader.info }
+        var isReading = false
+        if case .reading = purpose { isReading = true }
+        let appended = outcome.appended
+        var goesOn = self.change(delivers: false) { machine, state in
+            machine.finish(id, reader, outcome, reads: isReading, &state)
+        }
+        while goesOn {
+            self.state.deliver()
+            goesOn = self.change(delivers: false) { machine, state in
+                machine.settle(afterReading: isReading && appended > 0, &state)
+            }
+        }
+        self.state.deliver()
+        return appended
+    }
+
+    private func read(
+        _ reader: BlobGuardedReader, into buffer: UnsafeMutableRawBufferPointer, _ appended: inout Int
+    ) -> Result<BlobReadResult, BlobError> {
+        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        do {
+            let result = try reader.read(into: &output)
+            appended = output.finalize(for: buffer)
+            return .success(result)
+        } catch {
+            _ = output.finalize(for: buffer)
+            return .failure(BlobError(wrapping: error))
         }
     }
 
-    // MARK: Under the lock
+    private func woken(_ id: Int) { self.change(delivers: false) { machine, _ in ((), machine.woken(id)) } }
 
-    func fail(_ error: BlobError, _ state: inout BlobStreamState, _ aftermath: inout Aftermath) {
-        guard state.phase != .closed, state.phase != .failed else { return }
-        state.phase = .failed
-        state.error = error.passing(
-            layer: "BlobInputStream", operation: state.isOpenCompleted ? .read : .open, locator: nil,
-            byteOffset: state.byteOffset)
-        state.hasBytesAvailable = false
-        self.endPass(&aftermath)
-        self.post(.errorOccurred, &aftermath)
+    /// Looks whether there is something to read, for those who get events or look at the state.
+    func look() {
+        guard let (reader, pass) = self.ask({ machine, state in machine.beginLook(state) }) else { return }
+        self.use(reader, pass.id, for: .looking)
     }
 
-    func end(_ state: inout BlobStreamState, _ aftermath: inout Aftermath) {
-        state.phase = .atEnd
-        state.isAtEnd = true
-        state.hasBytesAvailable = false
-        state.byteCount = state.byteOffset
-        self.endPass(&aftermath)
-        self.post(.endEncountered, &aftermath)
+    /// Limits hold from now on.
+    func wasScheduled() { self.look() }
+
+    /// Lends the bytes that wait in memory until the next call; nil when there are none.
+    func lendWindow() -> UnsafeRawBufferPointer? {
+        self.ask { machine, state in machine.lend(state) }
     }
 
-    /// Lets go of the reader and of whoever waits for it.
-    func endPass(_ aftermath: inout Aftermath) {
-        self.wakeWaiters(&aftermath)
-        self.events.drop(.hasBytesAvailable)
-        self.waitForBytes.end()
-        guard let pass = self.pass else { return }
-        self.pass = nil
-        aftermath.pass = pass
-        aftermath.observation = pass.observation
-        // Whoever is busy with the reader closes it.
-        if !pass.isBusy { aftermath.reader = pass.reader }
+    // MARK: The offset
+
+    /// Has reading go on at another offset.
+    ///
+    /// - Returns: False when that is refused, and then nothing has changed.
+    func setOffset(_ byteOffset: Int64) -> Bool {
+        guard byteOffset >= 0 else { return false }
+        let (capabilities, waiter) = (self.capabilities, WaitSignal())
+        while true {
+            let setting = self.change { machine, state in
+                machine.beginSetting(byteOffset, capabilities, self.mode, waiter, &state)
+            }
+            switch setting {
+            case .over(let isSet): return isSet
+            case .start(let id): self.start(id)
+            case .run(let id):
+                self.start(id)
+                return true
+            case .skip(let reader, let pass, let count):
+                reader.skip(count)
+                self.use(reader, pass.id, for: .looking)
+                return true
+            case .open(let oldPassID): return self.openAndSwap(byteOffset, capabilities, for: oldPassID)
+            case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
+            }
+        }
     }
 
-    func post(_ event: Stream.Event, _ aftermath: inout Aftermath) {
-        aftermath.sourcesToSignal = self.events.post(event)
+    private func openAndSwap(_ byteOffset: Int64, _ capabilities: BlobCapabilities?, for oldPassID: Int?) -> Bool {
+        let (validator, old) = self.ask { machine, _ in (machine.validator, machine.pass) }
+        let heldOld = capabilities?.contains(.concurrentReaders) == false
+        let cancellation = self.context.cancellation.makeChild()
+        let reader = try? self.openReader(at: byteOffset, matching: validator, cancellation)
+        withExtendedLifetime(old) {}
+        let info = reader?.info ?? BlobInfo()
+        let id = self.change { machine, state in
+            machine.swap(
+                reader, neverBlocks: reader?.neverBlocks ?? false, info: info, at: byteOffset, for: oldPassID,
+                heldOld: heldOld, cancellation: cancellation, &state)
+        }
+        guard let id, let reader else { return false }
+        self.use(reader, id, for: .looking)
+        return true
     }
 
-    var isScheduled: Bool { !self.events.sources.isEmpty }
-
-    func dropEvents(_ dropped: Stream.Event) { self.events.drop(dropped) }
-
-    func refuse(_ state: BlobStreamState) {
-        let step = state.phase == .closed ? "closed" : "not open"
-        self.refusal = BlobError(.closed, "The stream is \(step).", operation: .read, byteOffset: state.byteOffset)
-    }
-
-    func takeLentWindow() -> LentWindow? {
-        defer { self.lentWindow = nil }
-        return self.lentWindow
-    }
-
-    func addWaiter(_ waiter: WaitSignal) { self.waiters.append(waiter) }
-
-    func wakeWaiters(_ aftermath: inout Aftermath) {
-        guard !self.waiters.isEmpty else { return }
-        aftermath.waiters = self.waiters
-        self.waiters = []
-    }
 }

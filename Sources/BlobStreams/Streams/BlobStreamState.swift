@@ -44,6 +44,17 @@ public struct BlobStreamState: Equatable, Sendable {
     /// How often the source went on after its content became unreachable for a while.
     public var recoveries = 0
 
+    /// The interruption that reading is in, if it is in one.
+    public var interruption: Interruption?
+
+    /// The steps from a loss of the content to its recovery.
+    public enum Interruption: Sendable {
+        /// The content changed under the reader, or went away.
+        case invalidated
+        /// Reading is being taken up again.
+        case recovering
+    }
+
     /// Creates the state of a stream that was not opened yet.
     public init() {}
 

@@ -8,10 +8,8 @@ protocol StreamEngine: AnyObject, Sendable {
     /// Runs `body` under the lock of the stream. The second argument tells whether an event is still true.
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result
 
-    /// Fails the stream if it waits and the limit of that has passed.
-    ///
-    /// - Returns: After how long to look again, if at all.
-    func lookAtLimit() -> Duration?
+    /// Called when the stream was scheduled: from now on somebody waits for events.
+    func wasScheduled()
 }
 
 extension StreamEngine {
@@ -28,18 +26,12 @@ extension StreamEngine {
         guard isNew else { return }
         source.attach()
         if hasEvents { source.signal() }
+        self.wasScheduled()
     }
 
     /// Delivers no more events there.
     func unschedule(from runLoop: RunLoop, _ mode: RunLoop.Mode) {
         self.withEvents { events, _ in events.remove(runLoop, mode) }?.invalidate()
-    }
-
-    /// Has the engine look at its limit later, as ``WaitLimit/begin(_:)`` says.
-    func lookAtLimit(after delay: Duration) {
-        DispatchQueue.global().asyncAfter(deadline: .now() + delay.timeInterval) { [weak self] in
-            if let next = self?.lookAtLimit() { self?.lookAtLimit(after: next) }
-        }
     }
 
     /// Calls the delegate for the next event; the run loop comes back for more.
@@ -54,30 +46,5 @@ extension StreamEngine {
         for source in more { source.signal() }
         if let stream, let delegate { delegate.receive(event, from: stream) }
         for source in self.withEvents({ events, _ in events.endDelivery() }) { source.signal() }
-    }
-}
-
-/// What is to be done outside of the lock after a stream's state changed.
-struct Aftermath {
-    var waiters: [WaitSignal] = []
-    var sourcesToSignal: [RunLoopSource] = []
-    var sourcesToInvalidate: [RunLoopSource] = []
-    var pass: StreamPass?
-    var observation: BlobObservation?
-    var reader: (any BlobReader)?
-    var window: LentWindow?  // Only to be released.
-    var registration: BlobRegistration?
-    var pipe: (buffer: PipeBuffer, error: BlobError?)?
-
-    func attend() {
-        for waiter in self.waiters { waiter.signal() }
-        for source in self.sourcesToSignal { source.signal() }
-        for source in self.sourcesToInvalidate { source.invalidate() }
-        self.observation?.cancel()
-        self.pass?.registration?.remove()
-        self.pass?.context.cancellation.cancel()
-        self.reader?.close()
-        self.registration?.remove()
-        if let pipe { pipe.buffer.finish(pipe.error) }
     }
 }

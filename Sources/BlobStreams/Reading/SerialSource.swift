@@ -1,0 +1,87 @@
+/// The turns of the readers of one stream, of which a source that is not `concurrentReaders` serves one at a time.
+final class ReaderTurn: Sendable {
+    private struct State {
+        var capabilities: BlobCapabilities?
+        var isTaken = false
+        var waiting: [WaitSignal] = []
+    }
+
+    private let state = Locked(State())
+
+    /// The abilities of the source; nil before the first opening.
+    var capabilities: BlobCapabilities? { self.state.withLock { $0.capabilities } }
+
+    /// Waits for the turn, unless readers may be used side by side.
+    fileprivate func take(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
+        let capabilities = source.capabilities
+        self.state.withLock { $0.capabilities = capabilities }
+        guard !capabilities.contains(.concurrentReaders) else { return false }
+        let signal = WaitSignal()
+        return try BlockingPool.leave {
+            Result { () throws(BlobError) in
+                try context.wait(on: signal) {
+                    self.state.withLock { state in
+                        if state.isTaken { state.waiting.append(signal) }
+                        defer { state.isTaken = true }
+                        return state.isTaken ? nil : true
+                    }
+                }
+            }
+        }.get()
+    }
+
+    fileprivate func give() {
+        let waiting = self.state.withLock { state in
+            defer { (state.isTaken, state.waiting) = (false, []) }
+            return state.waiting
+        }
+        for signal in waiting { signal.signal() }
+    }
+}
+
+/// A source whose readers take turns.
+struct SerialSource: BlobInputStreamDataSource {
+    private let base: any BlobInputStreamDataSource
+    private let turn: ReaderTurn
+
+    init(_ base: any BlobInputStreamDataSource, _ turn: ReaderTurn) { (self.base, self.turn) = (base, turn) }
+
+    var capabilities: BlobCapabilities { self.base.capabilities }
+    var locator: BlobLocator? { self.base.locator }
+    var layerName: String { self.base.layerName }
+    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let isTaken = try self.turn.take(self.base, context)
+        do {
+            let reader = try self.base.openReader(at: byteOffset, matching: validator, context: context)
+            return isTaken ? SerialReader(reader, self.turn) : reader
+        } catch {
+            if isTaken { self.turn.give() }
+            throw error
+        }
+    }
+}
+
+private final class SerialReader: BlobReader {
+    private let base: any BlobReader
+    private var turn: ReaderTurn?
+
+    init(_ base: any BlobReader, _ turn: ReaderTurn) { (self.base, self.turn) = (base, turn) }
+
+    deinit { self.turn?.give() }
+
+    var info: BlobInfo { self.base.info }
+    var isOpen: Bool { self.base.isOpen }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
+
+    func close() {
+        self.base.close()
+        self.turn?.give()
+        self.turn = nil
+    }
+}

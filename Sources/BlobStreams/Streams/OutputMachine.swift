@@ -1,0 +1,128 @@
+import Foundation
+
+/// The decisions of a ``BlobOutputStream``, without its threads: events in, actions out. A value for the stream's lock,
+/// together with the state that the stream publishes.
+struct OutputMachine {
+    /// How the bytes end.
+    struct Ending: Equatable {
+        let error: BlobError?
+    }
+
+    enum Action {
+        case signal([RunLoopSource])
+        case invalidate([RunLoopSource])
+        /// End the bytes in the pipe.
+        case finish(Ending)
+        /// Look at the limit of the wait after this long.
+        case lookLater(Duration)
+    }
+
+    var events = StreamEvents()
+    private(set) var refusal: BlobError?
+    private(set) var writerCount = 0
+    /// The first one; every later step hands the same to the pipe, whichever thread comes there first.
+    private var ending: Ending?
+    private var waitForRoom = WaitLimit()
+    private let context: BlobContext
+
+    init(_ context: BlobContext) { self.context = context }
+
+    mutating func open(
+        _ room: PipeBuffer.Room, _ reason: BlobError, _ state: inout BlobOutputStreamState
+    ) -> [Action] {
+        self.refusal = nil
+        guard state.phase == .notOpen else { return [] }
+        state.phase = .open
+        let opened = room == .readerIsGone ? [] : self.post(.openCompleted)
+        return opened + self.follow(room, reason, &state)
+    }
+
+    /// Begins a write; false when it is turned down.
+    mutating func beginWrite(_ state: BlobOutputStreamState) -> Bool {
+        self.refusal = nil
+        guard state.phase == .open else {
+            self.refuse(state)
+            return false
+        }
+        self.writerCount += 1
+        return true
+    }
+
+    mutating func endWrite(
+        _ result: Result<Int, BlobError>, _ room: PipeBuffer.Room, _ reason: BlobError,
+        _ state: inout BlobOutputStreamState
+    ) -> [Action] {
+        self.writerCount -= 1
+        switch result {
+        case .success(let count):
+            state.byteOffset += Int64(count)
+            return count > 0 ? self.follow(room, reason, &state) : []
+        case .failure(let error):
+            self.refuse(state)
+            let followed = self.follow(room, reason, &state)  // Knows why a reader went.
+            return followed + self.fail(error, &state)
+        }
+    }
+
+    /// Ends the bytes and everything else, for good; before opening only when `evenUnopened`. Only the first ending,
+    /// with an error or without one, reaches the reader.
+    mutating func finish(
+        _ error: BlobError?, evenUnopened: Bool, _ state: inout BlobOutputStreamState
+    ) -> [Action] {
+        self.refusal = nil
+        guard state.phase != .notOpen || evenUnopened else { return [] }
+        (state.phase, state.hasSpaceAvailable) = (.closed, false)
+        return self.end(error) + [.invalidate(self.events.removeAll())]
+    }
+
+    mutating func lookAtLimit(_ state: inout BlobOutputStreamState) -> [Action] {
+        switch self.waitForRoom.look() {
+        case .nobodyWaits: []
+        case .lookAgain(let delay): [.lookLater(delay)]
+        case .passed(let limit): self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
+        }
+    }
+
+    /// Has the state show what the pipe has come to.
+    mutating func follow(
+        _ room: PipeBuffer.Room, _ reason: BlobError, _ state: inout BlobOutputStreamState
+    ) -> [Action] {
+        guard state.phase == .open else { return [] }
+        state.hasSpaceAvailable = room == .some
+        switch room {
+        case .some:
+            self.waitForRoom.end()
+            return self.post(.hasSpaceAvailable)
+        case .none: return self.waitForRoom.begin(self.context).map { [.lookLater($0)] } ?? []
+        case .readerIsGone: return self.fail(reason, &state)
+        }
+    }
+
+    mutating func fail(_ error: BlobError, _ state: inout BlobOutputStreamState) -> [Action] {
+        guard state.phase == .open else { return [] }
+        (state.phase, state.hasSpaceAvailable) = (.failed, false)
+        state.error = error.passing(
+            layer: "BlobOutputStream", operation: .write, locator: nil, byteOffset: state.byteOffset)
+        self.events.drop(.hasSpaceAvailable)
+        return self.post(.errorOccurred) + self.end(error)
+    }
+
+    private mutating func end(_ error: BlobError?) -> [Action] {
+        self.waitForRoom.end()
+        let ending = self.ending ?? Ending(error: error)
+        self.ending = ending
+        return [.finish(ending)]
+    }
+
+    private mutating func post(_ event: Stream.Event) -> [Action] {
+        let sources = self.events.post(event)
+        return sources.isEmpty ? [] : [.signal(sources)]
+    }
+
+    /// Turns a write down, unless it was an error that did so.
+    private mutating func refuse(_ state: BlobOutputStreamState) {
+        guard state.phase == .notOpen || state.phase == .closed else { return }
+        let step = state.phase == .closed ? "closed" : "not open"
+        self.refusal = BlobError(.closed, "The stream is \(step).", operation: .write, byteOffset: state.byteOffset)
+    }
+}
