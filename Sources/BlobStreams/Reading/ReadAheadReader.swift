@@ -211,7 +211,13 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used 
                 case .notYet:
                     let info = reader.info
                     self.state.withLock { $0.info = info }
-                    return reader.whenReadable(BlobWaker { self.run(on: .reads) { self.fill() } })
+                    // The next job begins once this call and the waker have both been: a reader is in one call at a time.
+                    let isFirst = Locked(false)
+                    let goOn: @Sendable () -> Void = {
+                        if !isFirst.takeOnce() { self.run(on: .reads) { self.fill() } }
+                    }
+                    reader.whenReadable(BlobWaker(goOn))
+                    return goOn()
                 }
             } catch {
                 return self.end(.failure(BlobError(wrapping: error)))

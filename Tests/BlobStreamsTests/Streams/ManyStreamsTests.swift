@@ -17,7 +17,7 @@ import Testing
             for stream in streams { stream.open() }
             await waiting.values(count: 600 - 512)
             let pipe = BlobPipe()
-            try pipe.write(Data([7]))
+            try await pipe.write(Data([7]))
             let limited = BlobContext(deadline: .now + .seconds(60))
             for source in [MemorySource(count: 100_000), pipe.source] as [any BlobInputStreamDataSource] {
                 let stream = BlobInputStream(source, mode: .asynchronous, context: limited)
