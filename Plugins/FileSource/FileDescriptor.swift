@@ -10,6 +10,16 @@ final class FileDescriptor {
     private let isOwned: Bool
     private var isOpen = true
 
+    /// Whether ``readNow(into:at:)`` can tell what is in memory.
+    var canReadNow: Bool {
+        withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
+            switch try? self.readNow(into: buffer, at: 0) {
+            case .bytes, .wouldWait: true
+            case .unsupported, nil: false
+            }
+        }
+    }
+
     /// Opens `path`. Does not wait for the writer of a FIFO: that is for the first read, which can be cancelled.
     init(opening path: FilePath) throws(BlobError) {
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
@@ -44,7 +54,21 @@ final class FileDescriptor {
         self.isOwned = false
     }
 
+    private init(_ rawValue: CInt, _ original: FileDescriptor) {
+        self.rawValue = rawValue
+        self.path = original.path
+        self.status = original.status
+        self.isOwned = true
+    }
+
     deinit { self.close() }
+
+    /// Another descriptor for what is open.
+    func duplicate() throws(BlobError) -> FileDescriptor {
+        let copy = fcntl(self.rawValue, F_DUPFD_CLOEXEC, 0)
+        guard copy >= 0 else { throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)") }
+        return FileDescriptor(copy, self)
+    }
 
     func close() {
         guard self.isOpen else { return }
@@ -67,6 +91,16 @@ final class FileDescriptor {
             (info.validator, info.statusChangeTime) = (nil, nil)
         }
         return info
+    }
+
+    /// True when a `read(2)` would not wait: bytes are there, or the other end is gone.
+    func isReadable() throws(BlobError) -> Bool {
+        guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
+        var request = pollfd(fd: self.rawValue, events: Int16(POLLIN), revents: 0)
+        guard poll(&request, 1, 0) >= 0 || errno == EINTR || errno == EAGAIN else {
+            throw BlobError(systemError: errno, doing: "Could not wait for \(self.path.text)")
+        }
+        return request.revents != 0
     }
 
     /// One `pread(2)`, or `read(2)` without an offset, that goes on after interruptions; nil when it would have to

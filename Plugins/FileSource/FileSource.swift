@@ -79,6 +79,6 @@ public struct FileSource: BlobInputStreamDataSource {
         if descriptor.status.isFIFO, !self.fifoIsTaken.takeOnce() {
             throw BlobError(.unsupported, "The bytes of a FIFO pass by once, and were taken already.")
         }
-        return SkippingReader(SequentialReader(descriptor, info: info, context), bytesToSkip: byteOffset)
+        return SkippingReader(SequentialReader(descriptor, info: info), bytesToSkip: byteOffset)
     }
 }

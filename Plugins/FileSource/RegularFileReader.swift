@@ -7,8 +7,17 @@ import Foundation
 /// of the snapshot. Where it grew, the bytes delivered last are read again and compared: an append leaves them, a file
 /// that was written anew rarely does. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250
 /// Hz): a rewrite of the same size within the tick of the opening cannot be seen there.
+///
+/// Unless the job may block, only what is in the page cache is read in place, where the system can tell; a thread of a pool
+/// reads the rest.
 final class RegularFileReader: BlobSkippingReader {
+    /// The cause of the last `notYet`.
+    private enum Cause {
+        case page, append
+    }
+
     let info: BlobInfo
+    let neverBlocks: Bool
     private let descriptor: FileDescriptor
     // What a wait needs of the context, and no more: thousands of readers may be open.
     private let cancellation: BlobCancellation
@@ -18,6 +27,10 @@ final class RegularFileReader: BlobSkippingReader {
     private let growth: FileSource.GrowthPolicy
     private var byteOffset: Int64
     private var failure: BlobError?
+    private var cause: Cause?
+    private var fetch: PageFetch?
+    private var timer: BlobRegistration?
+    private var patience = RegularFileReader.appendPatience
 
     init(
         _ descriptor: FileDescriptor, info: BlobInfo, at byteOffset: Int64, growth: FileSource.GrowthPolicy,
@@ -30,28 +43,32 @@ final class RegularFileReader: BlobSkippingReader {
         self.lastStatus = descriptor.status
         self.growth = growth
         self.byteOffset = byteOffset
+        self.neverBlocks = !context.mayBlock && descriptor.canReadNow
     }
 
     private var snapshot: FileStatus { self.descriptor.status }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
+        let room = Int(clamping: self.snapshot.byteCount - self.byteOffset)
         do {
-            let room = Int(clamping: self.snapshot.byteCount - self.byteOffset)
+            self.cause = nil
             let count = try output.append(atMost: room) { part in
-                let count = try part.withUnsafeMutableBytes { buffer, initializedCount in
-                    let count = buffer.isEmpty ? 0 : try self.descriptor.read(into: buffer, at: self.byteOffset) ?? 0
-                    initializedCount = max(count, 0)
-                    return count
+                try part.withUnsafeMutableBytes { buffer, initializedCount in
+                    initializedCount = buffer.isEmpty ? 0 : try self.readNow(into: buffer) ?? 0
                 }
-                try self.checkSnapshot()
-                guard count > 0 || room == 0 else {
-                    throw BlobError(
-                        .truncated, "The file ends here, and says that it has \(self.snapshot.byteCount) bytes.")
-                }
-                part.bytes.withUnsafeBytes { self.delivered.append($0, at: self.byteOffset) }
+                let isWhole = try self.cause == nil && self.checkSnapshot()
+                if !isWhole { part.removeLast(part.byteCount) }
+                guard isWhole, part.byteCount == 0, room > 0 else { return }
+                throw BlobError(
+                    .truncated, "The file ends here, and says that it has \(self.snapshot.byteCount) bytes.")
+            }
+            output.bytes.withUnsafeBytes { bytes in
+                let read = UnsafeRawBufferPointer(rebasing: bytes.suffix(count))
+                if count > 0 { self.delivered.append(read, at: self.byteOffset) }
             }
             self.byteOffset += Int64(count)
+            return count > 0 ? .bytes : self.cause == nil ? .end : .notYet
         } catch {
             let error = BlobError(wrapping: error)
             self.failure = error
@@ -59,32 +76,79 @@ final class RegularFileReader: BlobSkippingReader {
         }
     }
 
-    func skip(_ byteCount: Int64) { self.byteOffset += byteCount }
+    func whenReadable(_ waker: BlobWaker) {
+        switch self.cause {
+        case .page:
+            let fetch = self.fetch ?? PageFetch()
+            self.fetch = fetch
+            fetch.start(self.descriptor, at: self.byteOffset, waker)
+        case .append: self.timer = BlobContext().wake(after: .milliseconds(1), waker)
+        case nil: waker.wake()
+        }
+    }
+
+    func skip(_ byteCount: Int64) {
+        self.byteOffset += byteCount
+        self.fetch = nil
+    }
 
     func close() {
         self.failure = BlobError(.closed, "The reader is closed.")
+        self.fetch?.drop()
+        (self.fetch, self.timer) = (nil, nil)
         self.descriptor.close()
+    }
+
+    /// Reads at the offset; nil when that would wait and must not.
+    private func readNow(into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
+        guard self.neverBlocks else { return try self.descriptor.read(into: buffer, at: self.byteOffset) }
+        if let fetch {
+            switch fetch.take(into: buffer) {
+            case nil:
+                self.cause = .page
+                return nil
+            case .success(let count):
+                self.fetch = nil
+                return count
+            case .failure(let error): throw error
+            }
+        }
+        guard case .bytes(let count) = try self.descriptor.readNow(into: buffer, at: self.byteOffset) else {
+            self.cause = .page
+            return nil
+        }
+        return count
     }
 
     /// In milliseconds; a page is copied in far less, unless the writer is kept from running.
     private static let appendPatience = 50
 
-    private func checkSnapshot() throws(BlobError) {
+    /// Sees that the file still is the one that was opened; false when only a later look can tell.
+    private func checkSnapshot() throws(BlobError) -> Bool {
         var now = try self.descriptor.currentStatus()
-        guard now != self.lastStatus else { return }
-        if self.growth == .snapshot { now = try self.statusAfterAppend(now) }
+        guard now != self.lastStatus else { return true }
+        if self.growth == .snapshot, now.byteCount == self.snapshot.byteCount {
+            guard !self.neverBlocks else {
+                self.patience -= 1
+                if self.patience > 0 { self.cause = .append }
+                guard self.patience <= 0 else { return false }
+                throw self.rewritten
+            }
+            now = try self.statusAfterAppend(now)
+        }
         if now.byteCount < self.snapshot.byteCount {
             throw BlobError(
                 .changed, "The file shrank from \(self.snapshot.byteCount) to \(now.byteCount) bytes while it was read."
             )
         }
         // A larger file was appended to, as far as anyone can tell.
-        guard now.byteCount > self.snapshot.byteCount, self.growth == .snapshot else {
-            throw BlobError(.changed, "The file was written to while it was read.")
-        }
+        guard now.byteCount > self.snapshot.byteCount, self.growth == .snapshot else { throw self.rewritten }
         try self.delivered.compare(with: self.descriptor)
         self.lastStatus = now
+        return true
     }
+
+    private var rewritten: BlobError { BlobError(.changed, "The file was written to while it was read.") }
 
     /// An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
     private func statusAfterAppend(_ status: FileStatus) throws(BlobError) -> FileStatus {

@@ -32,6 +32,6 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         guard Self.isTaken.takeOnce() else {
             throw BlobError(.unsupported, "Standard input passes by once, and was taken already.")
         }
-        return SkippingReader(SequentialReader(descriptor, info: info, context), bytesToSkip: byteOffset)
+        return SkippingReader(SequentialReader(descriptor, info: info), bytesToSkip: byteOffset)
     }
 }

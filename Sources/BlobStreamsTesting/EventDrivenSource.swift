@@ -1,6 +1,6 @@
 import BlobStreams
 
-/// Another source, made event-driven: its readers publish their readiness and never block.
+/// Another source, made event-driven: its readers never block, and say that nothing is there yet.
 ///
 /// A thread of a pool does the reading when the last bytes have been taken.
 public struct EventDrivenSource: BlobInputStreamDataSource {
@@ -9,8 +9,11 @@ public struct EventDrivenSource: BlobInputStreamDataSource {
     /// Creates a source with the bytes of `base`.
     public init(_ base: any BlobInputStreamDataSource) { self.base = base }
 
-    /// Those of the base, event-driven.
-    public var capabilities: BlobCapabilities { self.base.capabilities.union(.eventDriven) }
+    /// True.
+    public var neverBlocks: Bool { true }
+
+    /// Those of the base.
+    public var capabilities: BlobCapabilities { self.base.capabilities }
 
     /// That of the base.
     public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
@@ -19,8 +22,6 @@ public struct EventDrivenSource: BlobInputStreamDataSource {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        BackgroundReader(context) { context in
-            try self.base.reader(at: byteOffset, matching: validator, context: context)
-        }
+        try ReadAheadSource(self.base).openReader(at: byteOffset, matching: validator, context: context)
     }
 }

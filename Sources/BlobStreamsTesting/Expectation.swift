@@ -17,13 +17,13 @@ struct Expectation: Sendable {
 
     /// Reads the source through once, behind the guard.
     init(sampling source: any BlobInputStreamDataSource) throws {
-        let reader = try source.reader()
+        let reader = try source.open()
         defer { reader.close() }
         var beginning = Data()
         var end = Data()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.pieceByteCount, alignment: 16)
         defer { buffer.deallocate() }
-        while case let count = try reader.read(into: buffer), count > 0 {
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             if reader.byteOffset <= Self.wholeByteCount {
                 beginning.append(contentsOf: bytes)

@@ -47,7 +47,7 @@ public struct FaultSource: BlobInputStreamDataSource {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let reader = try self.base.reader(at: byteOffset, matching: validator, context: context)
+        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         return FaultReader(reader, self.fault, info: self.lying(reader.info), context)
     }
 
@@ -72,42 +72,51 @@ private final class FaultReader: BlobReader {
         self.context = context
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.fault {
-        case .oneByte: try output.append(atMost: 1) { try self.base.read(into: &$0) }
-        case .half: try output.append(atMost: max(1, output.freeCapacity / 2)) { try self.base.read(into: &$0) }
+        case .oneByte: return try self.read(atMost: 1, &output)
+        case .half: return try self.read(atMost: max(1, output.freeCapacity / 2), &output)
         case .slowDrip(let interval):
             try self.context.pause(for: interval)
-            try output.append(atMost: 1) { try self.base.read(into: &$0) }
-        case .lyingSize: try self.base.read(into: &output)
+            return try self.read(atMost: 1, &output)
+        case .lyingSize: return try self.base.readWaiting(into: &output)
         case .stall(let offset):
-            if try self.readUp(to: offset, &output) { return }
-            try self.context.wait(on: WaitSignal()) { Void?.none }
+            if try self.readUp(to: offset, &output) { return .bytes }
+            return try self.context.wait(on: WaitSignal()) { BlobReadResult?.none }
         case .deafStall(let offset, let duration):
-            if try self.readUp(to: offset, &output) { return }
+            if try self.readUp(to: offset, &output) { return .bytes }
             if self.base.byteOffset == offset { _ = WaitSignal().wait(for: duration) }
-            try self.base.read(into: &output)
+            return try self.base.readWaiting(into: &output)
         case .fail(let offset, let error):
-            if try !self.readUp(to: offset, &output) { throw error }
-        case .truncate(let offset): _ = try self.readUp(to: offset, &output)
+            if try self.readUp(to: offset, &output) { return .bytes }
+            throw error
+        case .truncate(let offset): return try self.readUp(to: offset, &output) ? .bytes : .end
         case .change(let offset):
-            if try self.readUp(to: offset, &output) { return }
+            if try self.readUp(to: offset, &output) { return .bytes }
+            var result = BlobReadResult.end
             try output.append(atMost: .max) { part in
-                try self.base.read(into: &part)
+                result = try self.base.readWaiting(into: &part)
                 part.withUnsafeMutableBytes { buffer, count in
                     for index in 0..<count { buffer[index] = ~buffer[index] }
                 }
             }
+            return result
         }
     }
 
     func close() { self.base.close() }
 
+    private func read(atMost byteCount: Int, _ output: inout OutputRawSpan) throws -> BlobReadResult {
+        var result = BlobReadResult.end
+        try output.append(atMost: byteCount) { result = try self.base.readWaiting(into: &$0) }
+        return result
+    }
+
     /// Reads below `offset`; false at or past it.
     private func readUp(to offset: Int64, _ output: inout OutputRawSpan) throws -> Bool {
         let room = offset - self.base.byteOffset
         guard room > 0 else { return false }
-        return try output.append(atMost: Int(clamping: room)) { try self.base.read(into: &$0) } > 0
+        return try self.read(atMost: Int(clamping: room), &output) == .bytes
     }
 }
 

@@ -107,11 +107,13 @@ extension Kit {
         let pass = try self.open()
         _ = try pass.step()
         pass.reader.close()
-        for reader in [unread.reader, pass.reader] {
-            reader.close()
+        for closed in [unread, pass] {
+            closed.reader.close()
             do {
-                let count = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { try reader.read(into: $0) }
-                self.findings.add(14, "A read after close gave \(count) bytes, and no error.")
+                let result = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) {
+                    try closed.read(into: $0).0
+                }
+                self.findings.add(14, "A read after close says '\(result)', and throws no error.")
             } catch {
                 let code = BlobError(wrapping: error).code
                 if code != .closed { self.findings.add(14, "A read after close throws \(code).") }
@@ -149,10 +151,10 @@ extension Kit {
     /// C15: behind the guard, every error says what, where, and at which byte.
     func checkErrorContext() throws {
         let source = try self.makeSource()
-        let reader = try self.makeSource().reader()
+        let reader = try self.makeSource().open()
         reader.close()
         let errors: [(String, () throws -> Void)] = [
-            ("opening past the end", { _ = try Data(readingFrom: source.reader(at: self.expected.byteCount + 1)) }),
+            ("opening past the end", { _ = try Data(readingFrom: source.open(at: self.expected.byteCount + 1)) }),
             ("a read after close", { _ = try Data(readingFrom: reader) }),
         ]
         for (act, provoke) in errors {
@@ -175,7 +177,7 @@ extension Data {
     /// One read.
     fileprivate init(readingFrom reader: BlobGuardedReader) throws {
         self = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { buffer in
-            Data(buffer.prefix(try reader.read(into: buffer)))
+            Data(buffer.prefix(try reader.readWaiting(into: buffer)))
         }
     }
 }

@@ -71,9 +71,6 @@ extension Kit {
                 return self.findings.add(2, "A read after the end throws: \(BlobError(wrapping: error))")
             }
         }
-        if let state = pass.reader.readiness?.value, !state.isAtEnd || state.error != nil {
-            self.findings.add(2, "isAtEnd is not final.")
-        }
     }
 
     /// C4: nothing is written to a buffer after its call.
@@ -83,7 +80,7 @@ extension Kit {
         guard case .bytes = try first.step() else { return }
         let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 16)
         defer { lent.deallocate() }
-        _ = try first.reader.read(into: lent)
+        _ = try first.read(into: lent)
         lent.initializeMemory(as: UInt8.self, repeating: poison)
         for _ in 0..<4 where lent.allSatisfy({ $0 == poison }) { _ = try first.step() }
         first.reader.close()

@@ -31,25 +31,49 @@ final class Pass {
         self.memory.deallocate()
     }
 
-    /// The next bytes, or the end; waits for the readiness of an event-driven reader.
+    /// The next bytes, or the end; waits for the waker of an event-driven reader.
     func step(atMost byteCount: Int = .max) throws -> Step {
         let room = UnsafeMutableRawBufferPointer(start: self.memory, count: min(byteCount, self.capacity))
         while true {
-            let version = self.reader.readiness?.versioned.version
-            let count = try self.reader.read(into: room)
-            if count > 0 { return .bytes(Data(bytes: self.memory, count: count)) }
-            guard let readiness = self.reader.readiness else { return .end }
-            let now = readiness.versioned
-            if let error = now.state.error { throw error }
-            if now.state.isAtEnd { return .end }
-            if now.state.hasBytesAvailable, now.version == version {
-                self.findings.add(1, "hasBytesAvailable is true and stays so, and a read appends nothing.")
-                throw BlobError(.misbehavingPlugin, "The reader says that it has bytes and gives none.")
+            let (result, count) = try self.read(into: room)
+            switch result {
+            case .bytes: return .bytes(Data(bytes: self.memory, count: count))
+            case .end: return .end
+            case .notYet: try self.waitUntilReadable()
             }
-            var waiting = self.context
-            waiting.idleLimit = Self.patience
-            try readiness.wait(waiting) { $0.isReady ? () : nil }
         }
+    }
+
+    /// One read, whose result must be what it did.
+    func read(into room: UnsafeMutableRawBufferPointer) throws -> (BlobReadResult, count: Int) {
+        var output = OutputRawSpan(buffer: room, initializedCount: 0)
+        let result = try self.reader.read(into: &output)
+        let count = output.finalize(for: room)
+        if (result == .bytes) != (count > 0) {
+            self.findings.add(1, "A read says '\(result)' and appended \(count) bytes.")
+            throw BlobError(.misbehavingPlugin, "The reader does not say what it did.")
+        }
+        return (result, count)
+    }
+
+    /// C1: the waker is called when a read is worth trying again; also in vain, but not for ever.
+    private func waitUntilReadable() throws {
+        let signal = WaitSignal()
+        var waiting = self.context
+        waiting.idleLimit = Self.patience
+        let isWoken = Locked(false)
+        self.reader.whenReadable(
+            BlobWaker {
+                isWoken.withLock { $0 = true }
+                signal.signal()
+            })
+        let result = Result { () throws(BlobError) in
+            try waiting.wait(on: signal) { isWoken.withLock { $0 } ? () : nil }
+        }
+        if case .failure(let error) = result, error.code == .timedOut, self.context.deadline == nil {
+            self.findings.add(1, "The waker was not called within \(Self.patience).")
+        }
+        try result.get()
     }
 
     /// Reads on to the end; false when more than `byteCount` bytes come, and the end may never.

@@ -10,7 +10,7 @@ extension BlobInputStreamDataSource {
     /// - Complexity: Memory grows with what has arrived, whatever the source says of its length.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) throws(BlobError) -> Data {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
-        let reader = try self.open(context: context)
+        let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         var data = Data()
         do {

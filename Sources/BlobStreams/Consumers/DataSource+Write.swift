@@ -15,7 +15,7 @@ extension BlobInputStreamDataSource {
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) throws(BlobError) -> Int64 {
         precondition(url.isFileURL, "Bytes are written to files.")
-        let reader = try self.open(context: context)
+        let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: BlobChunks.defaultByteCount, alignment: 4096)

@@ -14,6 +14,10 @@ public struct BlobContext: Sendable {
     /// Where what is learned of the content is kept for the next time; by default nowhere.
     public var index: BlobIndexPolicy
 
+    /// Whether the job's reads may block the thread that they are made on, as those of synchronous consumers may. A reader
+    /// that can read with and without blocking looks at it. False by default.
+    public var mayBlock = false
+
     /// Told of events, on the thread they happen on; must be quick and must not call back into the source.
     public var eventSink: (@Sendable (BlobEvent) -> Void)?
 
@@ -45,6 +49,13 @@ public struct BlobContext: Sendable {
     /// Calls `handler` once when the job is cancelled; see ``BlobCancellation/onCancel(_:)``.
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
         self.cancellation.onCancel(handler)
+    }
+
+    /// This context for reads that may block.
+    package var blocking: BlobContext {
+        var context = self
+        context.mayBlock = true
+        return context
     }
 
     /// This context with a cancellation of its own that follows this one's.

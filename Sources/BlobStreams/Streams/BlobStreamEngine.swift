@@ -129,6 +129,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
     ) throws(BlobError) -> BlobGuardedReader {
         var context = self.context
         context.cancellation = cancellation
+        context.mayBlock = self.mode == .synchronous
         context.eventSink = { [weak self, sink = self.context.eventSink] event in
             self?.note(event)
             sink?(event)

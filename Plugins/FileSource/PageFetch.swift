@@ -1,0 +1,73 @@
+import BlobStreams
+import Foundation
+
+/// A read of a file on a thread of a pool, of what is not in the page cache.
+final class PageFetch: Sendable {
+    private struct State {
+        var isStarted = false
+        var result: Result<[UInt8], BlobError>?
+        var waker: BlobWaker?
+    }
+
+    /// What a device reads in one go.
+    private static let byteCount = 64 * 1024
+
+    private let state = Locked(State())
+
+    /// Starts to read, unless that was done; `waker` is called when it is done.
+    func start(_ file: FileDescriptor, at byteOffset: Int64, _ waker: BlobWaker) {
+        let (isFirst, isDone) = self.state.withLock { state in
+            defer { state.isStarted = true }
+            if state.result == nil { state.waker = waker }
+            return (!state.isStarted, state.result != nil)
+        }
+        if isDone { return waker.wake() }
+        guard isFirst else { return }
+        do {
+            // Of its own: the reader may close the file meanwhile.
+            let copy = HandedOver(try file.duplicate())  // To the one job.
+            BlockingPool.brief.run {
+                self.finish(
+                    Result { () throws(BlobError) in
+                        var failure: BlobError?
+                        let bytes = [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
+                            do throws(BlobError) {
+                                count = try copy.value.read(into: UnsafeMutableRawBufferPointer(buffer), at: byteOffset) ?? 0
+                            } catch {
+                                failure = error
+                            }
+                        }
+                        if let failure { throw failure }
+                        return bytes
+                    })
+            }
+        } catch {
+            self.finish(.failure(error))
+        }
+    }
+
+    /// The beginning of what was read; nil when that is not done.
+    func take(into buffer: UnsafeMutableRawBufferPointer) -> Result<Int, BlobError>? {
+        self.state.withLock { state in
+            state.result?.map { bytes in
+                let count = min(bytes.count, buffer.count)
+                bytes.withUnsafeBytes {
+                    buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0.prefix(count)))
+                }
+                return count
+            }
+        }
+    }
+
+    /// Wakes nobody from now on.
+    func drop() { self.state.withLock { $0.waker = nil } }
+
+    private func finish(_ result: Result<[UInt8], BlobError>) {
+        let waker = self.state.withLock { state in
+            state.result = result
+            defer { state.waker = nil }
+            return state.waker
+        }
+        waker?.wake()
+    }
+}
