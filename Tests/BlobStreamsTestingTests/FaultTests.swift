@@ -80,11 +80,11 @@ private func faulty(_ fault: FaultSource.Fault) -> FaultSource { FaultSource(Mem
     }
 
     @Test func aFailureKeepsTheBytesBeforeIt() throws {
-        let reader = try faulty(.fail(at: 1234)).reader()
+        let reader = try faulty(.fail(at: 1234)).open()
         var count = 0
         let error = #expect(throws: BlobError.self) {
             try withUnsafeTemporaryAllocation(byteCount: 1000, alignment: 1) { buffer in
-                while case let read = try reader.read(into: buffer), read > 0 {
+                while case let read = try reader.readWaiting(into: buffer), read > 0 {
                     #expect(Data(buffer.prefix(read)) == bytes[count..<(count + read)])
                     count += read
                 }

@@ -56,7 +56,7 @@ private enum Missing {
 /// A source with one defect, called by the number of the contract that it breaks.
 struct BrokenSource: BlobInputStreamDataSource {
     enum Defect: Int, CaseIterable, Sendable {
-        case saysBytesAreThereAndGivesNone = 1
+        case saysBytesAndGivesNone = 1
         case bytesAfterTheEnd = 2
         case anotherErrorEachTime = 3
         case keepsTheBuffer = 4
@@ -103,7 +103,6 @@ final class SharedPosition: Sendable {
 
 private final class BrokenReader: BlobReader {
     let info: BlobInfo
-    let readiness: BlobObservable<BlobReaderState>?
     private let defect: BrokenSource.Defect?
     private let shared: SharedPosition
     private let context: BlobContext
@@ -117,16 +116,14 @@ private final class BrokenReader: BlobReader {
         _ context: BlobContext
     ) {
         (self.defect, self.info, self.offset, self.shared, self.context) = (defect, info, offset, shared, context)
-        let isEventDriven = defect == .saysBytesAreThereAndGivesNone
-        let state = BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true)
-        self.readiness = isEventDriven ? BlobObservable(state) : nil
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let start = output.byteCount
         if self.isClosed, self.defect != .readsAfterClose { throw BlobError(.closed, "Closed.") }
         if self.context.cancellation.isCancelled { try self.noteCancellation() }
         if self.defect == .passesTheDeadline, self.context.deadline != nil { _ = WaitSignal().wait(for: .seconds(4)) }
-        if self.defect == .saysBytesAreThereAndGivesNone { return }
+        if self.defect == .saysBytesAndGivesNone { return .bytes }
         if self.defect == .readersShareAPosition { self.offset = self.shared.offset.withLock { $0 } }
         if self.defect == .keepsTheBuffer {
             self.kept?.storeBytes(of: 1, as: UInt8.self)
@@ -137,6 +134,7 @@ private final class BrokenReader: BlobReader {
         let count = bytes[self.offset..<max(end, self.offset)].withUnsafeBytes { output.append(contentsOf: $0) }
         self.offset += count
         if self.defect == .readersShareAPosition { self.shared.offset.withLock { $0 = self.offset } }
+        return output.byteCount > start ? .bytes : .end
     }
 
     private func noteCancellation() throws {

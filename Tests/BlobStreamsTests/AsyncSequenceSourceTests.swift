@@ -44,14 +44,14 @@ import Testing
 
     @Test func withoutARepeatableSequenceThereIsOnePass() async throws {
         let source = AsyncSequenceSource(chunks: { self.chunks() })
-        #expect(source.capabilities == .eventDriven)
+        #expect(source.capabilities.isEmpty && source.neverBlocks)
         _ = try await source.data(upTo: 100)
-        #expect(codeThrown { try source.reader() } == .unsupported)
+        #expect(codeThrown { try source.open() } == .unsupported)
     }
 
     @Test func aRepeatableSequenceIsReadAgainAndSideBySide() async throws {
         let source = AsyncSequenceSource(isRepeatable: true, bytes: { self.bytes() })
-        #expect(source.capabilities == [.repeatable, .concurrentReaders, .eventDriven])
+        #expect(source.capabilities == [.repeatable, .concurrentReaders])
         async let first = source.data(upTo: 100)
         async let second = source.data(upTo: 100)
         #expect(try await [first, second] == [Data(1...6), Data(1...6)])
@@ -90,7 +90,7 @@ import Testing
                 return nil
             }
         })
-        let reader = try source.reader()
+        let reader = try source.open()
         await isAsked.opened()
         reader.close()
         await isCancelled.opened()

@@ -5,43 +5,48 @@ import Testing
 @Suite struct BlobGuardedReaderTests {
     // MARK: C1, C2
 
-    @Test func anEventDrivenPluginThatPromisesBytesAndAppendsNoneMisbehaves() throws {
-        let source = PluginSource {
-            Plugin(readiness: .init(isOpenCompleted: true, hasBytesAvailable: true)) { _, _ in }
-        }
-        let readers = [try source.reader(), try source.pollableReader()]
-        for reader in readers {
+    @Test func aPluginThatDoesNotSayWhatItDidMisbehaves() throws {
+        let liars: [(BlobReadResult, Int)] = [(.bytes, 0), (.end, 1), (.notYet, 1)]
+        for (result, count) in liars {
+            let plugin = Plugin { _, output in output.append(repeating: 1, count: count, as: UInt8.self) }
+            plugin.result = result
+            let reader = try PluginSource(plugin).open()
             let error = try #require(throws: BlobError.self) { try read(reader) }
             #expect(error.code == .misbehavingPlugin)
             #expect(error.message.contains("C1"))
             #expect(throws: error) { try read(reader) }
+            #expect(reader.byteOffset == 0)
         }
     }
 
-    @Test func anEventDrivenPluginThatTakesBackItsPromiseBehaves() throws {
-        let source = PluginSource {
-            Plugin(readiness: .init(isOpenCompleted: true, hasBytesAvailable: true)) { plugin, _ in
-                plugin.state?.update { $0.hasBytesAvailable = false }
-            }
+    @Test func aPluginThatSaysNotYetAndNeverTellsWhenMisbehaves() throws {
+        final class Mute: BlobReader {
+            let info = BlobInfo()
+            func read(into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
+            func close() {}
         }
-        let reader = try source.pollableReader()
-        #expect(try read(reader) == [])
-        #expect(reader.readiness?.value.isAtEnd == false)
+        struct MuteSource: BlobInputStreamDataSource {
+            var capabilities: BlobCapabilities { .all }
+            func info(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+            func openReader(
+                at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+            ) -> any BlobReader { Mute() }
+        }
+        let error = try #require(throws: BlobError.self) { try read(MuteSource().open()) }
+        #expect(error.code == .misbehavingPlugin)
+        #expect(error.message.contains("C1"))
     }
 
-    @Test func anEventDrivenPluginIsWaitedForOnBehalfOfBlockingUsers() throws {
+    @Test func anEventDrivenPluginIsWaitedFor() throws {
         let state = BlobObservable(BlobReaderState())
         let source = PluginSource {
             Plugin(state) { plugin, output in
-                guard plugin.readCount == 1 else {
-                    plugin.state?.update { $0 = BlobReaderState(isOpenCompleted: true, isAtEnd: true) }
-                    return
-                }
+                guard state.value.hasBytesAvailable else { return }
+                state.update { $0 = BlobReaderState(isOpenCompleted: true, isAtEnd: true) }
                 output.append(repeating: 1, count: 2, as: UInt8.self)
             }
         }
-        let reader = try source.reader()
-        #expect(reader.readiness == nil)
+        let reader = try source.open()
         Thread.detachNewThread {
             state.update { $0.isOpenCompleted = true }
             state.update { $0.hasBytesAvailable = true }
@@ -50,21 +55,38 @@ import Testing
         #expect(try read(reader) == [])
     }
 
-    @Test func aPollableReaderDoesNotWait() throws {
+    @Test func aReadThatDoesNotWaitSaysThatNothingIsThereYet() throws {
         let state = BlobObservable(BlobReaderState())
-        let plugin = Plugin(state) { _, output in output.append(1, as: UInt8.self) }
-        let reader = try PluginSource(plugin).pollableReader()
-        #expect(try read(reader) == [])
-        #expect(plugin.readCount == 0)
+        let plugin = Plugin(state) { _, output in
+            if state.value.hasBytesAvailable { output.append(1, as: UInt8.self) }
+        }
+        let reader = try PluginSource(plugin).open()
+        #expect(try readNow(reader).0 == .notYet)
+        let wakes = Recorder<Bool>()
+        reader.whenReadable(BlobWaker { wakes.append(true) })
         state.update { $0.isOpenCompleted = true }
         state.update { $0.hasBytesAvailable = true }
-        #expect(try read(reader) == [1])
+        #expect(wakes.values == [true], "Once for each registration.")
+        #expect(try readNow(reader) == (.bytes, [1]))
+    }
+
+    @Test func closingDropsTheWaker() throws {
+        let state = BlobObservable(BlobReaderState(isOpenCompleted: true))
+        let (context, wakes) = (BlobContext(), Recorder<Bool>())
+        let reader = try PluginSource(Plugin(state) { _, _ in }).open(context: context)
+        #expect(try readNow(reader).0 == .notYet)
+        reader.whenReadable(BlobWaker { wakes.append(true) })
+        reader.close()
+        state.update { $0.hasBytesAvailable = true }
+        context.cancellation.cancel()
+        reader.whenReadable(BlobWaker { wakes.append(true) })
+        #expect(wakes.values.isEmpty)
     }
 
     @Test func theErrorOfAnEventDrivenPluginIsThrown() throws {
         for isOpenCompleted in [false, true] {
             let failed = BlobReaderState(isOpenCompleted: isOpenCompleted, error: BlobError(.refused, "No."))
-            let reader = try PluginSource { Plugin(readiness: failed) { _, _ in } }.reader()
+            let reader = try PluginSource { Plugin(readiness: failed) { _, _ in } }.open()
             let error = try #require(throws: BlobError.self) { try read(reader) }
             #expect(error.code == .refused)
             #expect(error.layers == ["PluginSource"])
@@ -75,7 +97,7 @@ import Testing
         let plugin = Plugin { plugin, output in
             if plugin.readCount != 2 { output.append(UInt8(plugin.readCount), as: UInt8.self) }
         }
-        let reader = try PluginSource(plugin).reader()
+        let reader = try PluginSource(plugin).open()
         #expect(try read(reader) == [1])
         #expect(try read(reader) == [])
         for _ in 0..<3 { #expect(try read(reader) == []) }
@@ -86,8 +108,8 @@ import Testing
         let plugin = Plugin { plugin, output in
             if plugin.readCount == 1 { output.append(5, as: UInt8.self) }
         }
-        let reader = try PluginSource(plugin).reader()
-        #expect(try reader.read(into: UnsafeMutableRawBufferPointer(start: nil, count: 0)) == 0)
+        let reader = try PluginSource(plugin).open()
+        #expect(try reader.readWaiting(into: UnsafeMutableRawBufferPointer(start: nil, count: 0)) == 0)
         #expect(plugin.readCount == 0)
         #expect(try read(reader) == [5])
     }
@@ -105,7 +127,7 @@ import Testing
             default: output.append(9, as: UInt8.self)
             }
         }
-        let reader = try PluginSource(plugin).reader()
+        let reader = try PluginSource(plugin).open()
         #expect(try read(reader) == [1])
         let first = try #require(throws: BlobError.self) { try read(reader) }
         #expect(first.cause is First)
@@ -126,7 +148,7 @@ import Testing
                 throw BlobError(.corrupted, "Broken after 3 bytes.")
             }
         }
-        let reader = try source.reader()
+        let reader = try source.open()
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 8, alignment: 1)
         defer { memory.deallocate() }
         var output = OutputRawSpan(buffer: memory, initializedCount: 0)
@@ -150,7 +172,7 @@ import Testing
             return plugin
         }
         for byteOffset: Int64 in [4, 5, .max] {
-            let error = try #require(throws: BlobError.self) { try source.reader(at: byteOffset) }
+            let error = try #require(throws: BlobError.self) { try source.open(at: byteOffset) }
             #expect(error.code == .invalidArgument)
             #expect(error.operation == .open)
             #expect(error.byteOffset == byteOffset)
@@ -158,7 +180,7 @@ import Testing
         #expect(plugins.withLock { $0.count } == 3)
         #expect(plugins.withLock { $0.allSatisfy { $0.value.closeCount > 0 } })
         for byteOffset: Int64 in [-1, .min] {
-            let error = try #require(throws: BlobError.self) { try source.reader(at: byteOffset) }
+            let error = try #require(throws: BlobError.self) { try source.open(at: byteOffset) }
             #expect(error.code == .invalidArgument)
         }
         // A negative offset never reaches the plugin.
@@ -168,7 +190,7 @@ import Testing
     @Test func atTheByteCountAReaderIsAtItsEnd() throws {
         for byteCount: Int64 in [0, 3] {
             let reader = try PluginSource { Plugin(info: BlobInfo(byteCount: byteCount)) { _, _ in } }
-                .reader(at: byteCount)
+                .open(at: byteCount)
             #expect(try read(reader) == [])
             #expect(reader.byteOffset == byteCount)
         }
@@ -177,7 +199,7 @@ import Testing
     @Test func anEventDrivenPluginThatLearnsItsLengthLateIsHeldToItThen() throws {
         let state = BlobObservable(BlobReaderState())
         let plugin = Plugin(state) { _, output in output.append(1, as: UInt8.self) }
-        let reader = try PluginSource(plugin).reader(at: 4)
+        let reader = try PluginSource(plugin).open(at: 4)
         plugin.info.byteCount = 3
         state.update { $0 = BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true) }
         let error = try #require(throws: BlobError.self) { try read(reader) }
@@ -188,14 +210,14 @@ import Testing
     @Test func otherContentThanAskedForIsChangedEvenIfThePluginDoesNotLook() throws {
         let info = BlobInfo(validator: .strong("new"))
         let source = PluginSource { Plugin(info: info) { _, output in output.append(1, as: UInt8.self) } }
-        #expect(try read(source.reader(matching: .strong("new"))) == [1])
+        #expect(try read(source.open(matching: .strong("new"))) == [1])
         for validator in [BlobValidator.strong("old"), .weak(byteCount: 1, modificationTime: 2, inode: 3)] {
-            let error = try #require(throws: BlobError.self) { try source.reader(matching: validator) }
+            let error = try #require(throws: BlobError.self) { try source.open(matching: validator) }
             #expect(error.code == .changed)
             #expect(error.isTransient)
         }
         let unknown = PluginSource { Plugin { _, _ in } }
-        #expect(throws: BlobError.self) { try unknown.reader(matching: .strong("old")) }
+        #expect(throws: BlobError.self) { try unknown.open(matching: .strong("old")) }
     }
 
     // MARK: C8
@@ -207,7 +229,7 @@ import Testing
                     if plugin.readCount <= delivered { output.append(1, as: UInt8.self) }
                 }
             }
-            let reader = try source.reader()
+            let reader = try source.open()
             for _ in 0..<delivered { #expect(try read(reader) == [1]) }
             let error = try #require(throws: BlobError.self) { try read(reader) }
             #expect(error.code == .misbehavingPlugin)
@@ -224,7 +246,7 @@ import Testing
                     output.append(repeating: 1, count: output.freeCapacity, as: UInt8.self)
                 }
             }
-            let reader = try source.reader()
+            let reader = try source.open()
             if declared > 0 { #expect(try read(reader) == Array(repeating: 1, count: Int(declared))) }
             let error = try #require(throws: BlobError.self) { try read(reader) }
             #expect(error.code == .misbehavingPlugin)
@@ -241,7 +263,7 @@ import Testing
                 output.append(repeating: 1, count: 2, as: UInt8.self)
             }
         }
-        let reader = try source.reader()
+        let reader = try source.open()
         #expect(try read(reader) == [1, 1])
         let error = try #require(throws: BlobError.self) { try read(reader) }
         #expect(error.code == .checksumMismatch)
@@ -254,8 +276,8 @@ import Testing
                 if plugin.readCount == 1 { output.append(repeating: 1, count: 2, as: UInt8.self) }
             }
         }
-        #expect(try read(source.reader(at: 8)) == [1, 1])
-        let reader = try source.reader(at: 7)
+        #expect(try read(source.open(at: 8)) == [1, 1])
+        let reader = try source.open(at: 7)
         #expect(try read(reader) == [1, 1])
         let error = try #require(throws: BlobError.self) { try read(reader) }
         #expect(error.message.contains("9 of 10"))
@@ -266,19 +288,19 @@ import Testing
     @Test func theContextIsLookedAtBeforeEachRead() throws {
         let plugin = Plugin { _, output in output.append(1, as: UInt8.self) }
         let context = BlobContext()
-        let reader = try PluginSource(plugin).reader(context: context)
+        let reader = try PluginSource(plugin).open(context: context)
         #expect(try read(reader) == [1])
         context.cancellation.cancel()
         let error = try #require(throws: BlobError.self) { try read(reader) }
         #expect(error.code == .cancelled)
         #expect(error.byteOffset == 1)
         #expect(plugin.readCount == 1)
-        let opening = try #require(throws: BlobError.self) { try PluginSource(plugin).reader(context: context) }
+        let opening = try #require(throws: BlobError.self) { try PluginSource(plugin).open(context: context) }
         #expect(opening.code == .cancelled)
         #expect(opening.operation == .open)
 
         let late = BlobContext(deadline: .now)
-        let lateError = try #require(throws: BlobError.self) { try PluginSource(plugin).reader(context: late) }
+        let lateError = try #require(throws: BlobError.self) { try PluginSource(plugin).open(context: late) }
         #expect(lateError.code == .timedOut)
     }
 
@@ -287,7 +309,7 @@ import Testing
             let state = BlobObservable(BlobReaderState(isOpenCompleted: isOpenCompleted))
             let context = BlobContext()
             let reader = HandedOver(  // To the one thread that reads.
-                try PluginSource(Plugin(state) { _, _ in }).reader(context: context))
+                try PluginSource(Plugin(state) { _, _ in }).open(context: context))
             let outcome = Locked<BlobError?>(nil)
             let done = DispatchSemaphore(value: 0)
             Thread.detachNewThread {
@@ -307,7 +329,7 @@ import Testing
         ]
         for context in contexts {
             let source = PluginSource { Plugin(readiness: .init(isOpenCompleted: true)) { _, _ in } }
-            let error = try #require(throws: BlobError.self) { try read(source.reader(context: context)) }
+            let error = try #require(throws: BlobError.self) { try read(source.open(context: context)) }
             #expect(error.code == .timedOut)
             #expect(error.isTransient)
         }
@@ -315,7 +337,7 @@ import Testing
 
     @Test func aReadAfterCloseIsClosed() throws {
         let plugin = Plugin { _, output in output.append(1, as: UInt8.self) }
-        let reader = try PluginSource(plugin).reader()
+        let reader = try PluginSource(plugin).open()
         #expect(try read(reader) == [1])
         reader.close()
         reader.close()
@@ -332,7 +354,7 @@ import Testing
         let ended = Plugin { _, _ in }
         let failed = Plugin { _, _ in throw BlobError(.corrupted, "Broken.") }
         for plugin in [ended, failed] {
-            let reader = try PluginSource(plugin).reader()
+            let reader = try PluginSource(plugin).open()
             _ = try? read(reader)
             #expect(plugin.closeCount == 0)
             reader.close()
@@ -344,12 +366,12 @@ import Testing
 
     @Test func aReaderThatIsLetGoOfIsClosed() throws {
         let plugin = Plugin { _, output in output.append(1, as: UInt8.self) }
-        var reader: BlobGuardedReader? = try PluginSource(plugin).reader()
+        var reader: BlobGuardedReader? = try PluginSource(plugin).open()
         #expect(try reader.map(read) == [1])
         #expect(plugin.closeCount == 0)
         reader = nil
         #expect(plugin.closeCount == 1)
-        reader = try PluginSource(plugin).reader()
+        reader = try PluginSource(plugin).open()
         reader?.close()
         reader = nil
         #expect(plugin.closeCount == 2)
@@ -360,7 +382,7 @@ import Testing
     @Test func anErrorOfTheOpeningTellsWhatIsKnown() throws {
         struct Foreign: Error {}
         let source = PluginSource(locator: try BlobLocator("far://user:secret@host/x")) { throw Foreign() }
-        let error = try #require(throws: BlobError.self) { try source.reader(at: 3) }
+        let error = try #require(throws: BlobError.self) { try source.open(at: 3) }
         #expect(error.code == .io)
         #expect(error.cause is Foreign)
         #expect(error.operation == .open)
@@ -378,7 +400,7 @@ import Testing
             }
         }
         let source = SliceSource(ConcatenatedSource([MemorySource([1, 2, 3]), failing]), range: 2..<50)
-        let reader = try source.reader()
+        let reader = try source.open()
         #expect(try read(reader) == [3])
         #expect(try read(reader).count == 10)
         let error = try #require(throws: BlobError.self) { try read(reader) }
@@ -403,21 +425,9 @@ import Testing
         #expect(error.locator == "far:x")
         #expect(error.byteOffset == nil)
         #expect(error.layers == ["SliceSource", "ConcatenatedSource", "PluginSource"])
-        let opening = try #require(throws: BlobError.self) { try ConcatenatedSource([failing]).reader() }
+        let opening = try #require(throws: BlobError.self) { try ConcatenatedSource([failing]).open() }
         #expect(opening.operation == .info)
         #expect(opening.layers == ["ConcatenatedSource", "PluginSource"])
-    }
-
-    // MARK: Properties
-
-    @Test func streamPropertiesPassThroughTheGuard() throws {
-        let plugin = Plugin { _, _ in }
-        let reader = try PluginSource(plugin).reader()
-        let key = Stream.PropertyKey("colour")
-        #expect(reader.property(forKey: key) == nil)
-        #expect(reader.setProperty("red", forKey: key))
-        #expect(reader.property(forKey: key) as? String == "red")
-        #expect(!reader.setProperty(1, forKey: key))
     }
 }
 
@@ -426,8 +436,17 @@ import Testing
 private func read(_ reader: BlobGuardedReader) throws -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 1)
     defer { buffer.deallocate() }
-    let count = try reader.read(into: buffer)
+    let count = try reader.readWaiting(into: buffer)
     return Array(buffer[..<count])
+}
+
+/// A read that does not wait.
+private func readNow(_ reader: BlobGuardedReader) throws -> (BlobReadResult, [UInt8]) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 1)
+    defer { buffer.deallocate() }
+    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+    let result = try reader.read(into: &output)
+    return (result, Array(buffer[..<output.finalize(for: buffer)]))
 }
 
 private struct PluginSource: BlobInputStreamDataSource {
@@ -473,7 +492,8 @@ private final class Plugin: BlobReader {
     let state: BlobObservable<BlobReaderState>?
     private(set) var readCount = 0
     private(set) var closeCount = 0
-    private var colour: String?
+    var result: BlobReadResult?
+    private var observation: BlobObservation?
     private let body: Body
 
     init(info: BlobInfo = BlobInfo(), _ state: BlobObservable<BlobReaderState>? = nil, _ body: @escaping Body) {
@@ -486,20 +506,29 @@ private final class Plugin: BlobReader {
         self.init(BlobObservable(readiness), body)
     }
 
-    var readiness: BlobObservable<BlobReaderState>? { self.state }
+    var isOpen: Bool { self.state?.value.isOpenOrReady ?? true }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         self.readCount += 1
+        let (before, count) = (self.state?.value, output.byteCount)
         try self.body(self, &output)
+        if let result { return result }
+        if output.byteCount > count { return .bytes }
+        guard let before else { return .end }
+        if let error = before.error { throw error }
+        return before.isAtEnd ? .end : .notYet
     }
 
-    func property(forKey key: Stream.PropertyKey) -> Any? { key.rawValue == "colour" ? self.colour : nil }
-
-    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-        guard key.rawValue == "colour", let value = value as? String else { return false }
-        self.colour = value
-        return true
+    func whenReadable(_ waker: BlobWaker) {
+        guard let state else { return waker.wake() }
+        self.observation = state.observe(\.self, options: [.initial]) { _ in
+            if state.value.isReady { waker.wake() }
+        }
     }
 
     func close() { self.closeCount += 1 }
+}
+
+extension BlobReaderState {
+    fileprivate var isOpenOrReady: Bool { self.isOpenCompleted || self.isReady }
 }

@@ -18,14 +18,14 @@ import Testing
         try pipe.write(bytes, context: context)
     }
 
-    private func read(_ reader: BlobGuardedReader, _ count: Int = 4096) throws -> Data {
-        try Data(readingAtMost: count, from: reader)
+    private func read(_ reader: BlobGuardedReader, _ count: Int = 4096, waits: Bool = true) throws -> Data {
+        try Data(readingAtMost: count, from: reader, waits: waits)
     }
 
     /// Reads all bytes, blocking.
     private func readAll(_ source: any BlobInputStreamDataSource, at offset: Int64 = 0) async throws -> Data {
         try await onThread {
-            let reader = try source.reader(at: offset)
+            let reader = try source.open(at: offset)
             defer { reader.close() }
             var data = Data()
             while case let chunk = try Data(readingAtMost: 4096, from: reader), !chunk.isEmpty { data += chunk }
@@ -76,7 +76,7 @@ import Testing
         try self.write(pipe, hello)
         pipe.finish(throwing: BlobError(.refused, "No."))
         // What is there already is read without waiting.
-        let reader = try pipe.source.reader()
+        let reader = try pipe.source.open()
         #expect(try self.read(reader) == hello)
         #expect(codeThrown { try self.read(reader) } == .refused)
         #expect(codeThrown { try self.read(reader) } == .refused)
@@ -87,7 +87,7 @@ import Testing
         let source = try #require(pipe?.source)
         try pipe.map { try self.write($0, hello) }
         pipe = nil
-        let reader = try source.reader()
+        let reader = try source.open()
         #expect(try self.read(reader) == hello)
         #expect(codeThrown { try self.read(reader) } == .truncated)
     }
@@ -107,23 +107,24 @@ import Testing
         #expect(try self.tryWrite(pipe, hello) == 5)
         #expect(try self.tryWrite(pipe, hello) == 3)
         #expect(try self.tryWrite(pipe, hello) == 0)
-        let reader = try pipe.source.pollableReader()
+        let reader = try pipe.source.open()
         #expect(try self.read(reader, 4) == Data("hell".utf8))
         #expect(try self.tryWrite(pipe, Data("abcdef".utf8)) == 4)
         #expect(try self.read(reader) == Data("ohelabcd".utf8))
-        #expect(try self.read(reader).isEmpty)
+        #expect(try self.read(reader, waits: false).isEmpty)
     }
 
     @Test func aFullPipeBlocksItsWriterUntilBytesAreRead() async throws {
         let pipe = BlobPipe(capacity: 4)
-        let reader = try pipe.source.pollableReader()
+        let reader = try pipe.source.open()
         let isDone = Latch()
         async let writing: Void = onThread { [hello] in
             try self.write(pipe, hello)
             isDone.open()
         }
-        let readiness = try #require(reader.readiness)
-        try await onThread { try readiness.wait(BlobContext()) { $0.hasBytesAvailable ? () : nil } }
+        let isFull = Latch()
+        reader.whenReadable(BlobWaker { isFull.open() })
+        await isFull.opened()
         // Five bytes do not go into four, whatever the threads do.
         #expect(!isDone.isOpen)
         #expect(try self.read(reader) == Data("hell".utf8))
@@ -160,7 +161,7 @@ import Testing
 
     @Test func onceTheReaderIsClosedAWriteThrowsClosed() async throws {
         let pipe = BlobPipe()
-        let reader = try pipe.source.reader()
+        let reader = try pipe.source.open()
         try self.write(pipe, hello)
         reader.close()
         #expect(codeThrown { try self.write(pipe, hello) } == .closed)
@@ -171,13 +172,13 @@ import Testing
 
     @Test func aReaderThatIsReleasedIsClosed() throws {
         let pipe = BlobPipe()
-        _ = try pipe.source.reader()
+        _ = try pipe.source.open()
         #expect(codeThrown { try self.write(pipe, hello) } == .closed)
     }
 
     @Test func closingTheReaderWakesABlockedWriter() async throws {
         let pipe = BlobPipe(capacity: 1)
-        let reader = try pipe.source.reader()
+        let reader = try pipe.source.open()
         async let code = onThread { [hello] in codeThrown { try self.write(pipe, hello) } }
         let asynchronous = Task { [hello] in await asyncCodeThrown { try await pipe.write(hello) } }
         try await self.waitUntilFull(reader: pipe)
@@ -235,17 +236,17 @@ import Testing
 
     @Test func theBytesPassByOnce() throws {
         let pipe = BlobPipe()
-        let reader = try pipe.source.reader()
-        #expect(codeThrown { try pipe.source.reader() } == .unsupported)
+        let reader = try pipe.source.open()
+        #expect(codeThrown { try pipe.source.open() } == .unsupported)
         #expect(!pipe.source.capabilities.contains(.repeatable))
         reader.close()
-        #expect(codeThrown { try pipe.source.reader() } == .unsupported)
+        #expect(codeThrown { try pipe.source.open() } == .unsupported)
     }
 
     @Test func aRefusedOpeningTakesNothing() async throws {
         let pipe = BlobPipe(info: BlobInfo(byteCount: 5, validator: .strong("a")))
-        #expect(codeThrown { try pipe.source.reader(at: 6) } == .invalidArgument)
-        #expect(codeThrown { try pipe.source.reader(matching: .strong("b")) } == .changed)
+        #expect(codeThrown { try pipe.source.open(at: 6) } == .invalidArgument)
+        #expect(codeThrown { try pipe.source.open(matching: .strong("b")) } == .changed)
         try self.write(pipe, hello)
         pipe.finish()
         #expect(try await self.readAll(pipe.source) == hello)
@@ -277,53 +278,42 @@ import Testing
 
     // MARK: Events
 
-    @Test func theStateTellsWhenAReadIsWorthIt() throws {
+    @Test func theWakerTellsWhenAReadIsWorthIt() throws {
         let pipe = BlobPipe()
-        let reader = try pipe.source.pollableReader()
-        let states = Recorder<BlobReaderState>()
-        let token = try #require(reader.readiness).observe(\.self, options: [.initial, .new]) {
-            $0.new.map(states.append)
-        }
-        #expect(try self.read(reader).isEmpty, "Nothing for now.")
+        let reader = try pipe.source.open()
+        let wakes = Recorder<Int>()
+        func wait(_ number: Int) { reader.whenReadable(BlobWaker { wakes.append(number) }) }
+        #expect(try self.read(reader, waits: false).isEmpty, "Nothing for now.")
+        wait(1)
+        wait(2)
         try self.write(pipe, hello)
+        #expect(wakes.values == [2], "The last one registered.")
         #expect(try self.read(reader, 3) == Data("hel".utf8))
+        wait(3)
+        #expect(wakes.values == [2, 3], "At once, as bytes wait.")
         #expect(try self.read(reader, 3) == Data("lo".utf8))
-        #expect(try self.read(reader).isEmpty)
+        #expect(try self.read(reader, waits: false).isEmpty)
         #expect(!reader.hasEnded)
-        try self.write(pipe, hello)
+        wait(4)
         pipe.finish()
-        #expect(try #require(reader.readiness).value.isAtEnd == false, "Bytes wait.")
-        #expect(try self.read(reader) == hello)
+        #expect(wakes.values == [2, 3, 4])
         #expect(try self.read(reader).isEmpty)
         #expect(reader.hasEnded)
-        let (empty, full) = (
-            BlobReaderState(isOpenCompleted: true), BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true)
-        )
-        #expect(
-            states.values == [empty, full, empty, full, BlobReaderState(isOpenCompleted: true, isAtEnd: true)])
-        token.cancel()
     }
 
-    @Test func theStateShowsTheErrorOnceTheBytesAreRead() throws {
+    @Test func theErrorComesOnceTheBytesAreRead() throws {
         let pipe = BlobPipe()
-        let reader = try pipe.source.pollableReader()
+        let reader = try pipe.source.open()
         try self.write(pipe, hello)
         pipe.finish(throwing: BlobError(.refused, "No."))
-        let readiness = try #require(reader.readiness)
-        #expect(readiness.value == BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true))
         #expect(try self.read(reader) == hello)
-        #expect(readiness.value.error?.code == .refused)
         #expect(codeThrown { try self.read(reader) } == .refused)
-    }
-
-    @Test func aReaderThatWaitsShowsNoReadiness() throws {
-        #expect(try BlobPipe().source.reader().readiness == nil)
     }
 
     @Test func cancellingEndsABlockedReadWithinASecond() async throws {
         let pipe = BlobPipe()
         let context = BlobContext()
-        let reader = HandedOver(try pipe.source.reader(context: context))  // To the one thread that reads.
+        let reader = HandedOver(try pipe.source.open(context: context))  // To the one thread that reads.
         let begins = Latch()
         async let code = onThread { () -> BlobError.Code? in
             begins.open()
@@ -342,7 +332,7 @@ import Testing
     func theDeadlineAndTheIdleLimitEndABlockedRead(context: BlobContext) async throws {
         let pipe = BlobPipe()
         let code = try await onThread {
-            codeThrown { try self.read(try pipe.source.reader(context: context)) }
+            codeThrown { try self.read(try pipe.source.open(context: context)) }
         }
         #expect(code == .timedOut)
         pipe.finish()

@@ -366,7 +366,7 @@ import Testing
         #expect(taken.withLock { $0 } == 36 * 1024)
         #expect(try second.source.checkedInfo() == BlobInfo(name: "p", validator: .strong("v")))
         #expect(try second.source.data(upTo: 200_000) == Data(content))
-        let again = try #require(throws: BlobError.self) { try second.source.reader() }
+        let again = try #require(throws: BlobError.self) { try second.source.open() }
         #expect(again.code == .unsupported)
     }
 
@@ -384,7 +384,7 @@ import Testing
         let once = OneShotSource(layerName: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
         let source = try registry.identify(once, context: identified).source
         let context = BlobContext()
-        let reader = try source.reader(context: context)
+        let reader = try source.open(context: context)
         #expect(try Array(oneReadOf: reader) == [7])
 
         let outcome = Locked<BlobError?>(nil)
@@ -468,7 +468,7 @@ private struct XorSource: BlobInputStreamDataSource {
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        XorReader(base: try self.base.reader(at: 4 + byteOffset, context: context))
+        XorReader(base: try self.base.open(at: 4 + byteOffset, context: context))
     }
 
     static func decoded(_ info: BlobInfo) -> BlobInfo { BlobInfo(byteCount: info.byteCount.map { $0 - 4 }) }
@@ -481,13 +481,16 @@ private final class XorReader: BlobReader {
 
     var info: BlobInfo { XorSource.decoded(self.base.info) }
 
-    func read(into output: inout OutputRawSpan) throws {
-        let count = try output.append(atMost: .max) { try self.base.read(into: &$0) }
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        var result = BlobReadResult.end
+        let count = try output.append(atMost: .max) { result = try self.base.read(into: &$0) }
         output.withUnsafeMutableBytes { buffer, initializedCount in
             for index in (initializedCount - count)..<initializedCount { buffer[index] = ~buffer[index] }
         }
+        return result
     }
 
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
     func close() { self.base.close() }
 }
 
@@ -503,14 +506,14 @@ private final class StallingReader: BlobReader {
         self.isWaiting = isWaiting
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard self.hasRead else {
             self.hasRead = true
             output.append(7, as: UInt8.self)
-            return
+            return .bytes
         }
         self.isWaiting.signal()
-        try self.context.wait(on: WaitSignal()) { () -> Void? in nil }
+        return try self.context.wait(on: WaitSignal()) { () -> BlobReadResult? in nil }
     }
 
     func close() {}
@@ -560,7 +563,7 @@ extension Array<UInt8> {
     fileprivate init(oneReadOf reader: BlobGuardedReader) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 1)
         defer { buffer.deallocate() }
-        let count = try reader.read(into: buffer)
+        let count = try reader.readWaiting(into: buffer)
         self.init(buffer[..<count])
     }
 }

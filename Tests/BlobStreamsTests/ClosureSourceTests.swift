@@ -22,34 +22,34 @@ import Testing
     @Test(arguments: [100, nil] as [Int64?], [0, 1, 50, 99, 100]) func theBytesFromAnOffset(
         byteCount: Int64?, offset: Int
     ) throws {
-        let reader = try self.source(byteCount: byteCount).reader(at: Int64(offset))
+        let reader = try self.source(byteCount: byteCount).open(at: Int64(offset))
         #expect(try self.readAll(reader) == bytes.dropFirst(offset))
         #expect(try self.readAll(reader).isEmpty)
     }
 
     @Test func anOffsetPastAKnownEndDoesNotOpen() {
-        #expect(codeThrown { try self.source(byteCount: 100).reader(at: 101) } == .invalidArgument)
+        #expect(codeThrown { try self.source(byteCount: 100).open(at: 101) } == .invalidArgument)
     }
 
     @Test func anOffsetPastAnUnknownEndFailsAtTheFirstRead() throws {
-        let reader = try self.source(byteCount: nil).reader(at: 101)
+        let reader = try self.source(byteCount: nil).open(at: 101)
         #expect(codeThrown { try self.readAll(reader) } == .invalidArgument)
     }
 
     @Test func anEndBeforeTheByteCountIsMisbehaviour() throws {
-        let reader = try self.source(byteCount: 101).reader()
+        let reader = try self.source(byteCount: 101).open()
         #expect(codeThrown { try self.readAll(reader) } == .misbehavingPlugin)
     }
 
     @Test func bytesPastTheByteCountAreNotAskedFor() throws {
-        #expect(try self.readAll(self.source(byteCount: 93).reader()) == bytes.prefix(93))
+        #expect(try self.readAll(self.source(byteCount: 93).open()) == bytes.prefix(93))
     }
 
     @Test func theClosureGetsTheContext() throws {
         let context = BlobContext(idleLimit: .seconds(42))
         let seen = Recorder<Duration?>()
         let source = ClosureSource { _, _, context in seen.append(context.idleLimit) }
-        _ = try self.readAll(source.reader(context: context))
+        _ = try self.readAll(source.open(context: context))
         #expect(seen.values == [.seconds(42)])
     }
 
@@ -58,7 +58,7 @@ import Testing
         let reader = try ClosureSource { _, _, _ in
             calls.append(true)
             throw BlobError(.refused, "No.")
-        }.reader()
+        }.open()
         for _ in 0..<2 { #expect(codeThrown { try self.readAll(reader) } == .refused) }
         #expect(calls.values.count == 1)
     }

@@ -41,7 +41,7 @@ import Testing
 
     private func readBlocking(_ source: any BlobInputStreamDataSource, at offset: Int = 0) async throws -> Data {
         try await onThread {
-            let reader = try source.reader(at: Int64(offset))
+            let reader = try source.open(at: Int64(offset))
             var all = Data()
             while case let chunk = try Data(readingAtMost: 3, from: reader), !chunk.isEmpty { all += chunk }
             return all
@@ -66,7 +66,7 @@ import Testing
         let source = ConcatenatedSource([])
         #expect(try source.checkedInfo().byteCount == 0)
         #expect(try await self.readAll(source).isEmpty)
-        #expect(codeThrown { try source.reader(at: 1) } == .invalidArgument)
+        #expect(codeThrown { try source.open(at: 1) } == .invalidArgument)
     }
 
     @Test func theLengthIsKnownWhenAllAre() throws {
@@ -80,46 +80,38 @@ import Testing
         #expect(validator.isStrong)
         #expect(try ConcatenatedSource([a, b]).checkedInfo().validator == validator)
         #expect(try ConcatenatedSource([b, a]).checkedInfo().validator != validator)
-        #expect(codeThrown { try ConcatenatedSource([b, a]).reader(matching: validator) } == .changed)
+        #expect(codeThrown { try ConcatenatedSource([b, a]).open(matching: validator) } == .changed)
         #expect(try ConcatenatedSource([a, self.part(.pipe, [])]).checkedInfo().validator == nil)
     }
 
     @Test func itCanWhatAllPartsCan() throws {
         #expect(ConcatenatedSource([MemorySource([1]), MemorySource([2])]).capabilities == .all)
-        #expect(try ConcatenatedSource([MemorySource([1]), self.part(.pipe, [])]).capabilities == .eventDriven)
-        #expect(
-            try ConcatenatedSource([MemorySource([1]), self.part(.sequence, [])]).capabilities
-                == [.repeatable, .concurrentReaders, .eventDriven])
+        let withPipe = try ConcatenatedSource([MemorySource([1]), self.part(.pipe, [])])
+        #expect(withPipe.capabilities.isEmpty && withPipe.neverBlocks)
+        let withSequence = try ConcatenatedSource([MemorySource([1]), self.part(.sequence, [])])
+        #expect(withSequence.capabilities == [.repeatable, .concurrentReaders] && withSequence.neverBlocks)
+        #expect(!ConcatenatedSource([MemorySource([1]), ClosureSource { _, _, _ in }]).neverBlocks)
     }
 
-    @Test(arguments: [true, false]) func onePartThatIsEventDrivenMakesTheWholeSo(isMemory: Bool) async throws {
+    @Test(arguments: [true, false]) func aPartThatHasNothingYetIsWaitedFor(isMemory: Bool) async throws {
         let played = PlayedReader()
         func part(_ bytes: [UInt8]) -> any BlobInputStreamDataSource {
             isMemory ? MemorySource(bytes) : SliceSource(MemorySource(bytes), from: 0)
         }
-        let source = ConcatenatedSource([part([1, 2]), played, part([5])])
-        #expect(source.capabilities == .eventDriven)
-        try await onThread {
-            let reader = try source.pollableReader(at: 1)
-            let state = try #require(reader.readiness)
-            func read(until isEnough: (Data) -> Bool) throws -> Data {
-                var all = Data()
-                while !isEnough(all) {
-                    try state.wait(BlobContext()) { $0.isReady ? () : nil }
-                    all += try Data(readingAtMost: 9, from: reader)
-                }
-                return all
-            }
-            #expect(try read { _ in played.reads.values.count > 0 } == Data([2]))
-            #expect(!state.value.isReady)
-            #expect(try Data(readingAtMost: 9, from: reader).isEmpty)
-            played.push([3, 4])
-            #expect(try read { !$0.isEmpty } == Data([3, 4]))
-            played.state.update { $0.isAtEnd = true }
-            #expect(try read { _ in state.value.isAtEnd } == Data([5]))
-            #expect(try Data(readingAtMost: 9, from: reader).isEmpty)
-            #expect(reader.hasEnded)
-        }
+        let reader = try ConcatenatedSource([part([1, 2]), played, part([5])]).open(at: 1)
+        let wakes = Recorder<Bool>()
+        #expect(try readNow(reader) == Data([2]))
+        #expect(try readNow(reader) == nil)
+        reader.whenReadable(BlobWaker { wakes.append(true) })
+        #expect(wakes.values.isEmpty)
+        played.push([3, 4])
+        #expect(wakes.values == [true])
+        #expect(try readNow(reader) == Data([3, 4]))
+        #expect(try readNow(reader) == nil)
+        played.state.update { $0.isAtEnd = true }
+        #expect(try readNow(reader) == Data([5]))
+        #expect(try readNow(reader) == Data())
+        #expect(reader.hasEnded)
     }
 
     /// A source whose content may be changed by the test.
@@ -175,14 +167,24 @@ import Testing
     @Test func closingClosesThePartThatIsOpen() async throws {
         let (first, second) = (PlayedReader(), PlayedReader())
         first.push([1])
-        let reader = try ConcatenatedSource([first, second]).pollableReader()
-        #expect(try Data(readingAtMost: 9, from: reader) == Data([1]))
+        let reader = try ConcatenatedSource([first, second]).open()
+        #expect(try readNow(reader) == Data([1]))
         first.state.update { $0.isAtEnd = true }
-        #expect(try Data(readingAtMost: 9, from: reader).isEmpty)
+        #expect(try readNow(reader) == nil)
         #expect(first.closes.values.count >= 1)
         #expect(second.closes.values.isEmpty)
         reader.close()
         #expect(second.closes.values.count >= 1)
-        #expect(codeThrown { try Data(readingAtMost: 9, from: reader) } == .closed)
+        #expect(codeThrown { try readNow(reader) } == .closed)
     }
+}
+
+/// One read that does not wait: nil when nothing is there yet.
+private func readNow(_ reader: BlobGuardedReader) throws -> Data? {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 9, alignment: 1)
+    defer { buffer.deallocate() }
+    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+    let result = try reader.read(into: &output)
+    let data = Data(buffer.prefix(output.finalize(for: buffer)))
+    return result == .notYet ? nil : data
 }

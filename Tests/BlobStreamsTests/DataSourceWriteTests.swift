@@ -167,7 +167,7 @@ import Testing
     @Test func aSourceThatDoesNotOpenMakesNoFile() throws {
         let folder = try Folder()
         let source = InputStreamSource(info: BlobInfo(byteCount: 5), isRepeatable: false) { nil }
-        _ = try source.reader()
+        _ = try source.open()
         #expect(codeThrown { try self.write(source, to: folder.file("a")) } == .unsupported)
         #expect(try folder.names.isEmpty)
     }

@@ -7,7 +7,7 @@ import Testing
     private let bytes = Data("hello".utf8)
 
     private func readAll(_ source: MemorySource, at offset: Int64 = 0, _ count: Int = 64) throws -> Data {
-        let reader = try source.reader(at: offset)
+        let reader = try source.open(at: offset)
         var all = Data()
         while case let chunk = try Data(readingAtMost: count, from: reader), !chunk.isEmpty { all += chunk }
         return all
@@ -28,8 +28,8 @@ import Testing
     }
 
     @Test func anOffsetOutsideIsInvalid() {
-        #expect(codeThrown { try MemorySource(bytes).reader(at: 6) } == .invalidArgument)
-        #expect(codeThrown { try MemorySource(bytes).reader(at: -1) } == .invalidArgument)
+        #expect(codeThrown { try MemorySource(bytes).open(at: 6) } == .invalidArgument)
+        #expect(codeThrown { try MemorySource(bytes).open(at: -1) } == .invalidArgument)
     }
 
     @Test func itsInfoIsComplete() throws {
@@ -45,12 +45,12 @@ import Testing
     @Test func twoSourcesAreNeverTheSame() throws {
         let (source, other) = (MemorySource(bytes), MemorySource(bytes))
         let validator = try #require(source.checkedInfo().validator)
-        try source.reader(matching: validator).close()
-        #expect(codeThrown { try other.reader(matching: validator) } == .changed)
+        try source.open(matching: validator).close()
+        #expect(codeThrown { try other.open(matching: validator) } == .changed)
     }
 
     @Test func aClosedReaderThrowsClosed() throws {
-        let reader = try MemorySource(bytes).reader()
+        let reader = try MemorySource(bytes).open()
         reader.close()
         reader.close()
         #expect(codeThrown { try Data(readingAtMost: 1, from: reader) } == .closed)
@@ -58,7 +58,7 @@ import Testing
 
     @Test func readersAreIndependent() throws {
         let source = MemorySource(bytes)
-        let (first, second) = (try source.reader(), try source.reader(at: 2))
+        let (first, second) = (try source.open(), try source.open(at: 2))
         #expect(try Data(readingAtMost: 1, from: first) == Data("h".utf8))
         #expect(try Data(readingAtMost: 1, from: second) == Data("l".utf8))
         #expect(try Data(readingAtMost: 1, from: first) == Data("e".utf8))

@@ -12,11 +12,12 @@ final class PlayedReader: BlobReader, BlobInputStreamDataSource {
     let closes = Recorder<Bool>()
     private let bytes = Locked<[UInt8]>([])
     private let looks = Locked(0)
+    private let observation = Locked<BlobObservation?>(nil)
     private let onLook: @Sendable (_ count: Int, State) -> Void
     private let onRead: @Sendable (State) -> Void
 
     /// - Parameters:
-    ///   - onLook: Called each time that somebody asks for the state, before the answer, with the count from 1.
+    ///   - onLook: Called at each read, before it looks at its bytes, with the count from 1.
     ///   - onRead: Called in the end of each read.
     init(
         _ state: BlobReaderState = BlobReaderState(isOpenCompleted: true), info: BlobInfo = BlobInfo(),
@@ -34,16 +35,16 @@ final class PlayedReader: BlobReader, BlobInputStreamDataSource {
         self.state.update { $0.hasBytesAvailable = true }
     }
 
-    var readiness: State? {
+    var isOpen: Bool { self.state.value.isOpenCompleted || self.state.value.isReady }
+    var neverBlocks: Bool { true }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let count = self.looks.withLock { looks in
             looks += 1
             return looks
         }
         self.onLook(count, self.state)
-        return self.state
-    }
-
-    func read(into output: inout OutputRawSpan) throws {
+        let before = self.state.value
         let bytes = self.bytes.withLock { bytes in
             defer { bytes = Array(bytes.dropFirst(output.freeCapacity)) }
             return bytes.prefix(output.freeCapacity)
@@ -52,11 +53,20 @@ final class PlayedReader: BlobReader, BlobInputStreamDataSource {
         self.state.update { $0.hasBytesAvailable = self.bytes.withLock { !$0.isEmpty } }
         self.reads.append(bytes.count)
         self.onRead(self.state)
+        if !bytes.isEmpty { return .bytes }
+        if let error = before.error { throw error }
+        return before.isAtEnd ? .end : .notYet
+    }
+
+    func whenReadable(_ waker: BlobWaker) {
+        let state = self.state
+        let observation = state.observe(\.self, options: [.initial]) { _ in if state.value.isReady { waker.wake() } }
+        self.observation.withLock { $0 = observation }
     }
 
     func close() { self.closes.append(true) }
 
-    var capabilities: BlobCapabilities { .eventDriven }
+    var capabilities: BlobCapabilities { [] }
     func info(_ context: BlobContext) -> BlobInfo { self.info }
     func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
         self

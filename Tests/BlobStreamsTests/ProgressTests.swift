@@ -5,13 +5,13 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct ProgressTests {
     @Test func theProgressFollowsTheBytes() throws {
         let progress = Progress(totalUnitCount: 0)
-        let reader = try MemorySource(0..<100).reporting(to: progress).reader(at: 10)
+        let reader = try MemorySource(0..<100).reporting(to: progress).open(at: 10)
         #expect(progress.totalUnitCount == 100)
         #expect(progress.completedUnitCount == 10)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 40, alignment: 1)
         defer { buffer.deallocate() }
         for expected: Int64 in [50, 90, 100, 100] {
-            _ = try reader.read(into: buffer)
+            _ = try reader.readWaiting(into: buffer)
             #expect(progress.completedUnitCount == expected)
         }
         #expect(progress.isFinished)
@@ -19,7 +19,7 @@ import Testing
 
     @Test func anUnknownLengthIsIndeterminate() throws {
         let progress = Progress(totalUnitCount: 0)
-        let reader = try ClosureSource { _, _, _ in }.reporting(to: progress).reader()
+        let reader = try ClosureSource { _, _, _ in }.reporting(to: progress).open()
         #expect(progress.isIndeterminate)
         reader.close()
     }
@@ -39,15 +39,15 @@ import Testing
     @Test func aCancelledProgressOpensNothing() throws {
         let progress = Progress(totalUnitCount: 0)
         progress.cancel()
-        #expect(codeThrown { try MemorySource([1]).reporting(to: progress).reader() } == .cancelled)
+        #expect(codeThrown { try MemorySource([1]).reporting(to: progress).open() } == .cancelled)
     }
 
     @Test func theJobMayBeCancelledWithoutTheProgress() throws {
         let (progress, context) = (Progress(totalUnitCount: 0), BlobContext())
-        let reader = try MemorySource([1]).reporting(to: progress).reader(context: context)
+        let reader = try MemorySource([1]).reporting(to: progress).open(context: context)
         context.cancellation.cancel()
         var byte: UInt8 = 0
-        #expect(codeThrown { try withUnsafeMutableBytes(of: &byte) { try reader.read(into: $0) } } == .cancelled)
+        #expect(codeThrown { try withUnsafeMutableBytes(of: &byte) { try reader.readWaiting(into: $0) } } == .cancelled)
         #expect(!progress.isCancelled)
     }
 }

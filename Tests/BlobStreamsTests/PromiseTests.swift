@@ -82,23 +82,25 @@ import Testing
         let missing = ClosureSource(info: BlobInfo(byteCount: -1)) { _, _, _ in }
         let source = ConcatenatedSource([MemorySource([1]), missing])
         let reader = try source.openReader(at: 0, matching: nil, context: BlobContext())
-        try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in
-            let count = try reader.read(into: buffer)
-            #expect(count == 1)
-            for _ in 0..<3 { #expect(throws: BlobError.self) { try reader.read(into: buffer) } }
+        withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            #expect(throws: Never.self) { try reader.read(into: &output) }
+            #expect(output.byteCount == 1)
+            for _ in 0..<3 { #expect(throws: BlobError.self) { try reader.read(into: &output) } }
+            _ = output.finalize(for: buffer)
         }
     }
 
     @Test func aNegativeByteCountIsThePluginsFault() {
         let source = ClosureSource(info: BlobInfo(byteCount: -5)) { _, _, _ in }
-        #expect(throws: BlobError.self) { try source.reader() }
+        #expect(throws: BlobError.self) { try source.open() }
     }
 
     @Test func theLargestOffsetIsNoTrap() throws {
         let endless = ClosureSource { _, output, _ in output.append(0) }
-        let reader = try endless.reader(at: .max)
+        let reader = try endless.open(at: .max)
         let error = #expect(throws: BlobError.self) {
-            try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { try reader.read(into: $0) }
+            try withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { try reader.readWaiting(into: $0) }
         }
         #expect(error?.code == .limitExceeded)
     }

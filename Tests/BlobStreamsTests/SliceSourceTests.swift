@@ -50,7 +50,7 @@ import Testing
         ] {
             #expect(codeThrown { try slice.checkedInfo() } == .invalidArgument)
             for offset: Int64 in [0, 1, .max] {
-                #expect(codeThrown { try slice.reader(at: offset) } == .invalidArgument)
+                #expect(codeThrown { try slice.open(at: offset) } == .invalidArgument)
             }
         }
     }
@@ -61,9 +61,9 @@ import Testing
             for offset: Int64 in 0...6 {
                 #expect(try await self.readAll(slice, at: offset) == bytes[(2 + Int(offset))..<8])
             }
-            #expect(codeThrown { try slice.reader(at: 7) } == .invalidArgument)
-            #expect(codeThrown { try slice.reader(at: -1) } == .invalidArgument)
-            #expect(codeThrown { try slice.reader(at: .max) } == .invalidArgument)
+            #expect(codeThrown { try slice.open(at: 7) } == .invalidArgument)
+            #expect(codeThrown { try slice.open(at: -1) } == .invalidArgument)
+            #expect(codeThrown { try slice.open(at: .max) } == .invalidArgument)
         }
     }
 
@@ -74,7 +74,7 @@ import Testing
             SliceSource(MemorySource(bytes), from: -1),
         ] {
             #expect(codeThrown { try slice.checkedInfo() } == .invalidArgument)
-            #expect(codeThrown { try slice.reader() } == .invalidArgument)
+            #expect(codeThrown { try slice.open() } == .invalidArgument)
         }
     }
 
@@ -92,7 +92,7 @@ import Testing
         let validator = try #require(SliceSource(base, range: 1..<3).checkedInfo().validator)
         #expect(try SliceSource(base, range: 1..<3).checkedInfo().validator == validator)
         #expect(try SliceSource(base, range: 1..<4).checkedInfo().validator != validator)
-        #expect(codeThrown { try SliceSource(base, range: 1..<4).reader(matching: validator) } == .changed)
+        #expect(codeThrown { try SliceSource(base, range: 1..<4).open(matching: validator) } == .changed)
     }
 
     @Test func theEndOfASliceOfAPipeNeedsNoEndOfThePipe() async throws {

@@ -21,9 +21,10 @@ final class StuckSource: BlobInputStreamDataSource {
 
         var info: BlobInfo { BlobInfo() }
 
-        func read(into output: inout OutputRawSpan) {
+        func read(into output: inout OutputRawSpan) -> BlobReadResult {
             self.source.reads.append(true)
             self.source.gate.wait()
+            return .end
         }
 
         func close() {

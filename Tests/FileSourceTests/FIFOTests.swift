@@ -35,7 +35,7 @@ import Testing
     // MARK: Content
 
     @Test func aFIFOIsReadToTheEndOfItsWriter() throws {
-        let reader = try self.source.reader()
+        let reader = try self.source.open()
         self.startWriting(self.content)
         #expect(try readAll(reader) == self.content)
         for _ in 0..<3 { #expect(try read(reader) == []) }
@@ -45,14 +45,14 @@ import Testing
 
     @Test func aFIFOIsReadInAnyPieces() throws {
         for byteCount in [1, 3, 64, 4096] {
-            let reader = try self.source.reader()
+            let reader = try self.source.open()
             self.startWriting(Array(self.content.prefix(5000)))
             #expect(try readAll(reader, inPiecesOf: byteCount) == Array(self.content.prefix(5000)))
         }
     }
 
     @Test func aWriterMayComeLater() throws {
-        let reading = BackgroundReading(try self.source.reader())
+        let reading = BackgroundReading(try self.source.open())
         reading.waitUntilItSleeps()
         let writer = try File(self.path, O_WRONLY)
         reading.waitUntilItSleeps()
@@ -64,7 +64,7 @@ import Testing
     }
 
     @Test func theEndStaysTheEndWhenAnotherWriterComes() throws {
-        let reader = try self.source.reader()
+        let reader = try self.source.open()
         self.startWriting([1])
         #expect(try readAll(reader) == [1])
         let writer = try File(self.path, O_WRONLY)
@@ -74,7 +74,7 @@ import Testing
     }
 
     @Test func aWriterWithoutBytesIsAnEmptyBlob() throws {
-        let reader = try self.source.reader()
+        let reader = try self.source.open()
         try File(self.path, O_WRONLY).close()
         #expect(try read(reader) == [])
     }
@@ -82,20 +82,20 @@ import Testing
     @Test func nothingIsKnownOfAFIFOBeforeItIsRead() throws {
         #expect(try self.source.checkedInfo() == BlobInfo(name: "fifo"))
         #expect(self.source.capabilities.isEmpty)
-        let error = try #require(throws: BlobError.self) { try self.source.reader(matching: .strong("x")) }
+        let error = try #require(throws: BlobError.self) { try self.source.open(matching: .strong("x")) }
         #expect(error.code == .changed)
     }
 
     @Test func bytesBeforeTheOffsetAreDropped() throws {
         for byteOffset in [1, 100_000, 299_999, 300_000] {
-            let reader = try self.source.reader(at: Int64(byteOffset))
+            let reader = try self.source.open(at: Int64(byteOffset))
             self.startWriting(self.content)
             #expect(try readAll(reader) == Array(self.content.dropFirst(byteOffset)))
         }
     }
 
     @Test func anOffsetPastTheEndIsRefusedWhenTheEndIsMet() throws {
-        let reader = try self.source.reader(at: 4)
+        let reader = try self.source.open(at: 4)
         self.startWriting([1, 2, 3])
         let error = try #require(throws: BlobError.self) { try read(reader) }
         #expect(error.code == .invalidArgument)
@@ -108,7 +108,7 @@ import Testing
 
     @Test func cancellingStopsAReadThatWaitsForAWriter() throws {
         let context = BlobContext()
-        let reader = try self.source.reader(context: context)
+        let reader = try self.source.open(context: context)
         let reading = BackgroundReading(reader)
         reading.waitUntilItSleeps()
         context.cancellation.cancel()
@@ -122,7 +122,7 @@ import Testing
     @Test func cancellingStopsAReadThatWaitsForBytes() throws {
         for byteOffset: Int64 in [0, 10] {
             let context = BlobContext()
-            let reading = BackgroundReading(try self.source.reader(at: byteOffset, context: context))
+            let reading = BackgroundReading(try self.source.open(at: byteOffset, context: context))
             let writer = try File(self.path, O_WRONLY)
             defer { writer.close() }
             try writer.write([1, 2, 3])
@@ -138,7 +138,7 @@ import Testing
             BlobContext(idleLimit: .milliseconds(30)), BlobContext(deadline: start + .milliseconds(30)),
         ]
         for context in contexts {
-            let error = try #require(throws: BlobError.self) { try read(self.source.reader(context: context)) }
+            let error = try #require(throws: BlobError.self) { try read(self.source.open(context: context)) }
             #expect(error.code == .timedOut)
             #expect(error.isTransient)
             #expect(ContinuousClock.now - start >= .milliseconds(30))
@@ -146,7 +146,7 @@ import Testing
     }
 
     @Test func theIdleLimitCountsFromTheLastBytes() throws {
-        let reader = try self.source.reader(context: BlobContext(idleLimit: .milliseconds(30)))
+        let reader = try self.source.open(context: BlobContext(idleLimit: .milliseconds(30)))
         let writer = try File(self.path, O_WRONLY)
         defer { writer.close() }
         try writer.write([1])
@@ -167,7 +167,7 @@ import Testing
             try #require(mkfifo(folder.path("fifo"), 0o644) == 0)
             letInterrupt(SIGUSR1)
             signal(SIGPIPE, SIG_IGN)  // A reader that gives up is then told as an error.
-            let reading = BackgroundReading(try FileSource(path: folder.path("fifo")).reader())
+            let reading = BackgroundReading(try FileSource(path: folder.path("fifo")).open())
             reading.waitUntilItSleeps()
             for _ in 0..<20 { reading.interrupt(with: SIGUSR1) }
             let writer = try File(folder.path("fifo"), O_WRONLY)

@@ -29,23 +29,23 @@ import Testing
         for name in names {
             try self.folder.write(name, to: name)
             let source = FileSource(pathBytes: self.folder.pathBytes(name))
-            #expect(try readAll(source.reader()) == name)
+            #expect(try readAll(source.open()) == name)
             #expect(try source.checkedInfo().name == String(decoding: name, as: UTF8.self))
 
             let locator = try #require(source.locator)
             #expect(locator.filePath == self.folder.pathBytes(name))
-            #expect(try readAll(registry.source(for: locator.text).reader()) == name)
+            #expect(try readAll(registry.source(for: locator.text).open()) == name)
             let url = try #require(URL(string: locator.text))
-            #expect(try readAll(FileSource(url: url).reader()) == name, "\(locator)")
+            #expect(try readAll(FileSource(url: url).open()) == name, "\(locator)")
         }
-        #expect(try readAll(FileSource(path: self.folder.path("é漢🦊")).reader()) == Array("é漢🦊".utf8))
+        #expect(try readAll(FileSource(path: self.folder.path("é漢🦊")).open()) == Array("é漢🦊".utf8))
     }
 
     @Test func severalSlashesAreOne() throws {
         try self.folder.write([7], to: "x")
         let source = FileSource(path: "/\(self.folder.path)//x")
-        #expect(try readAll(source.reader()) == [7])
-        #expect(try readAll(self.registry().source(for: #require(source.locator)).reader()) == [7])
+        #expect(try readAll(source.open()) == [7])
+        #expect(try readAll(self.registry().source(for: #require(source.locator)).open()) == [7])
     }
 
     @Test func aRelativePathIsOneBelowTheCurrentFolder() {
@@ -70,7 +70,7 @@ import Testing
             #expect(!source.capabilities.isEmpty)
         }
         let located = try self.registry().source(for: "file://\(self.folder.path)/x%00")
-        #expect(throws: BlobError.self) { try located.reader() }
+        #expect(throws: BlobError.self) { try located.open() }
     }
 
     @Test func errorsAreOneLineAndTellTheLocator() throws {
@@ -89,7 +89,7 @@ import Testing
     /// Of the opening and of the info, which have to agree.
     private func errors(of source: FileSource) throws -> [BlobError] {
         [
-            try #require(throws: BlobError.self) { try source.reader() },
+            try #require(throws: BlobError.self) { try source.open() },
             try #require(throws: BlobError.self) { try source.checkedInfo() },
         ]
     }
@@ -110,7 +110,7 @@ import Testing
         symlink("file", self.folder.path("link"))
         symlink("loop", self.folder.path("loop"))
         let source = FileSource(path: self.folder.path("link"))
-        #expect(try readAll(source.reader()) == [1, 2])
+        #expect(try readAll(source.open()) == [1, 2])
         #expect(try source.checkedInfo().name == "link")
         for error in try self.errors(of: FileSource(path: self.folder.path("loop"))) {
             #expect(error.systemErrorNumber == ELOOP)
@@ -144,7 +144,7 @@ import Testing
             chmod(folder.path("x"), 0)
             if user == 0 { try #require(seteuid(65534) == 0) }
             let source = FileSource(path: folder.path("x"))
-            let error = #expect(throws: BlobError.self) { try source.reader() }
+            let error = #expect(throws: BlobError.self) { try source.open() }
             #expect(error?.code == .permissionDenied)
             #expect(error?.systemErrorNumber == EACCES)
             #expect(try source.checkedInfo().byteCount == 1)
@@ -160,13 +160,13 @@ import Testing
         let expected = try Array(Data(contentsOf: URL(fileURLWithPath: "/proc/version")))
         let source = FileSource(path: "/proc/version")
         #expect(try source.checkedInfo() == BlobInfo(name: "version"))
-        #expect(try readAll(source.reader(), inPiecesOf: 7) == expected)
-        #expect(try readAll(source.reader(at: 10)) == Array(expected.dropFirst(10)))
-        #expect(try readAll(source.reader(at: Int64(expected.count))) == [])
-        let past = try source.reader(at: Int64(expected.count) + 1)
+        #expect(try readAll(source.open(), inPiecesOf: 7) == expected)
+        #expect(try readAll(source.open(at: 10)) == Array(expected.dropFirst(10)))
+        #expect(try readAll(source.open(at: Int64(expected.count))) == [])
+        let past = try source.open(at: Int64(expected.count) + 1)
         let error = try #require(throws: BlobError.self) { try read(past) }
         #expect(error.code == .invalidArgument)
-        #expect(throws: BlobError.self) { try source.reader(matching: .strong("x")) }
+        #expect(throws: BlobError.self) { try source.open(matching: .strong("x")) }
         #expect(openDescriptorCount(below: "/proc/version") <= 1)
         past.close()
         #expect(openDescriptorCount(below: "/proc/version") == 0)
@@ -179,7 +179,7 @@ import Testing
         let registry = try self.registry()
         for prefix in ["file://", "file://localhost", "file:", "FILE://"] {
             let source = try registry.source(for: "\(prefix)\(self.folder.path)/a%20b")
-            #expect(try readAll(source.reader()) == [1, 2, 3])
+            #expect(try readAll(source.open()) == [1, 2, 3])
             #expect(source.locator?.text == "file://\(self.folder.path)/a%20b")
         }
         for locator in ["file:x", "file:", "file://host/x", "file:///x?q", "stdin:x", "stdin://"] {
@@ -188,7 +188,7 @@ import Testing
             #expect(error.locator == locator)
         }
         let missing = try registry.source(for: "file://\(self.folder.path)/missing")
-        #expect(throws: BlobError.self) { try missing.reader() }
+        #expect(throws: BlobError.self) { try missing.open() }
         #expect(FileSource.provider.schemes == ["file", "stdin"])
         #expect(FileSource.provider.module == "FileSource")
     }
@@ -208,12 +208,12 @@ import Testing
             #expect(source.capabilities.isEmpty)
             #expect(try source.checkedInfo() == BlobInfo(name: "stdin"))
             // What is wrong with the asking does not take it.
-            #expect(throws: BlobError.self) { try source.reader(matching: .strong("x")) }
-            let reader = try source.reader(at: 1)
+            #expect(throws: BlobError.self) { try source.open(matching: .strong("x")) }
+            let reader = try source.open(at: 1)
             #expect(try readAll(reader) == Array("ello".utf8))
             reader.close()
             #expect(fcntl(STDIN_FILENO, F_GETFD) >= 0)
-            let again = #expect(throws: BlobError.self) { try registry.source(for: "stdin:").reader() }
+            let again = #expect(throws: BlobError.self) { try registry.source(for: "stdin:").open() }
             #expect(again?.code == .unsupported)
         }
     }

@@ -6,7 +6,7 @@ import Testing
 func read(_ reader: BlobGuardedReader, upTo byteCount: Int = 1 << 16) throws -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
     defer { buffer.deallocate() }
-    let count = try reader.read(into: buffer)
+    let count = try reader.readWaiting(into: buffer)
     return Array(buffer[..<count])
 }
 

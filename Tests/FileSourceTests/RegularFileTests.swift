@@ -27,22 +27,22 @@ import Testing
     @Test func aFileGivesItsBytesInAnyPieces() throws {
         try self.folder.write(self.content, to: "x")
         for byteCount in [1, 2, 3, 7, 64, 4096] {
-            let reader = try self.source("x").reader(at: 195_000)
+            let reader = try self.source("x").open(at: 195_000)
             #expect(try readAll(reader, inPiecesOf: byteCount) == Array(self.content.suffix(5000)))
         }
-        #expect(try readAll(self.source("x").reader()) == self.content)
-        #expect(try readAll(FileSource(url: URL(fileURLWithPath: self.folder.path("x"))).reader()) == self.content)
+        #expect(try readAll(self.source("x").open()) == self.content)
+        #expect(try readAll(FileSource(url: URL(fileURLWithPath: self.folder.path("x"))).open()) == self.content)
     }
 
     @Test func aFileIsReadFromAnyOffset() throws {
         try self.folder.write(self.content, to: "x")
         let byteCount = self.content.count
         for byteOffset in [0, 1, 4095, 4096, 65536, byteCount - 1, byteCount] {
-            let reader = try self.source("x").reader(at: Int64(byteOffset))
+            let reader = try self.source("x").open(at: Int64(byteOffset))
             #expect(try readAll(reader) == Array(self.content.dropFirst(byteOffset)))
         }
         for byteOffset in [-1, Int64(byteCount) + 1, .max, .min] {
-            let error = try #require(throws: BlobError.self) { try self.source("x").reader(at: byteOffset) }
+            let error = try #require(throws: BlobError.self) { try self.source("x").open(at: byteOffset) }
             #expect(error.code == .invalidArgument)
         }
     }
@@ -54,12 +54,12 @@ import Testing
             #expect(info.byteCount == Int64(bytes.count))
             #expect(info.name == "x")
             #expect(info.validator != nil)
-            let reader = try self.source("x").reader(matching: info.validator)
+            let reader = try self.source("x").open(matching: info.validator)
             #expect(reader.info == info)
             #expect(try read(reader) == bytes)
             for _ in 0..<3 { #expect(try read(reader) == []) }
-            #expect(try read(self.source("x").reader(at: Int64(bytes.count))) == [])
-            #expect(throws: BlobError.self) { try self.source("x").reader(at: Int64(bytes.count) + 1) }
+            #expect(try read(self.source("x").open(at: Int64(bytes.count))) == [])
+            #expect(throws: BlobError.self) { try self.source("x").open(at: Int64(bytes.count) + 1) }
         }
     }
 
@@ -72,20 +72,20 @@ import Testing
         file.close()
         let source = self.source("sparse")
         #expect(try source.checkedInfo().byteCount == 5_000_000_100)
-        #expect(try readAll(source.reader(at: 5_000_000_000)) == marker + Array(repeating: 0, count: 94))
-        #expect(try read(source.reader(at: 1 << 32 - 3), upTo: 6) == marker)
-        #expect(try read(source.reader(at: 1 << 32), upTo: 4) == Array("ker".utf8) + [0])
+        #expect(try readAll(source.open(at: 5_000_000_000)) == marker + Array(repeating: 0, count: 94))
+        #expect(try read(source.open(at: 1 << 32 - 3), upTo: 6) == marker)
+        #expect(try read(source.open(at: 1 << 32), upTo: 4) == Array("ker".utf8) + [0])
         #expect(try SliceSource(source, range: 5_000_000_003..<5_000_000_006).data(upTo: 3) == Data("ker".utf8))
-        let reader = try source.reader(at: 4_999_999_998)
+        let reader = try source.open(at: 4_999_999_998)
         #expect(try read(reader, upTo: 3) == [0, 0, UInt8(ascii: "m")])
         #expect(reader.byteOffset == 5_000_000_001)
-        #expect(throws: BlobError.self) { try source.reader(at: 5_000_000_101) }
+        #expect(throws: BlobError.self) { try source.open(at: 5_000_000_101) }
     }
 
     @Test func readersOfOneFileAreIndependent() throws {
         try self.folder.write(self.content, to: "x")
         let source = self.source("x")
-        let (first, second) = (try source.reader(), try source.reader(at: 100_000))
+        let (first, second) = (try source.open(), try source.open(at: 100_000))
         for start in stride(from: 0, to: 100_000, by: 20_000) {
             #expect(try read(first, upTo: 20_000) == Array(self.content[start..<(start + 20_000)]))
             #expect(try read(second, upTo: 20_000) == Array(self.content[(start + 100_000)..<(start + 120_000)]))
@@ -93,7 +93,7 @@ import Testing
         first.close()
         #expect(try read(second) == [])
         #expect(source.capabilities == .all)
-        let readings = try (0..<4).map { _ in BackgroundReading(try source.reader()) }
+        let readings = try (0..<4).map { _ in BackgroundReading(try source.open()) }
         for reading in readings { #expect(try reading.result()?.get() == self.content) }
     }
 
@@ -102,7 +102,7 @@ import Testing
     @Test func aFileThatShrinksWhileItIsReadIsChanged() throws {
         for byteCount: Int64 in [0, 1000, 65536, 199_999] {
             try self.folder.write(self.content, to: "x")
-            let reader = try self.source("x").reader()
+            let reader = try self.source("x").open()
             #expect(try read(reader) == Array(self.content.prefix(65536)))
             #expect(truncate(self.folder.path("x"), off_t(byteCount)) == 0)
             let error = try #require(throws: BlobError.self) { try readAll(reader) }
@@ -116,7 +116,7 @@ import Testing
 
     @Test func aFileThatShrinksBehindItsLastByteIsChangedBeforeTheEnd() throws {
         try self.folder.write([1, 2, 3], to: "x")
-        let reader = try self.source("x").reader()
+        let reader = try self.source("x").open()
         #expect(try read(reader) == [1, 2, 3])
         #expect(truncate(self.folder.path("x"), 1) == 0)
         let error = try #require(throws: BlobError.self) { try read(reader) }
@@ -129,7 +129,7 @@ import Testing
     ) throws {
         for pieceCount in [1, 2, 3] {
             try self.writeOldFile("x", self.content)
-            let reader = try self.source("x").reader()
+            let reader = try self.source("x").open()
             for _ in 0..<pieceCount { #expect(try read(reader, upTo: pieceByteCount).count == pieceByteCount) }
             // As `cp` does it: emptied, then written from the start.
             try self.folder.write(self.content.map { ~$0 } + [1, 2, 3], to: "x")
@@ -141,7 +141,7 @@ import Testing
 
     @Test func aFileIsComparedAgainEachTimeThatItGrew() throws {
         try self.writeOldFile("x", self.content)
-        let reader = try self.source("x").reader()
+        let reader = try self.source("x").open()
         let file = try File(self.folder.path("x"), O_WRONLY)
         defer { file.close() }
         var all: [UInt8] = []
@@ -165,7 +165,7 @@ import Testing
     @Test func aRewriteOfTheSameSizeIsChanged() throws {
         for growth in [FileSource.GrowthPolicy.snapshot, .strict] {
             try self.writeOldFile("x", self.content)
-            let reader = try self.source("x", growth: growth).reader()
+            let reader = try self.source("x", growth: growth).open()
             #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
             let file = try File(self.folder.path("x"), O_WRONLY)
             try file.write([~self.content[100_000]], at: 100_000)
@@ -181,7 +181,7 @@ import Testing
     @Test func aTouchedFileIsChanged() throws {
         for growth in [FileSource.GrowthPolicy.snapshot, .strict] {
             try self.writeOldFile("x", self.content)
-            let reader = try self.source("x", growth: growth).reader()
+            let reader = try self.source("x", growth: growth).open()
             #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
             try #require(utimensat(AT_FDCWD, self.folder.path("x"), nil, 0) == 0)
             let error = try #require(throws: BlobError.self) { try read(reader) }
@@ -196,7 +196,7 @@ import Testing
         for _ in 0..<20 where code != .cancelled {
             try self.writeOldFile("x", self.content)
             let context = BlobContext()
-            let reader = try self.source("x").reader(context: context)
+            let reader = try self.source("x").open(context: context)
             try #require(utimensat(AT_FDCWD, self.folder.path("x"), nil, 0) == 0)
             let timer = context.wake(after: .milliseconds(20), BlobWaker { context.cancellation.cancel() })
             code = #expect(throws: BlobError.self) { try read(reader) }?.code
@@ -209,7 +209,7 @@ import Testing
         try self.writeOldFile("x", self.content)
         let context = BlobContext(deadline: .now.advanced(by: .milliseconds(20)))
         let error = try #require(throws: BlobError.self) {
-            let reader = try self.source("x").reader(context: context)
+            let reader = try self.source("x").open(context: context)
             try #require(utimensat(AT_FDCWD, self.folder.path("x"), nil, 0) == 0)
             _ = try read(reader)
         }
@@ -218,7 +218,7 @@ import Testing
 
     @Test func aFileThatGrowsIsReadToTheLengthItHad() throws {
         try self.folder.write(self.content, to: "log")
-        let reader = try self.source("log").reader()
+        let reader = try self.source("log").open()
         #expect(try read(reader) == Array(self.content.prefix(65536)))
         let log = try File(self.folder.path("log"), O_WRONLY | O_APPEND)
         try log.write([1, 2, 3])
@@ -232,7 +232,7 @@ import Testing
 
     @Test func anEmptyFileThatGrowsStaysEmptyForItsReader() throws {
         try self.folder.write([], to: "log")
-        let reader = try self.source("log").reader()
+        let reader = try self.source("log").open()
         try self.folder.write([1], to: "log")
         #expect(try read(reader) == [])
     }
@@ -240,7 +240,7 @@ import Testing
     @Test func aFileThatGrowsIsChangedWhereThatMatters() throws {
         for readBefore in [0, 10, self.content.count] {
             try self.folder.write(self.content, to: "x")
-            let reader = try self.source("x", growth: .strict).reader()
+            let reader = try self.source("x", growth: .strict).open()
             while reader.byteOffset < readBefore {
                 _ = try read(reader, upTo: readBefore - Int(reader.byteOffset))
             }
@@ -255,21 +255,21 @@ import Testing
 
     @Test func aFileThatIsReplacedIsReadToItsOldEnd() throws {
         try self.folder.write(self.content, to: "x")
-        let reader = try self.source("x", growth: .strict).reader()
+        let reader = try self.source("x", growth: .strict).open()
         #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
         try self.folder.write([1, 2, 3], to: "new")
         #expect(rename(self.folder.path("new"), self.folder.path("x")) == 0)
         #expect(try readAll(reader) == Array(self.content.dropFirst(10)))
-        #expect(try readAll(self.source("x").reader()) == [1, 2, 3])
+        #expect(try readAll(self.source("x").open()) == [1, 2, 3])
     }
 
     @Test func aFileThatIsRemovedIsReadToItsEnd() throws {
         try self.folder.write(self.content, to: "x")
-        let reader = try self.source("x", growth: .strict).reader()
+        let reader = try self.source("x", growth: .strict).open()
         #expect(try read(reader, upTo: 10) == Array(self.content.prefix(10)))
         #expect(unlink(self.folder.path("x")) == 0)
         #expect(try readAll(reader) == Array(self.content.dropFirst(10)))
-        let error = try #require(throws: BlobError.self) { try self.source("x").reader() }
+        let error = try #require(throws: BlobError.self) { try self.source("x").open() }
         #expect(error.code == .notFound)
     }
 
@@ -286,15 +286,15 @@ import Testing
         #expect(modificationTime == 1_000_000_000_000_000_005)
         #expect(inode > 0)
         #expect(!validator.isStrong)
-        #expect(try readAll(source.reader(matching: validator)) == [1, 2, 3])
+        #expect(try readAll(source.open(matching: validator)) == [1, 2, 3])
         #expect(try self.source("other").checkedInfo().validator != validator)
 
         try self.folder.write([4, 5, 6], to: "x")
-        let error = try #require(throws: BlobError.self) { try source.reader(matching: validator) }
+        let error = try #require(throws: BlobError.self) { try source.open(matching: validator) }
         #expect(error.code == .changed)
         #expect(error.operation == .open)
-        #expect(throws: BlobError.self) { try source.reader(matching: .strong("x")) }
-        #expect(try readAll(source.reader()) == [4, 5, 6])
+        #expect(throws: BlobError.self) { try source.open(matching: .strong("x")) }
+        #expect(try readAll(source.open()) == [4, 5, 6])
     }
 
     // MARK: Descriptors
@@ -305,15 +305,15 @@ import Testing
         mkfifo(self.folder.path("fifo"), 0o644)
         let (source, empty) = (self.source("x"), self.source("empty"))
         let here = FileSource(path: self.folder.path)
-        let kept = try source.reader()
+        let kept = try source.open()
         for round in 0..<1000 {
-            let reader = try source.reader()
+            let reader = try source.open()
             if round.isMultiple(of: 2) { reader.close() }  // The others are let go of.
             _ = try empty.checkedInfo()
-            #expect(throws: BlobError.self) { try source.reader(at: 4) }
-            #expect(throws: BlobError.self) { try source.reader(matching: .strong("other")) }
-            #expect(throws: BlobError.self) { try here.reader() }
-            _ = try self.source("fifo").reader()
+            #expect(throws: BlobError.self) { try source.open(at: 4) }
+            #expect(throws: BlobError.self) { try source.open(matching: .strong("other")) }
+            #expect(throws: BlobError.self) { try here.open() }
+            _ = try self.source("fifo").open()
         }
         #expect(openDescriptorCount(below: self.folder.path) == 1)
         kept.close()
@@ -329,11 +329,11 @@ import Testing
             try folder.write([1, 2, 3], to: "x")
             mkfifo(folder.path("fifo"), 0o644)
             let source = FileSource(path: folder.path("x"))
-            let waiting = try FileSource(path: folder.path("fifo")).reader(context: BlobContext(idleLimit: .zero))
+            let waiting = try FileSource(path: folder.path("fifo")).open(context: BlobContext(idleLimit: .zero))
             let free = try File(folder.path("x"), O_RDONLY)
             free.close()
             let limit = setDescriptorLimit(UInt(free.descriptor))
-            let opening = #expect(throws: BlobError.self) { try source.reader() }
+            let opening = #expect(throws: BlobError.self) { try source.open() }
             let waitError = #expect(throws: BlobError.self) { try read(waiting) }
             let info = try source.checkedInfo()
             _ = setDescriptorLimit(limit)
@@ -343,7 +343,7 @@ import Testing
                 #expect(error?.isTransient == true)
             }
             #expect(info.byteCount == 3)
-            #expect(try readAll(source.reader()) == [1, 2, 3])
+            #expect(try readAll(source.open()) == [1, 2, 3])
         }
     }
 }

@@ -127,13 +127,14 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.unschedule(from: runLoop, mode)
     }
 
-    /// For `.fileCurrentOffsetKey` the offset of the next byte, as a number; nil for every other key.
+    /// For `.fileCurrentOffsetKey` the offset of the next byte, as a number; other keys are the reader's, if it is a ``BlobPropertyReader``.
     open override func property(forKey key: Stream.PropertyKey) -> BlobStreamProperty? {
-        key == .fileCurrentOffsetKey ? NSNumber(value: self.state.value.byteOffset) : nil
+        if key == .fileCurrentOffsetKey { return NSNumber(value: self.state.value.byteOffset) }
+        return self.engine.withProperties { $0.property(forKey: key) }?.map { $0 as BlobStreamProperty }
     }
 
     /// For `.fileCurrentOffsetKey` has reading begin or go on at an offset in bytes, from 0 to the length.
-    /// Other keys are refused.
+    /// Other keys are the reader's, if it is a ``BlobPropertyReader``.
     ///
     /// Setting the offset back from the end leaves the end. In synchronous mode the source is opened there before this
     /// returns; in asynchronous mode, and before opening, an offset that turns out to be past the end is an error of the
@@ -142,7 +143,10 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// - Returns: False when the offset is refused: no number, negative, past the length, the source cannot be opened
     ///   there or again, its content changed, or the stream is closed or failed. Nothing has changed then.
     open override func setProperty(_ property: BlobStreamProperty?, forKey key: Stream.PropertyKey) -> Bool {
-        guard key == .fileCurrentOffsetKey, let number = property as? NSNumber, let offset = Int64(exactly: number) else { return false }
+        guard key == .fileCurrentOffsetKey else {
+            return self.engine.withProperties { $0.setProperty(property, forKey: key) } ?? false
+        }
+        guard let number = property as? NSNumber, let offset = Int64(exactly: number) else { return false }
         return self.engine.setOffset(offset)
     }
 

@@ -200,6 +200,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
     private enum Purpose {
         /// To see what there is.
         case looking
+        /// For something else than reading, which is done.
+        case nothing
         /// For the caller's memory; `mayWait` when it has no bytes yet.
         case reading(UnsafeMutableRawBufferPointer, mayWait: Bool)
     }
@@ -217,8 +219,12 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
         var windowByteCount = BlobPipe.defaultCapacity
         var mayPeek = reader.neverBlocks
         reader.isWaitLimited = self.isAwaited
-        if case .reading(let buffer, let mayWait) = purpose {
-            reader.isWaitLimited = true
+        var isReading = false
+        switch purpose {
+        case .looking: break
+        case .nothing: mayPeek = false
+        case .reading(let buffer, let mayWait):
+            (isReading, reader.isWaitLimited) = (true, true)
             if buffer.count >= Self.directByteCount || (buffer.count > 0 && !mayWait && !mayPeek) {
                 windowByteCount = Self.peekByteCount
                 outcome.result = self.read(reader, into: buffer, &outcome.appended)
@@ -236,8 +242,6 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
             reader.whenReadable(BlobWaker { [weak self] in self?.woken(id) })
         }
         if reader.isOpen { outcome.info = reader.info }
-        var isReading = false
-        if case .reading = purpose { isReading = true }
         let appended = outcome.appended
         var goesOn = self.change(delivers: false) { machine, state in
             machine.finish(id, reader, outcome, reads: isReading, &state)
@@ -280,6 +284,21 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
     /// Lends the bytes that wait in memory until the next call; nil when there are none.
     func lendWindow() -> UnsafeRawBufferPointer? {
         self.ask { machine, state in machine.lend(state) }
+    }
+
+    /// Uses the reader for its properties; nil when there is none that has any, or it is still being opened.
+    func withProperties<Result>(_ body: (any BlobPropertyReader) -> Result) -> Result? {
+        let waiter = WaitSignal()
+        while true {
+            switch self.ask({ machine, state in machine.beginUse(waiter, state) }) {
+            case .none: return nil
+            case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
+            case .use(let reader, let pass):
+                let result = (reader.inner as? any BlobPropertyReader).map(body)
+                self.use(reader, pass.id, for: .nothing)
+                return result
+            }
+        }
     }
 
     // MARK: The offset

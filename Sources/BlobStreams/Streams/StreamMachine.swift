@@ -186,19 +186,19 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// Gives the reader to the calling thread for something else than reading.
     enum UseTurn {
-        case use(Reader)
+        case use(Reader, Pass)
         case wait
         case none
     }
 
-    mutating func beginUse(_ waiter: WaitSignal) -> UseTurn {
-        guard let pass, let reader = pass.reader else { return .none }
+    mutating func beginUse(_ waiter: WaitSignal, _ state: BlobStreamState) -> UseTurn {
+        guard state.phase == .open, let pass, pass.isOpenCompleted, let reader = pass.reader else { return .none }
         guard !pass.isBusy else {
             self.waiters.append((waiter, false))
             return .wait
         }
         self.pass?.isBusy = true
-        return .use(reader)
+        return .use(reader, pass)
     }
 
     /// Takes the reader back.
@@ -214,15 +214,15 @@ struct StreamMachine<Reader: AnyObject> {
         self.pass?.isBusy = false
         self.pass?.wasWoken = false
         state.byteOffset += Int64(outcome.appended)
-        self.window = outcome.window.flatMap { $0.isEmpty ? nil : $0 }
+        if let window = outcome.window { self.window = window }
         switch outcome.result {
         case .success(.bytes): break
         case .success(.end): self.ending = .success(())
         case .success(.notYet):
             self.pass?.isParked = !wasWoken
-            if wasWoken { actions.append(.look) }
         case .failure(let error): self.ending = .failure(error)
         }
+        if wasWoken { actions.append(.look) }
         if let info = outcome.info, self.pass?.isOpenCompleted == false {
             actions += self.completeOpening(info, &state)
             return (true, actions)

@@ -140,7 +140,7 @@ import Testing
             stream.open()
             #expect(stream.readBytes(10).count == 10)
             #expect(stream.getBuffer(&buffer, length: &length))
-            #expect(length == BackgroundReader.windowByteCount - 10)
+            #expect(length == BlobPipe.defaultCapacity - 10)
             #expect(Array(UnsafeBufferPointer(start: buffer, count: length)) == Array(testBytes(100_000)[10..<65536]))
             #expect(stream.readAll() == Array(testBytes(100_000).dropFirst(10)))
             #expect(!stream.getBuffer(&buffer, length: &length))

@@ -1,7 +1,7 @@
 import BlobStreams
 import Foundation
 
-/// A source that counts what is done with its readers, and whose properties can be set.
+/// A source that counts what is done with its readers.
 final class CountedSource: BlobInputStreamDataSource {
     let openings = Recorder<Int64>()
     let closings = Recorder<Bool>()
@@ -14,6 +14,7 @@ final class CountedSource: BlobInputStreamDataSource {
         self.capabilities = capabilities ?? base.capabilities
     }
 
+    var neverBlocks: Bool { self.base.neverBlocks }
     func info(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
 
     func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
@@ -27,7 +28,7 @@ final class CountedSource: BlobInputStreamDataSource {
     /// True when every reader that was opened was closed.
     var isReleased: Bool { self.openings.values.count == self.closings.values.count }
 
-    private final class Reader: BlobReader {
+    private final class Reader: BlobPropertyReader {
         private let base: any BlobReader
         private let source: CountedSource
         private var color: Any?
@@ -36,13 +37,17 @@ final class CountedSource: BlobInputStreamDataSource {
         init(_ base: any BlobReader, _ source: CountedSource) { (self.base, self.source) = (base, source) }
 
         var info: BlobInfo { self.base.info }
-        var readiness: BlobObservable<BlobReaderState>? { self.base.readiness }
+        var isOpen: Bool { self.base.isOpen }
+        var neverBlocks: Bool { self.base.neverBlocks }
 
-        func read(into output: inout OutputRawSpan) throws {
+        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
             let before = output.byteCount
-            try self.base.read(into: &output)
+            let result = try self.base.read(into: &output)
             self.source.readCounts.append(output.byteCount - before)
+            return result
         }
+
+        func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
         func property(forKey key: Stream.PropertyKey) -> Any? { key == .color ? self.color : nil }
 

@@ -27,7 +27,7 @@ import Testing
             }
             // Not each time: other processes may want the processors too.
             try #require(durations.contains { $0 < .seconds(1) }, "\(durations)")
-            try #require(BlockingPool.shared.threadCount <= 48)
+            try #require(BlockingPool.reads.threadCount <= 48)
             // Those that had to give their threads back lose nothing.
             gate.update { $0 = true }
             for stream in streams { try #require(stream.readAll() == [0, 1, 2]) }
@@ -54,7 +54,7 @@ import Testing
             for stream in streams { stream.open() }
             for stream in streams { try stream.state.wait(BlobContext()) { $0.isOpenCompleted ? () : nil } }
             // Those that opened them go, when they have waited for more to do.
-            try #require(BlockingPool.shared.threadCount <= 48)
+            try #require(BlockingPool.reads.threadCount <= 48)
             for pipe in pipes { try pipe.write(Data([1, 2, 3])) }
             for stream in streams { try #require(stream.readBytes(10).count == 3) }
         }
