@@ -41,7 +41,7 @@ package struct HTTPUploader: Sendable {
     ) throws(BlobError) -> HTTPResponse {
         try upload.validate()
         // Its own cancellation: an upload that is over stops its reader, and not the job.
-        let child = context.makeChild()
+        let child = context.blocking.makeChild()
         let reader = try source.open(matching: validator, context: child)
         let signal = WaitSignal()
         let handle: CurlHandle

@@ -40,6 +40,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() -> BlobContext {
         var context = Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
         context.index = self.index
+        context.mayBlock = true  // Commands wait on the threads that they read on.
         return context
     }
 
