@@ -36,8 +36,8 @@ final class ArchiveInput {
     ) throws(BlobError) {
         self.base = base
         self.context = context
-        self.reader = try base.reader(context: context)
-        self.info = self.reader.info
+        self.reader = try base.open(context: context)
+        self.info = try self.reader.info(of: base, context)
         self.hasRandomAccess =
             base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
         self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
@@ -73,7 +73,7 @@ final class ArchiveInput {
     @discardableResult func drain() throws(BlobError) -> Rest {
         var rest = Rest()
         do {
-            while case let count = try self.reader.read(into: self.buffer), count > 0 {
+            while case let count = try self.reader.readWaiting(into: self.buffer), count > 0 {
                 rest.append(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
             }
         } catch {
@@ -96,7 +96,7 @@ final class ArchiveInput {
             var count = Int(self.buffered.upperBound)
             while count < byteCount {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: self.buffer[count...])
-                let more = try self.reader.read(into: rest)
+                let more = try self.reader.readWaiting(into: rest)
                 if more == 0 { break }
                 count += more
             }
@@ -128,16 +128,17 @@ final class ArchiveInput {
         let gap = self.byteOffset - self.reader.byteOffset
         if gap < 0 || gap > Self.patience {
             self.reader.close()
-            self.reader = try self.base.reader(
+            self.reader = try self.base.open(
                 at: self.byteOffset, matching: self.info.validator, context: self.context)
         }
         while self.reader.byteOffset < self.byteOffset {
             let wanted = min(self.byteOffset - self.reader.byteOffset, Int64(self.buffer.count))
-            let count = try self.reader.read(into: UnsafeMutableRawBufferPointer(rebasing: self.buffer[..<Int(wanted)]))
+            let part = UnsafeMutableRawBufferPointer(rebasing: self.buffer[..<Int(wanted)])
+            let count = try self.reader.readWaiting(into: part)
             guard count > 0 else { break }
         }
         let start = self.reader.byteOffset
-        let count = start == self.byteOffset ? try self.reader.read(into: self.buffer) : 0
+        let count = start == self.byteOffset ? try self.reader.readWaiting(into: self.buffer) : 0
         self.byteOffset = start
         // At the end the last bytes stay: what follows a stream may be among them.
         guard count > 0 || start != self.buffered.upperBound else { return }

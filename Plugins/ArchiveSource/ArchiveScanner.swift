@@ -30,8 +30,8 @@ final class ArchiveScanner {
     ) throws(BlobError) {
         self.base = base
         self.context = context
-        self.reader = try base.reader(context: context)
-        self.info = self.reader.info
+        self.reader = try base.open(context: context)
+        self.info = try self.reader.info(of: base, context)
         self.hasRandomAccess =
             base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
         self.buffer = .allocate(byteCount: byteCount, alignment: 4096)
@@ -72,7 +72,7 @@ final class ArchiveScanner {
     /// Reads to the end of the base, for what it checks there.
     func drain() throws(BlobError) {
         do {
-            while try self.reader.read(into: self.buffer) > 0 {}
+            while try self.reader.readWaiting(into: self.buffer) > 0 {}
         } catch {
             throw BlobError(wrapping: error)
         }
@@ -94,7 +94,7 @@ final class ArchiveScanner {
         self.start = byteOffset
         do {
             while self.count < count, self.reader.byteOffset == byteOffset + Int64(self.count) {
-                let more = try self.reader.read(
+                let more = try self.reader.readWaiting(
                     into: UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...]))
                 guard more > 0 else { break }
                 self.count += more
@@ -109,7 +109,7 @@ final class ArchiveScanner {
         let gap = byteOffset - self.reader.byteOffset
         if self.hasRandomAccess, let end = self.info.byteCount, gap < 0 || gap > Self.patience || byteOffset >= end {
             self.reader.close()
-            self.reader = try self.base.reader(
+            self.reader = try self.base.open(
                 at: min(byteOffset, end), matching: self.info.validator, context: self.context)
             return
         }
@@ -118,7 +118,7 @@ final class ArchiveScanner {
             while self.reader.byteOffset < byteOffset {
                 let wanted = min(byteOffset - self.reader.byteOffset, Int64(self.buffer.count))
                 let part = UnsafeMutableRawBufferPointer(rebasing: self.buffer[..<Int(wanted)])
-                guard try self.reader.read(into: part) > 0 else { return }
+                guard try self.reader.readWaiting(into: part) > 0 else { return }
             }
         } catch {
             throw BlobError(wrapping: error)

@@ -22,9 +22,11 @@ final class DecompressingReader: BlobReader {
         self.phase = .unopened(input)
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let start = output.byteCount
         do {
             try self.readOn(&output)
+            return output.byteCount > start ? .bytes : .end
         } catch {
             let error = BlobError(wrapping: error)
             self.leave(for: .failed(error))

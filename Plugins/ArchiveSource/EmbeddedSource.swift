@@ -59,7 +59,7 @@ final class EmbeddedSource: BlobLayer {
         guard Self.programs.contains(where: { beginning.starts(with: $0) }),
             let first = format.signatures.first?.bytes.first
         else { return nil }
-        let reader = try base.reader(context: context)
+        let reader = try base.open(context: context)
         defer { reader.close() }
         var buffer: [UInt8] = []
         // The place of the buffer in the base.
@@ -67,7 +67,7 @@ final class EmbeddedSource: BlobLayer {
         do {
             while start < Self.maximumOffset {
                 let more = try [UInt8](unsafeUninitializedCapacity: Self.bufferByteCount) { bytes, count in
-                    count = try reader.read(into: UnsafeMutableRawBufferPointer(bytes))
+                    count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(bytes))
                 }
                 buffer += more
                 let isLast = more.isEmpty

@@ -24,10 +24,12 @@ final class MemberReader: BlobReader {
         self.format = format
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if case .failed(let error) = self.phase { throw error }
+        let start = output.byteCount
         do {
             try self.readOn(&output)
+            return output.byteCount > start ? .bytes : .end
         } catch {
             let error = BlobError(wrapping: error)
             self.phase = .failed(error)

@@ -26,9 +26,9 @@ struct RPMSource: BlobLayer {
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let reader = try self.base.reader(context: context)
+        let reader = try self.base.open(context: context)
         do {
-            let info = Self.info(of: reader.info)
+            let info = Self.info(of: try reader.info(of: self.base, context))
             try info.check(byteOffset: byteOffset, matching: validator)
             try Self.goToPayload(reader)
             let payload = PayloadReader(reader, info: info)
@@ -68,7 +68,7 @@ struct RPMSource: BlobLayer {
         try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
-                let more = try reader.read(into: rest)
+                let more = try reader.readWaiting(into: rest)
                 guard more > 0 else {
                     throw BlobError(.truncated, "The package of RPM ends too early.", byteOffset: reader.byteOffset)
                 }
@@ -93,6 +93,7 @@ private final class PayloadReader: BlobReader {
         self.info = info
     }
 
-    func read(into output: inout OutputRawSpan) throws { try self.base.read(into: &output) }
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
     func close() { self.base.close() }
 }

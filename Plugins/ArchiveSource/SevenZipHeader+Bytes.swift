@@ -13,10 +13,10 @@ extension SevenZipHeader {
         init(_ refill: @escaping () throws -> [UInt8]) { self.refill = refill }
 
         init(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws {
-            let reader = try source.reader(context: context)
+            let reader = try source.open(context: context)
             self.init {
                 try [UInt8](unsafeUninitializedCapacity: 1 << 14) { buffer, count in
-                    count = try reader.read(into: UnsafeMutableRawBufferPointer(buffer))
+                    count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(buffer))
                 }
             }
         }
@@ -52,13 +52,13 @@ extension SevenZipHeader {
 extension BlobInputStreamDataSource {
     /// The first bytes, fewer only when there are fewer.
     func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
-        let reader = try self.reader(context: context)
+        let reader = try self.open(context: context)
         defer { reader.close() }
         do {
             return try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
                 while count < byteCount {
                     let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
-                    let more = try reader.read(into: rest)
+                    let more = try reader.readWaiting(into: rest)
                     if more == 0 { break }
                     count += more
                 }
@@ -66,5 +66,12 @@ extension BlobInputStreamDataSource {
         } catch {
             throw BlobError(wrapping: error)
         }
+    }
+}
+
+extension BlobGuardedReader {
+    /// What is known before the first read: that of `base`, whose reader this is, while an event-driven one still opens.
+    func info(of base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> BlobInfo {
+        self.isOpen ? self.info : try base.checkedInfo(context)
     }
 }

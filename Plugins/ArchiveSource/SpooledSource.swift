@@ -58,12 +58,12 @@ private final class Spool: Sendable {
     private static let bufferByteCount = 256 * 1024
 
     init(_ base: any BlobInputStreamDataSource, maximumByteCount: Int64, _ context: BlobContext) throws {
-        let reader = try base.reader(context: context)
+        let reader = try base.open(context: context)
         defer { reader.close() }
         let file = try UnlinkedFile()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
-        while case let count = try reader.read(into: buffer), count > 0 {
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
             guard reader.byteOffset <= maximumByteCount else {
                 throw BlobError(
                     .limitExceeded,

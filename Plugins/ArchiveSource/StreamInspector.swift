@@ -23,9 +23,9 @@ struct InspectedSource: BlobInputStreamDataSource {
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let base = try self.base.reader(context: context)
+        let base = try self.base.open(context: context)
         do {
-            try base.info.check(byteOffset: byteOffset, matching: validator)
+            try base.info(of: self.base, context).check(byteOffset: byteOffset, matching: validator)
         } catch {
             base.close()
             throw error
@@ -45,18 +45,21 @@ private final class InspectedReader: BlobReader {
     }
 
     var info: BlobInfo { self.base.info }
+    var isOpen: Bool { self.base.isOpen }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
-        try self.base.read(into: &output)
+        let result = try self.base.read(into: &output)
         let inspector = self.inspector
         self.inspector = try output.bytes.withUnsafeBytes { bytes in
             var inspector = inspector
             try inspector.inspect(UnsafeRawBufferPointer(rebasing: bytes[start...]))
             return inspector
         }
+        return result
     }
 
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
     func close() { self.base.close() }
 }
 

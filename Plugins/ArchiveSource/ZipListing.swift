@@ -60,12 +60,10 @@ struct ZipListing {
                 info: BlobInfo(byteCount: entry.byteCount))
         else { return nil }
         return try? [UInt8](unsafeUninitializedCapacity: Int(entry.byteCount) + 1) { buffer, count in
-            while case let more = try reader.read(
-                into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])),
-                more > 0
-            {
-                count += more
-            }
+            let buffer = UnsafeMutableRawBufferPointer(buffer)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            while try reader.read(into: &output) == .bytes {}
+            count = output.finalize(for: buffer)
         }
     }
 }

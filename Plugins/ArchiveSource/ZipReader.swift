@@ -36,9 +36,9 @@ final class ZipReader: BlobReader {
         }
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
-        guard !self.isAtEnd else { return }
+        guard !self.isAtEnd else { return .end }
         let start = output.byteCount
         do {
             try self.readOn(&output)
@@ -47,6 +47,7 @@ final class ZipReader: BlobReader {
             // The bytes before the fault come first; the next read throws.
             if output.byteCount == start { throw error }
         }
+        return output.byteCount > start ? .bytes : .end
     }
 
     func close() { self.leave(for: BlobError(.closed, "The reader is closed.")) }

@@ -98,12 +98,12 @@ public final class AssetImport {
     private func copy(
         _ source: any BlobInputStreamDataSource, to incoming: IncomingFile, _ name: String?
     ) throws -> ImportedFile {
-        let reader = try source.reader(context: self.context)
+        let reader = try source.open(context: self.context)
         defer { reader.close() }
         var hasher = BlockHasher()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
-        while case let count = try reader.read(into: buffer), count > 0 {
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             hasher.update(bytes)
             try incoming.write(bytes)

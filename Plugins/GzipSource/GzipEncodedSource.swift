@@ -30,6 +30,9 @@ public struct GzipEncodedSource: BlobLayer {
         self.level = level
     }
 
+    /// True when the base never blocks.
+    public var neverBlocks: Bool { self.base.neverBlocks }
+
     /// Those of the base but random access.
     public var capabilities: BlobCapabilities { self.base.capabilities.subtracting(.randomAccess) }
 
@@ -48,7 +51,7 @@ public struct GzipEncodedSource: BlobLayer {
             try self.encoded(baseInfo).check(byteOffset: byteOffset, matching: validator)
             baseValidator = baseInfo.validator
         }
-        let reader = try self.base.pollableReader(matching: baseValidator, context: context)
+        let reader = try self.base.open(matching: baseValidator, context: context)
         return SkippingReader(
             GzipEncodedReader(reader, level: self.level, info: self.encoded), bytesToSkip: byteOffset)
     }

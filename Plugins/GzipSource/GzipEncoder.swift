@@ -51,41 +51,32 @@ struct GzipEncoder: ~Copyable {
         return GzipHeader.identification + [8, 0, 0, 0, 0, 0, extraFlags, 255]
     }
 
-    /// Whether everything was encoded and fetched.
-    var isAtEnd: Bool { self.phase == .done && self.encoded.isEmpty }
-
-    /// Whether there is more to fetch that needs no input.
-    var holdsBytes: Bool { !self.encoded.isEmpty || self.phase == .encoding }
-
-    /// Appends some encoded bytes; none at the end, or when there is no input for now.
+    /// Appends some encoded bytes, as a read does.
     ///
-    /// - Parameter read: Fills the front of what it is lent, and returns how many bytes; nil at the end.
-    /// - Returns: How many bytes were appended.
+    /// - Parameter read: Reads what is to be encoded.
     mutating func encode(
-        into output: inout OutputRawSpan, reading read: (UnsafeMutableRawBufferPointer) throws -> Int?
-    ) throws -> Int {
+        into output: inout OutputRawSpan, reading read: (inout OutputRawSpan) throws -> BlobReadResult
+    ) throws -> BlobReadResult {
         while self.encoded.isEmpty {
             switch self.phase {
-            case .gathering: guard try self.gather(read) else { return 0 }
+            case .gathering: guard try self.gather(read) else { return .notYet }
             case .encoding: try self.encode()
-            case .done: return 0
+            case .done: return .end
             }
         }
         let count = output.append(contentsOf: self.encoded)
         self.encoded = UnsafeRawBufferPointer(rebasing: self.encoded[count...])
-        return count
+        return .bytes
     }
 
     /// Takes one more piece of input; false when there is none for now.
-    private mutating func gather(_ read: (UnsafeMutableRawBufferPointer) throws -> Int?) rethrows -> Bool {
-        let free = UnsafeMutableRawBufferPointer(rebasing: self.input[self.gatheredByteCount...])
-        if let count = try read(free) {
-            guard count > 0 else { return false }
-            self.gatheredByteCount += count
-            guard count == free.count else { return true }
-        } else {
-            self.isLastInput = true
-        }
+    private mutating func gather(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> Bool {
+        var input = OutputRawSpan(buffer: self.input, initializedCount: self.gatheredByteCount)
+        let result = try read(&input)
+        self.gatheredByteCount = input.finalize(for: self.input)
+        if result == .notYet { return false }
+        self.isLastInput = result == .end
+        guard self.isLastInput || self.gatheredByteCount == self.input.count else { return true }
         self.rest = UnsafeRawBufferPointer(rebasing: self.input[..<self.gatheredByteCount])
         self.sum.update(self.rest)
         self.byteCount &+= UInt32(self.gatheredByteCount)

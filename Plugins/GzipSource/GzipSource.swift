@@ -65,6 +65,9 @@ public struct GzipSource: BlobLayer {
         self.members = MemberStarts()
     }
 
+    /// True when the base never blocks, and no index is looked for, which is done in files.
+    public var neverBlocks: Bool { self.base.neverBlocks && !self.holder.looksForFile }
+
     /// Those of the base; random access only with an index, once it was found: by ``info(_:)``, or by reading.
     public var capabilities: BlobCapabilities {
         self.holder.known == nil ? self.base.capabilities.subtracting(.randomAccess) : self.base.capabilities
@@ -106,21 +109,23 @@ public struct GzipSource: BlobLayer {
             base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
             tuning: self.tuning, context: context)
         return IndexedReader(index, opening, info: info, at: byteOffset) {
-            try self.reader(at: $0, matching: baseInfo.validator, context, mayRecord: false)
+            try self.reader(at: $0, matching: baseInfo.validator, context, isInstead: true)
         }
     }
 
     /// Reads without an index, and makes one on the way from the start.
+    ///
+    /// - Parameter isInstead: Whether one was of no use: then it makes none, and waits for its base.
     private func reader(
-        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, mayRecord: Bool = true
+        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, isInstead: Bool = false
     ) throws -> any BlobReader {
         let start = self.members.last(before: byteOffset, in: baseValidator)
-        let base = try self.base.pollableReader(at: start.bitOffset / 8, matching: baseValidator, context: context)
+        let base = try self.base.open(at: start.bitOffset / 8, matching: baseValidator, context: context)
         let recording =
-            mayRecord && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
+            !isInstead && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
         let reader = GzipReader(
-            base, self.format, library: self.library, at: start, locator: self.base.locator, recording: recording,
-            context: context, found: { self.members.append($0, in: baseValidator) },
+            base, waits: isInstead, self.format, library: self.library, at: start, locator: self.base.locator,
+            recording: recording, context: context, found: { self.members.append($0, in: baseValidator) },
             info: { self.decoded($0, nil) })
         return SkippingReader(reader, bytesToSkip: byteOffset - start.byteOffset, from: start.byteOffset)
     }
@@ -141,15 +146,13 @@ extension GzipSource: BlobIndexing {
         let baseInfo = try self.base.checkedInfo(context)
         if try self.holder.index(of: baseInfo, context)?.isWhole() == true { return true }
         guard let recording = try self.holder.recording(isRequired: true, context) else { return false }
-        let base = try self.base.reader(context: context)
+        let base = try self.base.open(context: context)
         let reader = GzipReader(
-            base, self.format, library: self.library, at: .start, locator: self.base.locator, recording: recording,
-            context: context, info: { self.decoded($0, nil) })
+            base, waits: true, self.format, library: self.library, at: .start, locator: self.base.locator,
+            recording: recording, context: context, info: { self.decoded($0, nil) })
         defer { reader.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
-        defer { buffer.deallocate() }
         var reported: Int64 = 0
-        while try reader.read(into: buffer) > 0 {
+        try reader.drain {
             context.eventSink?(.bytes(Int(base.byteOffset - reported)))
             reported = base.byteOffset
         }
@@ -162,7 +165,7 @@ extension GzipSource: BlobDescribing {
     public func facts(_ context: BlobContext) throws -> [BlobFact] {
         var facts: [BlobFact] = []
         if self.format == .gzip {
-            let reader = try self.base.reader(context: context)
+            let reader = try self.base.open(context: context)
             defer { reader.close() }
             var header = GzipHeader(keepsName: true)
             while let byte = try reader.bytes(atMost: 1).first, try !header.take(byte) {}

@@ -46,7 +46,7 @@ package struct IndexedContent: Hashable, Sendable {
         let edge = min(byteCount, Int64(Self.edgeByteCount))
         var sum = CRC32()
         for byteOffset in [0, byteCount - edge] {
-            let reader = try base.reader(at: byteOffset, matching: validator, context: context)
+            let reader = try base.open(at: byteOffset, matching: validator, context: context)
             defer { reader.close() }
             var bytes = [UInt8](repeating: 0, count: Int(edge))
             var count = 0
@@ -54,7 +54,7 @@ package struct IndexedContent: Hashable, Sendable {
                 let read: Int
                 do {
                     read = try bytes.withUnsafeMutableBytes {
-                        try reader.read(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
+                        try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
                     }
                 } catch {
                     throw BlobError(wrapping: error)

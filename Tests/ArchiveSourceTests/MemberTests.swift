@@ -35,7 +35,12 @@ import Testing
                 walker: walker, entry: walker.entry, member: walker.entry.member, uniqueName: nil, checksum: nil)
             let reader = MemberReader(found, info: BlobInfo(), format: .cpio)
             var bytes = [UInt8](repeating: 0, count: 10)
-            let code = codeThrown { _ = try bytes.withUnsafeMutableBytes { try reader.read(into: $0) } }
+            let code = codeThrown {
+                try bytes.withUnsafeMutableBytes { buffer in
+                    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+                    _ = try reader.read(into: &output)
+                }
+            }
             #expect(code == .corrupted, "\(byteOffset)")
         }
     }

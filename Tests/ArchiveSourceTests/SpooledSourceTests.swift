@@ -11,7 +11,7 @@ import Testing
             let member = try ArchiveContainer(onceSource(zipped), format: .zip)
                 .member(.index(0), context: BlobContext())
             try await withThrowingTaskGroup { group in
-                for _ in 0..<4 { group.addTask { try await onThread { try member.reader().close() } } }
+                for _ in 0..<4 { group.addTask { try await onThread { try member.open().close() } } }
                 try await group.waitForAll()
             }
         }

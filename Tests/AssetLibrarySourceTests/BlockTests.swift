@@ -15,7 +15,7 @@ import Testing
 
     /// The bytes of a range; throws what reading them throws.
     private func read(_ asset: Asset, from byteOffset: Int64, count: Int, inPiecesOf piece: Int) throws -> [UInt8] {
-        let reader = try self.test.library.source(for: asset.id).reader(at: byteOffset)
+        let reader = try self.test.library.source(for: asset.id).open(at: byteOffset)
         defer { reader.close() }
         var bytes: [UInt8] = []
         while bytes.count < count {
@@ -58,7 +58,7 @@ import Testing
         let asset = try self.test.add(self.bytes)
         let path = try self.test.originalPath(of: asset)
         for start in [0, 1000, self.block, 2 * self.block + 1] {
-            let reader = try self.test.library.source(for: asset.id).reader(at: start)
+            let reader = try self.test.library.source(for: asset.id).open(at: start)
             let first = try AssetLibrarySourceTests.read(reader, upTo: 1000)
             #expect(first == Array(self.bytes[Int(start)..<Int(start) + 1000]))
             try self.rewrite(path, [UInt8](repeating: 7, count: self.bytes.count))

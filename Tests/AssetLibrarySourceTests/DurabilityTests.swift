@@ -35,7 +35,7 @@ import Testing
         try test.database { try $0.execute(sql: "ALTER TABLE hidden RENAME TO original") }
         let again = try test.open()
         let asset = try #require(try test.assets.first)
-        #expect(try readAll(again.source(for: asset.id).reader()) == [1, 2, 3])
+        #expect(try readAll(again.source(for: asset.id).open()) == [1, 2, 3])
         #expect(test.files.count == 1)
     }
 

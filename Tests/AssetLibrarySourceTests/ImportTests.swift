@@ -31,7 +31,7 @@ import Testing
         #expect(abs(asset.importDate.timeIntervalSinceNow) < 60)
         #expect(try self.test.library.asset(asset.id) == asset)
         #expect(try self.test.assets == [asset])
-        #expect(try readAll(self.test.library.source(for: asset.id).reader()) == bytes)
+        #expect(try readAll(self.test.library.source(for: asset.id).open()) == bytes)
     }
 
     @Test func theDigestIsThatOfOtherTools() throws {
@@ -59,7 +59,7 @@ import Testing
         #expect(second.isNew && second.asset.id != first.id && second.asset.name == "b.y")
         #expect(self.test.files.count == 1)
         try self.test.library.removeAsset(first.id)
-        #expect(try readAll(self.test.library.source(for: second.asset.id).reader()) == [1, 2])
+        #expect(try readAll(self.test.library.source(for: second.asset.id).open()) == [1, 2])
         try self.test.library.removeAsset(second.asset.id)
         #expect(self.test.files.isEmpty)
     }
@@ -71,7 +71,7 @@ import Testing
         #expect(try self.test.library.asset(asset.id)?.isMissing == true)
         let again = try self.test.library.importAsset(from: MemorySource(Data([1, 2, 3])))
         #expect(!again.isNew && again.asset.id == asset.id && !again.asset.isMissing)
-        #expect(try readAll(self.test.library.source(for: asset.id).reader()) == [1, 2, 3])
+        #expect(try readAll(self.test.library.source(for: asset.id).open()) == [1, 2, 3])
     }
 
     @Test(arguments: [
@@ -85,7 +85,7 @@ import Testing
         #expect(asset.fileExtension == fileExtension)
         #expect(try asset.locator.assetID() == asset.id)
         #expect(try BlobLocator(asset.locator.text) == asset.locator)
-        #expect(try readAll(self.test.library.source(for: asset.id).reader()) == Array(name.utf8))
+        #expect(try readAll(self.test.library.source(for: asset.id).open()) == Array(name.utf8))
         #expect(self.test.files.count == 1)
     }
 
@@ -256,7 +256,7 @@ import Testing
         // Who reads sees whole assets, before anybody has recovered.
         let reading = try test.open(.reading)
         try reading.forEachAsset { asset in
-            let count = try readAll(reading.source(for: asset.id).reader()).count
+            let count = try readAll(reading.source(for: asset.id).open()).count
             #expect(count == asset.byteCount)
         }
         #expect(test.files.contains { $0.hasPrefix(".incoming/") })
@@ -270,7 +270,7 @@ import Testing
         #expect(orphans == ([.named, .inserted].contains(step) ? 1 : 0))
         let again = try library.importAsset(from: FileSource(path: test.path("photo.jpg")))
         #expect(again.isNew == !isCommitted)
-        #expect(try readAll(library.source(for: again.asset.id).reader()) == bytes)
+        #expect(try readAll(library.source(for: again.asset.id).open()) == bytes)
         let report = try library.recover()
         #expect(report.quarantinedCount == 0 && report.missingCount == 0)
     }
@@ -293,7 +293,7 @@ import Testing
             #expect(codeThrown { try test.open().recover() } == .unavailable)
         }
         let asset = try library.importAsset(from: MemorySource(Data([1, 2, 3]))).asset
-        #expect(try readAll(library.source(for: asset.id).reader()) == [1, 2, 3])
+        #expect(try readAll(library.source(for: asset.id).open()) == [1, 2, 3])
     }
 }
 

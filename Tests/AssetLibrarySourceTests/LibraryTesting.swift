@@ -84,7 +84,7 @@ func sampleBytes(_ count: Int) -> [UInt8] {
 func read(_ reader: BlobGuardedReader, upTo byteCount: Int) throws -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
     defer { buffer.deallocate() }
-    return Array(buffer[..<(try reader.read(into: buffer))])
+    return Array(buffer[..<(try reader.readWaiting(into: buffer))])
 }
 
 /// All bytes to the end.

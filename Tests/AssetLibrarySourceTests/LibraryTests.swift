@@ -61,7 +61,7 @@ import Testing
         for change in ["uuid = 'x'", "sha256 = zeroblob(32)", "byte_size = 11"] {
             let table = change.hasPrefix("uuid") ? "asset" : "original"
             _ = try self.test.sql("UPDATE \(table) SET \(change)", Int.self)
-            let code = codeThrown { try readAll(self.test.library.source(for: asset.id).reader()) }
+            let code = codeThrown { try readAll(self.test.library.source(for: asset.id).open()) }
             #expect(code != nil)
         }
         _ = try self.test.sql("DROP TABLE asset", Int.self)
@@ -83,13 +83,13 @@ import Testing
         try registry.register(.assetLibrary(at: self.test.folder))
         let source = try registry.source(for: asset.locator)
         #expect(source.locator == asset.locator)
-        #expect(try readAll(source.reader()) == [1, 2, 3])
+        #expect(try readAll(source.open()) == [1, 2, 3])
         let id = asset.id.uuidString
         for text in [
             "ASSETS-LIBRARY://asset/asset.JPG?id=\(id)&ext=JPG", "assets-library://asset/asset?id=\(id.lowercased())",
             "assets-library://asset/asset.png?ext=png&id=\(id)",
         ] {
-            #expect(try readAll(registry.source(for: text).reader()) == [1, 2, 3])
+            #expect(try readAll(registry.source(for: text).open()) == [1, 2, 3])
         }
     }
 
@@ -109,7 +109,7 @@ import Testing
         var registry = BlobRegistry()
         try registry.register(.assetLibrary(at: self.test.folder))
         let locator = "assets-library://asset/asset.JPG?id=\(UUID().uuidString)&ext=JPG"
-        let error = #expect(throws: BlobError.self) { try registry.source(for: locator).reader() }
+        let error = #expect(throws: BlobError.self) { try registry.source(for: locator).open() }
         #expect(error?.code == .notFound && error?.locator == locator)
     }
 

@@ -54,7 +54,7 @@ import Testing
     func itsAssetsAreReadAndTheDigestsOfTheirBlocksStored(access: AssetLibrary.Access) throws {
         try self.withLibrary(access) { library, assets in
             for asset in assets {
-                let isEqual = try readAll(library.source(for: asset.id).reader()) == self.contents[asset.name ?? ""]
+                let isEqual = try readAll(library.source(for: asset.id).open()) == self.contents[asset.name ?? ""]
                 #expect(isEqual)
             }
             let stored = try self.rows(self.digestCount)
@@ -63,8 +63,8 @@ import Testing
             let large = try #require(assets.first { $0.name == "large.bin" })
             try overwrite(self.path(of: large), at: 0, with: [9, 9, 9, 9])
             let source = try AssetLibrary(at: self.folder).source(for: large.id)
-            #expect(try readAll(source.reader(at: 1 << 20)).count == 5)
-            #expect(codeThrown { try readAll(source.reader(at: 7)) } == .checksumMismatch)
+            #expect(try readAll(source.open(at: 1 << 20)).count == 5)
+            #expect(codeThrown { try readAll(source.open(at: 7)) } == .checksumMismatch)
         }
     }
 
@@ -75,7 +75,7 @@ import Testing
             try overwrite(self.path(of: large), at: 5, with: [9])
             for start in [0, 6, 1 << 20] as [Int64] {
                 #expect(
-                    codeThrown { try readAll(library.source(for: large.id).reader(at: start)) } == .checksumMismatch)
+                    codeThrown { try readAll(library.source(for: large.id).open(at: start)) } == .checksumMismatch)
             }
         }
     }
@@ -88,10 +88,10 @@ import Testing
                 "CREATE TRIGGER no BEFORE UPDATE OF block_sha256 ON original BEGIN SELECT RAISE(ABORT, 'no'); END")
             let library = try AssetLibrary(at: self.folder)
             let large = try #require(assets.first { $0.name == "large.bin" })
-            #expect(try readAll(library.source(for: large.id).reader(at: 1 << 20)).count == 5)
+            #expect(try readAll(library.source(for: large.id).open(at: 1 << 20)).count == 5)
             #expect(try self.rows(self.digestCount).first?.0 == "0")
             try overwrite(self.path(of: large), at: 0, with: [9])
-            #expect(try readAll(library.source(for: large.id).reader(at: 1 << 20)).count == 5)
+            #expect(try readAll(library.source(for: large.id).open(at: 1 << 20)).count == 5)
         }
     }
 
@@ -108,13 +108,13 @@ import Testing
     func digestsThatAreDamagedAreComputedAnew(damage: String) throws {
         try self.withLibrary(.writing) { library, assets in
             let large = try #require(assets.first { $0.name == "large.bin" })
-            _ = try readAll(library.source(for: large.id).reader())
+            _ = try readAll(library.source(for: large.id).open())
             let digests = "SELECT hex(block_sha256), '' FROM original WHERE byte_size > 1000"
             let stored = try self.rows(digests)
             // The table is strict, where a text is no damage but a forgery.
             let value = damage == "'text'" ? "CAST('text' AS BLOB)" : damage
             _ = try self.rows("UPDATE original SET block_sha256 = \(value) WHERE byte_size > 1000")
-            let isEqual = try readAll(library.source(for: large.id).reader()) == self.contents["large.bin"]
+            let isEqual = try readAll(library.source(for: large.id).open()) == self.contents["large.bin"]
             #expect(isEqual)
             #expect(try self.rows(digests).first?.0 == stored.first?.0)
         }

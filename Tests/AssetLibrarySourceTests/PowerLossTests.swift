@@ -84,7 +84,7 @@
             guard promised.isCreated else { return }
             let library = try AssetLibrary(at: URL(fileURLWithPath: path), for: .writing)
             for (id, number) in promised.assets {
-                let bytes = try? readAll(library.source(for: id).reader())
+                let bytes = try? readAll(library.source(for: id).open())
                 #expect(bytes == recordedBytes(number), "asset of file \(number) \(moment)")
             }
             // Recovery has looked, where there was something to find.

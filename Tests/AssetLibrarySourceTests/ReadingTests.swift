@@ -27,13 +27,13 @@ import Testing
         #expect(info.name == "holiday.jpeg")
         #expect(info.mediaType == "image/jpeg")
         #expect(info.validator == .strong("sha256:\(asset.sha256.hexadecimal)"))
-        #expect(try source.reader().info == info)
+        #expect(try source.open().info == info)
     }
 
     @Test(arguments: [1, 7, 4096, 65_536, 1 << 18, 1_000_000, 3 << 20])
     func readsOfEverySizeGiveTheBytes(byteCount: Int) throws {
         let bytes = sampleBytes(byteCount < 1000 ? 300_000 : 2 << 20 | 99)
-        let reader = try self.test.library.source(for: try self.test.add(bytes).id).reader()
+        let reader = try self.test.library.source(for: try self.test.add(bytes).id).open()
         let isEqual = try readAll(reader, inPiecesOf: byteCount) == bytes
         #expect(isEqual)
     }
@@ -41,7 +41,7 @@ import Testing
     @Test func smallReadsAreServedFromTheWindow() throws {
         let bytes = sampleBytes(3 * self.window)
         let asset = try self.test.add(bytes)
-        let reader = try self.test.library.source(for: asset.id).reader()
+        let reader = try self.test.library.source(for: asset.id).open()
         #expect(try read(reader, upTo: 10) == Array(bytes[..<10]))
         // Rewritten under the reader: what is in the window was right when it was fetched, and is not fetched again.
         try overwrite(self.test.originalPath(of: asset), at: 10, with: [UInt8](repeating: 0, count: self.window))
@@ -61,7 +61,7 @@ import Testing
         for byteOffset in [0, self.window, 3 * self.window - 1] {
             let path = try self.test.originalPath(of: asset)
             try overwrite(path, at: Int64(byteOffset), with: [bytes[byteOffset] ^ 4])
-            let reader = try self.test.library.source(for: asset.id).reader()
+            let reader = try self.test.library.source(for: asset.id).open()
             var got = 0
             let code = codeThrown {
                 while case let piece = try read(reader, upTo: self.window), !piece.isEmpty { got += piece.count }
@@ -72,13 +72,13 @@ import Testing
             #expect(codeThrown { try read(reader, upTo: 1) } == .checksumMismatch)
             try overwrite(path, at: Int64(byteOffset), with: [bytes[byteOffset]])
         }
-        #expect(try readAll(self.test.library.source(for: asset.id).reader()) == bytes)
+        #expect(try readAll(self.test.library.source(for: asset.id).open()) == bytes)
     }
 
     @Test func aSmallDamagedOriginalGivesNoByte() throws {
         let asset = try self.test.add([1, 2, 3])
         try overwrite(self.test.originalPath(of: asset), at: 1, with: [9])
-        let reader = try self.test.library.source(for: asset.id).reader()
+        let reader = try self.test.library.source(for: asset.id).open()
         #expect(codeThrown { try read(reader, upTo: 1) } == .checksumMismatch)
     }
 
@@ -86,7 +86,7 @@ import Testing
         for count in [0, 1, 3] {
             let asset = try self.test.add([UInt8](repeating: UInt8(count), count: 2))
             try write([UInt8](repeating: 0, count: count), to: self.test.originalPath(of: asset))
-            #expect(codeThrown { try self.test.library.source(for: asset.id).reader() } == .sizeMismatch)
+            #expect(codeThrown { try self.test.library.source(for: asset.id).open() } == .sizeMismatch)
         }
     }
 
@@ -95,7 +95,7 @@ import Testing
         let asset = try self.test.add(bytes)
         for policy in [AssetSource.RemovalPolicy.finish, .fail] {
             let events = Events()
-            let reader = try self.test.library.source(for: asset.id, removal: policy).reader(context: events.context)
+            let reader = try self.test.library.source(for: asset.id, removal: policy).open(context: events.context)
             let start = try read(reader, upTo: self.window)
             try self.move(asset)
             #expect(try start + readAll(reader) == bytes)
@@ -112,7 +112,7 @@ import Testing
         let path = try self.test.originalPath(of: asset)
         for start in [0, 777] {
             let events = Events()
-            let reader = try self.test.library.source(for: asset.id).reader(at: Int64(start), context: events.context)
+            let reader = try self.test.library.source(for: asset.id).open(at: Int64(start), context: events.context)
             let first = try read(reader, upTo: self.window)
             try write(bytes, to: self.test.path("originals/copy\(start)"))
             _ = try self.test.sql("UPDATE original SET path = 'originals/copy\(start)'", Int.self)
@@ -126,7 +126,7 @@ import Testing
         let bytes = sampleBytes(3 * self.window)
         let asset = try self.test.add(bytes)
         let events = Events()
-        let reader = try self.test.library.source(for: asset.id).reader(context: events.context)
+        let reader = try self.test.library.source(for: asset.id).open(context: events.context)
         let start = try read(reader, upTo: self.window)
         try #require(utimes(self.test.originalPath(of: asset), nil) == 0)
         #expect(try start + readAll(reader) == bytes)
@@ -148,7 +148,7 @@ import Testing
             try overwrite(path, at: 0, with: bytes)
             try #require(truncate(path, off_t(bytes.count)) == 0)
             let events = Events()
-            let reader = try self.test.library.source(for: asset.id).reader(context: events.context)
+            let reader = try self.test.library.source(for: asset.id).open(context: events.context)
             _ = try read(reader, upTo: self.window)
             try change()
             #expect(codeThrown { try read(reader, upTo: self.window) } == .changed)
@@ -162,7 +162,7 @@ import Testing
         let other = try self.test.add(sampleBytes(3 * self.window).reversed())
         let validator = asset.validator
         let source = self.test.library.source(for: asset.id)
-        let reader = try source.reader()
+        let reader = try source.open()
         _ = try read(reader, upTo: self.window)
         _ = try self.test.sql(
             """
@@ -173,7 +173,7 @@ import Testing
             unlink(self.test.path("originals/\(self.test.files.first { $0.contains(asset.id.uuidString) } ?? "")")) == 0
         )
         #expect(codeThrown { try read(reader, upTo: self.window) } == .changed)
-        #expect(codeThrown { try source.reader(matching: validator) } == .changed)
+        #expect(codeThrown { try source.open(matching: validator) } == .changed)
         #expect(try source.checkedInfo().validator == other.validator)
         #expect(try self.test.library.asset(asset.id)?.generation == 2)
     }
@@ -184,7 +184,7 @@ import Testing
         let policies: [(AssetSource.RemovalPolicy, BlobError.Code?)] = [(.fail, .changed), (.finish, nil)]
         for (policy, code) in policies {
             try write(bytes, to: self.test.originalPath(of: asset))
-            let reader = try self.test.library.source(for: asset.id, removal: policy).reader()
+            let reader = try self.test.library.source(for: asset.id, removal: policy).open()
             let start = try read(reader, upTo: self.window)
             let path = try self.test.originalPath(of: asset)
             try write(bytes.reversed(), to: path + ".new")
@@ -201,14 +201,14 @@ import Testing
             let asset = try self.test.add(bytes)
             let source = self.test.library.source(for: asset.id, removal: policy)
             let events = Events()
-            let reader = try source.reader(context: events.context)
+            let reader = try source.open(context: events.context)
             let start = try read(reader, upTo: self.window)
             try self.test.library.removeAsset(asset.id)
             var rest: [UInt8] = []
             #expect(codeThrown { rest = try readAll(reader) } == code)
             #expect(code != nil || start + rest == bytes)
             #expect(events.all.first == .invalidated(byteOffset: Int64(self.window)))
-            #expect(codeThrown { try source.reader() } == .notFound)
+            #expect(codeThrown { try source.open() } == .notFound)
             #expect(codeThrown { try source.checkedInfo() } == .notFound)
         }
     }
@@ -216,21 +216,21 @@ import Testing
     @Test func anOriginalThatIsGoneIsNotFound() throws {
         let asset = try self.test.add([1])
         try #require(unlink(self.test.originalPath(of: asset)) == 0)
-        #expect(codeThrown { try self.test.library.source(for: asset.id).reader() } == .notFound)
+        #expect(codeThrown { try self.test.library.source(for: asset.id).open() } == .notFound)
     }
 
     @Test(arguments: ["originals/../../etc/passwd", "/etc/passwd", "originals/.incoming/x", "lock", "originals//x", ""])
     func aForgedPathIsNotOpened(path: String) throws {
         let asset = try self.test.add([1])
         _ = try self.test.sql("UPDATE original SET path = '\(path)'", Int.self)
-        #expect(codeThrown { try self.test.library.source(for: asset.id).reader() } == .corrupted)
+        #expect(codeThrown { try self.test.library.source(for: asset.id).open() } == .corrupted)
     }
 
     @Test func aLinkInThePlaceOfAnOriginalIsNotFollowed() throws {
         let asset = try self.test.add([1])
         let path = try self.test.originalPath(of: asset)
         try #require(unlink(path) == 0 && symlink("/etc/passwd", path) == 0)
-        #expect(codeThrown { try self.test.library.source(for: asset.id).reader() } == .io)
+        #expect(codeThrown { try self.test.library.source(for: asset.id).open() } == .io)
     }
 
     @Test func manyReadersReadAtOnce() async throws {
@@ -238,7 +238,7 @@ import Testing
         let source = self.test.library.source(for: try self.test.add(bytes).id)
         let window = self.window
         let results = try await onThreads(16) { number in
-            try readAll(source.reader(at: Int64(number * 100)), inPiecesOf: 3000 + window * (number % 2))
+            try readAll(source.open(at: Int64(number * 100)), inPiecesOf: 3000 + window * (number % 2))
                 == Array(bytes[(number * 100)...])
         }
         #expect(results.count == 16 && !results.contains(false))
@@ -253,7 +253,7 @@ import Testing
                 if number == 0 {
                     _ = try test.add(sampleBytes(100 + round))
                 } else {
-                    try #require(try readAll(source.reader()) == bytes)
+                    try #require(try readAll(source.open()) == bytes)
                 }
             }
         }

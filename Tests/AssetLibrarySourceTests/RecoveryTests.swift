@@ -115,7 +115,7 @@ import Testing
             #expect(self.test.files == foreign.sorted())
         }
         let asset = try self.test.add([1, 2])
-        #expect(try readAll(self.test.library.source(for: asset.id).reader()) == [1, 2])
+        #expect(try readAll(self.test.library.source(for: asset.id).open()) == [1, 2])
     }
 
     @Test func whatImportsLeftIsClearedAway() throws {

@@ -37,7 +37,7 @@ import Testing
             from: MemorySource(Data(self.bytes)), duplicates: duplicates)
         #expect(result.isNew == (duplicates == .addAsset))
         for id in [asset.id, result.asset.id] {
-            let isEqual = try readAll(self.test.library.source(for: id).reader()) == self.bytes
+            let isEqual = try readAll(self.test.library.source(for: id).open()) == self.bytes
             #expect(isEqual)
         }
         // The damaged one is kept for whoever wants to look at it.

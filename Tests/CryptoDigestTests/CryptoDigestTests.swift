@@ -122,16 +122,16 @@ import Testing
             for index in expected.indices {
                 var wrong = expected
                 wrong[index] ^= 1
-                let reader = try DigestSource(message, digest: vectors.digest, expected: wrong).reader()
+                let reader = try DigestSource(message, digest: vectors.digest, expected: wrong).open()
                 let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 10, alignment: 1)
                 defer { memory.deallocate() }
-                #expect(try reader.read(into: memory) == 3)
-                let error = try #require(throws: BlobError.self) { try reader.read(into: memory) }
+                #expect(try reader.readWaiting(into: memory) == 3)
+                let error = try #require(throws: BlobError.self) { try reader.readWaiting(into: memory) }
                 #expect(error.code == .checksumMismatch)
                 #expect(error.message.contains(right))
                 #expect(error.message.contains(wrong.hexadecimal))
                 #expect(error.message.contains(vectors.digest.name))
-                #expect(throws: error) { try reader.read(into: memory) }
+                #expect(throws: error) { try reader.readWaiting(into: memory) }
             }
         }
     }
@@ -158,7 +158,7 @@ import Testing
             }
             #expect(error.code == .checksumMismatch)
         }
-        #expect(throws: BlobError.self) { try DigestSource(message, digest: CryptoDigest.md5).reader(at: 4) }
+        #expect(throws: BlobError.self) { try DigestSource(message, digest: CryptoDigest.md5).open(at: 4) }
     }
 
     @Test func everyPassHasADigestOfItsOwn() throws {
@@ -168,7 +168,7 @@ import Testing
         }
         _ = try source.data(upTo: 3)
         _ = try source.data(upTo: 3)
-        let unfinished = try source.reader()
+        let unfinished = try source.open()
         unfinished.close()
         #expect(digests.withLock { $0 } == Array(repeating: "900150983cd24fb0d6963f7d28e17f72", count: 2))
     }
@@ -180,11 +180,11 @@ private func digest(_ digest: CryptoDigest, of message: [UInt8], inPiecesOf byte
     let source = DigestSource(MemorySource(message), digest: digest) { bytes in
         found.withLock { $0 = bytes.hexadecimal }
     }
-    let reader = try source.reader()
+    let reader = try source.open()
     defer { reader.close() }
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
     defer { memory.deallocate() }
-    while try reader.read(into: memory) > 0 {}
+    while try reader.readWaiting(into: memory) > 0 {}
     return found.withLock { $0 }
 }
 

@@ -19,10 +19,10 @@ func outcome(
 ) -> Outcome {
     var outcome = Outcome()
     do {
-        let reader = try source.reader(at: byteOffset)
+        let reader = try source.open(at: byteOffset)
         defer { reader.close() }
         var piece = [UInt8](repeating: 0, count: pieceByteCount)
-        while case let count = try piece.withUnsafeMutableBytes({ try reader.read(into: $0) }), count > 0 {
+        while case let count = try piece.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
             outcome.bytes.append(contentsOf: piece.prefix(count))
         }
     } catch {

@@ -77,11 +77,11 @@ import Testing
         let zeros = ClosureSource(info: BlobInfo(byteCount: byteCount)) { _, output, _ in
             output.append(repeating: 0, count: output.freeCapacity, as: UInt8.self)
         }
-        let reader = try GzipSource(GzipEncodedSource(zeros, level: 1)).reader()
+        let reader = try GzipSource(GzipEncodedSource(zeros, level: 1)).open()
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 64)
         defer { buffer.deallocate() }
-        while try reader.read(into: buffer) > 0 {}
+        while try reader.readWaiting(into: buffer) > 0 {}
         #expect(reader.byteOffset == byteCount)
     }
 }

@@ -78,14 +78,14 @@ import Testing
             #expect(try source.info(BlobContext()).byteCount == total)
             let beginning = Array(mixedBytes(1_000_000).prefix(1000))
             for part in [1, 200, count - 1] {
-                let reader = try source.reader(at: Int64(part) * Int64(partByteCount))
+                let reader = try source.open(at: Int64(part) * Int64(partByteCount))
                 #expect(try reader.bytes(atMost: 1000) == beginning)
             }
             // All of it once more, by points and several threads.
-            let reader = try source.reader()
+            let reader = try source.open()
             let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
             defer { buffer.deallocate() }
-            while try reader.read(into: buffer) > 0 {}
+            while try reader.readWaiting(into: buffer) > 0 {}
             #expect(reader.byteOffset == total)
         }
     }
@@ -103,7 +103,7 @@ import Testing
         let other = GzipSource(file, format: .gzip, index: policy, library: library)
         for _ in 0..<10 {
             let offset = Int.random(in: 0..<Self.bytes.count)
-            let found = try other.reader(at: Int64(offset)).bytes(atMost: 70_000)
+            let found = try other.open(at: Int64(offset)).bytes(atMost: 70_000)
             #expect(found == Array(Self.bytes.dropFirst(offset).prefix(70_000)), "\(name) at \(offset)")
         }
     }

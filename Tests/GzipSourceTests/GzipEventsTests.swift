@@ -12,77 +12,135 @@ import Testing
         try #require(taken == bytes.count)
     }
 
-    /// All that can be read without waiting.
-    private func drain(_ reader: BlobGuardedReader, pieceByteCount: Int = 1000) throws -> Data {
+    /// All that can be read without waiting, and what the last read said.
+    private func drain(
+        _ reader: BlobGuardedReader, pieceByteCount: Int = 1000
+    ) throws -> (bytes: Data, result: BlobReadResult) {
         var all = Data()
         var piece = [UInt8](repeating: 0, count: pieceByteCount)
-        while case let count = try piece.withUnsafeMutableBytes({ try reader.read(into: $0) }), count > 0 {
-            all.append(contentsOf: piece.prefix(count))
+        while true {
+            var result = BlobReadResult.end
+            let count = try piece.withUnsafeMutableBytes { buffer in
+                var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+                result = try reader.read(into: &output)
+                return output.finalize(for: buffer)
+            }
+            all += piece.prefix(count)
+            guard result == .bytes else { return (all, result) }
         }
-        return all
+    }
+
+    /// Counts the calls of a waker that is registered now.
+    private func wakings(of reader: BlobGuardedReader) -> Locked<Int> {
+        let count = Locked(0)
+        reader.whenReadable(BlobWaker { count.withLock { $0 += 1 } })
+        return count
     }
 
     @Test(arguments: GzipSource.Format.allCases)
     func aBaseWithoutBytesForNowIsNoEnd(_ format: GzipSource.Format) throws {
         let file = compressed(self.bytes, format)
         let pipe = BlobPipe(capacity: 1 << 20)
-        let reader = try GzipSource(pipe.source, format: format).pollableReader()
+        let source = GzipSource(pipe.source, format: format)
+        #expect(source.neverBlocks)
+        let reader = try source.open()
         defer { reader.close() }
-        let readiness = try #require(reader.readiness)
-        var decoded = try self.drain(reader)
-        #expect(decoded.isEmpty && !reader.hasEnded && !readiness.value.isReady)
+        #expect(try self.drain(reader) == (Data(), .notYet))
+        var decoded = Data()
         for start in stride(from: 0, to: file.count, by: 997) {
+            let wakings = self.wakings(of: reader)
+            #expect(wakings.withLock { $0 } == 0)
             try self.write(file.dropFirst(start).prefix(997), to: pipe)
-            #expect(readiness.value.hasBytesAvailable)
-            decoded += try self.drain(reader)
-            #expect(!reader.hasEnded && !readiness.value.isReady)
+            #expect(wakings.withLock { $0 } == 1)
+            let (bytes, result) = try self.drain(reader)
+            #expect(result == .notYet && !reader.hasEnded)
+            decoded += bytes
         }
         #expect(decoded == self.bytes)
+        let wakings = self.wakings(of: reader)
         pipe.finish()
-        #expect(readiness.value.hasBytesAvailable && !readiness.value.isAtEnd)
-        #expect(try self.drain(reader).isEmpty)
-        #expect(reader.hasEnded && readiness.value.isAtEnd)
+        #expect(wakings.withLock { $0 } == 1 && !reader.hasEnded)
+        #expect(try self.drain(reader) == (Data(), .end))
+        #expect(reader.hasEnded)
     }
 
-    @Test func bytesThatAreDecodedFromWhatWasFetchedAreAvailable() throws {
+    @Test func bytesThatAreDecodedFromWhatWasFetchedComeWithoutWaiting() throws {
         let pipe = BlobPipe(capacity: 1 << 20)
-        let reader = try GzipSource(pipe.source).pollableReader()
+        let reader = try GzipSource(pipe.source).open()
         defer { reader.close() }
-        let readiness = try #require(reader.readiness)
+        // All compressed bytes are fetched by the first read: the rest is up to the decoder.
         try self.write(gzipped(self.bytes), to: pipe)
-        var piece = [UInt8](repeating: 0, count: 1000)
-        var count = 0
-        while count < 60_000 {
-            // All compressed bytes were fetched by the first read: the rest is up to the decoder.
-            #expect(readiness.value.hasBytesAvailable)
-            count += try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
+        #expect(try self.drain(reader) == (self.bytes, .notYet))
+    }
+
+    @Test(arguments: [1, 17, 18, 5000, 1 << 20])
+    func blocksThatComeInPiecesAreDecodedWithoutWaiting(pieceByteCount: Int) throws {
+        let file = blocked(self.bytes + self.bytes)
+        let pipe = BlobPipe(capacity: 1 << 20)
+        let reader = try GzipSource(pipe.source).open()
+        defer { reader.close() }
+        var decoded = Data()
+        for start in stride(from: 0, to: file.count, by: pieceByteCount) {
+            try self.write(Data(file.dropFirst(start).prefix(pieceByteCount)), to: pipe)
+            let (bytes, result) = try self.drain(reader)
+            #expect(result == .notYet)
+            decoded += bytes
         }
-        _ = try self.drain(reader)
-        #expect(!readiness.value.isReady)
+        pipe.finish()
+        let (rest, result) = try self.drain(reader)
+        #expect(decoded + rest == self.bytes + self.bytes && result == .end)
+    }
+
+    @Test func anEncoderOverAPipeSaysNotYetUntilItsEnd() throws {
+        let pipe = BlobPipe(capacity: 1 << 20)
+        let source = GzipEncodedSource(pipe.source)
+        #expect(source.neverBlocks)
+        let reader = try source.open()
+        defer { reader.close() }
+        var (encoded, result) = try self.drain(reader)
+        #expect(result == .notYet)
+        for start in stride(from: 0, to: 60_000, by: 7000) {
+            let wakings = self.wakings(of: reader)
+            try self.write(self.bytes.dropFirst(start).prefix(7000), to: pipe)
+            #expect(wakings.withLock { $0 } == 1)
+            let (bytes, result) = try self.drain(reader)
+            #expect(result == .notYet)
+            encoded += bytes
+        }
+        pipe.finish()
+        let (rest, end) = try self.drain(reader)
+        #expect(end == .end)
+        #expect(try GzipSource(MemorySource(encoded + rest)).data(upTo: 1 << 20) == self.bytes)
     }
 
     @Test func aProducerThatGoesAwayIsAnErrorAfterTheBytes() throws {
         var pipe: BlobPipe? = BlobPipe(capacity: 1 << 20)
-        let reader = try GzipSource(#require(pipe).source).pollableReader()
+        let reader = try GzipSource(#require(pipe).source).open()
         defer { reader.close() }
         try self.write(gzipped(self.bytes, level: 0).prefix(30_000), to: #require(pipe))
         pipe = nil
+        var decoded = Data()
         var piece = [UInt8](repeating: 0, count: 1 << 20)
-        let count = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
-        #expect(Data(piece.prefix(count)) == self.bytes.prefix(count) && count > 29_000)
-        let error = #expect(throws: BlobError.self) { try self.drain(reader) }
+        let error = #expect(throws: BlobError.self) {
+            while case let count = try piece.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
+                decoded += piece.prefix(count)
+            }
+        }
+        #expect(self.bytes.starts(with: decoded) && decoded.count > 29_000)
         #expect(error?.code == .truncated)
-        #expect(reader.readiness?.value.error?.code == .truncated)
+        #expect(self.wakings(of: reader).withLock { $0 } == 1)
     }
 
     @Test func anEndInTheMiddleIsTruncated() throws {
         let pipe = BlobPipe(capacity: 1 << 20)
-        let reader = try GzipSource(pipe.source).pollableReader()
+        let reader = try GzipSource(pipe.source).open()
         defer { reader.close() }
         try self.write(gzipped(self.bytes).dropLast(1), to: pipe)
-        #expect(try self.drain(reader) == self.bytes)
+        #expect(try self.drain(reader) == (self.bytes, .notYet))
+        let wakings = self.wakings(of: reader)
         pipe.finish()
+        #expect(wakings.withLock { $0 } == 1)
         let error = #expect(throws: BlobError.self) { try self.drain(reader) }
-        #expect(error?.code == .truncated && reader.readiness?.value.error?.code == .truncated)
+        #expect(error?.code == .truncated)
     }
 }

@@ -53,11 +53,11 @@ import Testing
             [0, 1, 65_535, 65_536, 65_537, 1_048_576, count - 1, count]
             + (0..<20).map { _ in Int.random(in: 0...count, using: &random) }
         for offset in offsets {
-            let reader = try other.reader(at: Int64(offset))
+            let reader = try other.open(at: Int64(offset))
             let expected = Self.bytes.dropFirst(offset).prefix(100_000)
             #expect(try reader.bytes(atMost: 100_000) == Array(expected), "\(name) at \(offset)")
         }
-        #expect(codeThrown(by: { try other.reader(at: Int64(count + 1)) }) == .invalidArgument)
+        #expect(codeThrown(by: { try other.open(at: Int64(count + 1)) }) == .invalidArgument)
     }
 
     /// A block of deflate data may be as long as its stream: one thread takes such a slice, others the rest.
@@ -85,7 +85,7 @@ import Testing
         let events = Locked<[BlobEvent]>([])
         let context = BlobContext(eventSink: { event in events.withLock { $0.append(event) } })
         let source = GzipSource(file, index: .file(folder.path("index")))
-        let reader = try source.reader(context: context)
+        let reader = try source.open(context: context)
         #expect(try reader.bytes(atMost: 5_000_000) == Array(Self.bytes))
         guard case .indexBuilt(let byteCount) = events.withLock({ $0 }).first else {
             Issue.record("No index was built.")
@@ -112,7 +112,7 @@ import Testing
     @Test func aPartialReadingLeavesNoneBehind() throws {
         let folder = try TestFolder()
         let file = try folder.file("data.gz", gzipped(Self.bytes))
-        let reader = try GzipSource(file, index: .file(folder.path("index"))).reader()
+        let reader = try GzipSource(file, index: .file(folder.path("index"))).open()
         _ = try reader.bytes(atMost: 3_000_000)
         reader.close()
         #expect(!FileManager.default.fileExists(atPath: folder.path("index")))
@@ -208,7 +208,7 @@ import Testing
         let source = GzipSource(file, index: policy)
         #expect(try source.info(BlobContext()).byteCount == Int64(Self.bytes.count))
         #expect(outcome(of: source, pieceByteCount: 65_536).bytes == Self.bytes)
-        #expect(try source.reader(at: 3_200_000).bytes(atMost: 1000) == Array(Self.bytes[3_200_000..<3_201_000]))
+        #expect(try source.open(at: 3_200_000).bytes(atMost: 1000) == Array(Self.bytes[3_200_000..<3_201_000]))
         #expect(FileManager.default.fileExists(atPath: path) == isNamed)
         if isNamed { #expect(try Data(contentsOf: URL(fileURLWithPath: path)) == damaged) }
         #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
@@ -238,7 +238,7 @@ import Testing
         #expect(outcome.isWhole && outcome.bytes == bytes)
         for offset in [1, 65_279, 65_280, 65_281, bytes.count - 1, bytes.count] {
             #expect(
-                try source.reader(at: Int64(offset)).bytes(atMost: 1000) == Array(bytes.dropFirst(offset).prefix(1000)))
+                try source.open(at: Int64(offset)).bytes(atMost: 1000) == Array(bytes.dropFirst(offset).prefix(1000)))
         }
     }
 
@@ -248,10 +248,10 @@ import Testing
         let source = GzipSource(try folder.file("data.gz", compressed))
         for offset in [70_000, 3_299_999, 1_000_000, 3_300_000, 2_500_000] {
             #expect(
-                try source.reader(at: Int64(offset)).bytes(atMost: 100_000)
+                try source.open(at: Int64(offset)).bytes(atMost: 100_000)
                     == Array(Self.bytes.dropFirst(offset).prefix(100_000)))
         }
-        #expect(codeThrown(by: { try source.reader(at: 3_300_001).bytes(atMost: 1) }) == .invalidArgument)
+        #expect(codeThrown(by: { try source.open(at: 3_300_001).bytes(atMost: 1) }) == .invalidArgument)
     }
 
     /// A length that spans two members, or ends in the middle of one, is that of no block.
@@ -300,7 +300,7 @@ import Testing
             let isIndexed = bytes.count > 4 << 20
             #expect(try source.info(BlobContext()).byteCount == (isIndexed ? Int64(bytes.count) : nil))
             #expect(outcome(of: source, pieceByteCount: 65_536).bytes == bytes)
-            #expect(try source.reader(at: 3_200_000).bytes(atMost: 1000) == Array(bytes[3_200_000..<3_201_000]))
+            #expect(try source.open(at: 3_200_000).bytes(atMost: 1000) == Array(bytes[3_200_000..<3_201_000]))
             guard isIndexed else { continue }
             #expect(try source.facts(BlobContext()).contains(BlobFact("members", .integer(78))))
         }

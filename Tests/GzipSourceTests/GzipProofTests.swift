@@ -55,7 +55,7 @@ import Testing
                 repeat {
                     let count = try piece.withUnsafeMutableBytes { piece in
                         var output = OutputRawSpan(buffer: piece, initializedCount: 0)
-                        try pass.read(into: &output)
+                        _ = try pass.read(into: &output)
                         return output.finalize(for: piece)
                     }
                     bytes += piece[..<count]
@@ -100,7 +100,7 @@ import Testing
             #expect(outcome.isWhole && outcome.bytes == Self.bytes, "point \(point)")
             // Once the whole was read, a range is proven too.
             let place = index.layout.slice(point).lowerBound + 100
-            let range = try source.reader(at: place).bytes(atMost: 50_000)
+            let range = try source.open(at: place).bytes(atMost: 50_000)
             #expect(range == Array(Self.bytes[Int(place)...].prefix(50_000)), "point \(point)")
         }
     }

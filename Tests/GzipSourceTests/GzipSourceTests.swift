@@ -37,9 +37,9 @@ import Testing
         #expect(validator.isStrong)
         #expect(try validator != base.checkedInfo().validator)
         #expect(try validator != GzipSource(base, format: .zlib).checkedInfo().validator)
-        #expect(throws: Never.self) { try GzipSource(base).reader(matching: validator).close() }
+        #expect(throws: Never.self) { try GzipSource(base).open(matching: validator).close() }
         let other = GzipSource(MemorySource(gzipped(self.bytes)))
-        let error = #expect(throws: BlobError.self) { try other.reader(matching: validator) }
+        let error = #expect(throws: BlobError.self) { try other.open(matching: validator) }
         #expect(error?.code == .changed)
     }
 
@@ -80,15 +80,20 @@ import Testing
     @Test func anErrorComesAgainOnEveryLaterRead() throws {
         let reader = try GzipSource(MemorySource(gzipped(self.bytes).dropLast(1)))
             .openReader(at: 0, matching: nil, context: BlobContext())
-        var piece = [UInt8](repeating: 0, count: 1 << 20)
-        let count = try piece.withUnsafeMutableBytes { try reader.read(into: $0) }
-        #expect(Data(piece.prefix(count)) == self.bytes)
-        let errors = (0..<3).map { _ in
-            #expect(throws: BlobError.self) { try piece.withUnsafeMutableBytes { try reader.read(into: $0) } }
+        func read() throws -> Data {
+            Data(
+                try [UInt8](unsafeUninitializedCapacity: 1 << 20) { piece, count in
+                    let piece = UnsafeMutableRawBufferPointer(piece)
+                    var output = OutputRawSpan(buffer: piece, initializedCount: 0)
+                    _ = try reader.read(into: &output)
+                    count = output.finalize(for: piece)
+                })
         }
+        #expect(try read() == self.bytes)
+        let errors = (0..<3).map { _ in #expect(throws: BlobError.self) { try read() } }
         #expect(errors.allSatisfy { $0 == errors[0] && $0?.code == .truncated })
         reader.close()
-        let closed = #expect(throws: BlobError.self) { try piece.withUnsafeMutableBytes { try reader.read(into: $0) } }
+        let closed = #expect(throws: BlobError.self) { try read() }
         #expect(closed?.code == .closed)
     }
 
@@ -106,12 +111,14 @@ import Testing
 
     @Test func aCancelledJobEndsBetweenReads() throws {
         let context = BlobContext()
-        let reader = try GzipSource(MemorySource(gzipped(self.bytes))).reader(context: context)
+        let reader = try GzipSource(MemorySource(gzipped(self.bytes))).open(context: context)
         defer { reader.close() }
         var piece = [UInt8](repeating: 0, count: 100)
-        #expect(try piece.withUnsafeMutableBytes { try reader.read(into: $0) } == 100)
+        #expect(try piece.withUnsafeMutableBytes { try reader.readWaiting(into: $0) } == 100)
         context.cancellation.cancel()
-        let error = #expect(throws: BlobError.self) { try piece.withUnsafeMutableBytes { try reader.read(into: $0) } }
+        let error = #expect(throws: BlobError.self) {
+            try piece.withUnsafeMutableBytes { try reader.readWaiting(into: $0) }
+        }
         #expect(error?.code == .cancelled)
     }
 }

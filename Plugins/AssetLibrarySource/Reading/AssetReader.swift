@@ -38,14 +38,18 @@ final class AssetReader: BlobReader {
         }
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
-            if self.window.isEmpty, self.fetchOffset < self.asset.byteCount {
-                return try self.fetch(self.blockToFetch, into: &output)
+            if !self.window.isEmpty {
+                self.window.take(into: &output)
+            } else if self.fetchOffset < self.asset.byteCount {
+                try self.fetch(self.blockToFetch, into: &output)
+            } else {
+                self.representation.end()
+                return .end
             }
-            if self.window.isEmpty { self.representation.end() }
-            self.window.take(into: &output)
+            return .bytes
         } catch {
             let error = BlobError(wrapping: error)
             self.failure = error

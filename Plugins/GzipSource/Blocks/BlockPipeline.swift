@@ -30,10 +30,13 @@ final class BlockPipeline {
     private static let windowPerThread = 2
 
     private let base: BlobGuardedReader
+    private let waits: Bool
     private let pipeline: OrderedPipeline<Batch, Members>
     private let buffers: SliceBuffers
     private var buffer: SliceBuffer?
     private var isOver = false
+    /// Whether the base had nothing for now when it was asked last.
+    private var isStarved = false
 
     /// Whether a batch was not what its headers say.
     private(set) var hasFailed = false
@@ -53,14 +56,16 @@ final class BlockPipeline {
 
     /// - Parameters:
     ///   - base: Stays the caller's, who reads on from it behind the blocks.
+    ///   - waits: Whether to wait while the base has nothing for now.
     ///   - beginning: What was read of it already, from `start` on.
     ///   - recorder: Told of all that is decoded.
     ///   - found: Told of the places between members where batches begin.
     init(
-        _ base: BlobGuardedReader, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
+        _ base: BlobGuardedReader, waits: Bool, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
         recorder: PointRecorder?, _ context: BlobContext, found: @escaping (RestartPoint) -> Void
     ) {
         self.base = base
+        self.waits = waits
         self.input = beginning
         self.end = start
         self.inputEnd = start.bitOffset / 8
@@ -70,7 +75,7 @@ final class BlockPipeline {
         self.buffers = buffers
         let threadCount = OrderedPipeline<Batch, Members>.usualThreadCount
         self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: threadCount * Self.windowPerThread, context: context
+            threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .brief, context: context
         ) { batch in
             let buffer = buffers.take()
             var count = 0
@@ -82,22 +87,23 @@ final class BlockPipeline {
     /// What was read of the base behind ``end``.
     var rest: [UInt8] { self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input[self.consumed...] }
 
-    /// Appends the next bytes; none when the blocks are over.
-    func read(into output: inout OutputRawSpan) throws {
+    /// Appends the next bytes; the end is that of the blocks.
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         while output.byteCount == start {
             if let buffer {
                 buffer.move(to: &output)
-                guard buffer.isEmpty else { return }
+                guard buffer.isEmpty else { break }
                 self.buffers.giveBack(buffer)
                 self.buffer = nil
             } else {
-                guard try self.takeBatch() else { return }
+                guard try self.takeBatch() else { return self.isStarved ? .notYet : .end }
             }
         }
+        return .bytes
     }
 
-    /// False when the next bytes are not in whole blocks.
+    /// False when the next bytes are not in whole blocks, or not there yet.
     private func takeBatch() throws -> Bool {
         do {
             guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
@@ -115,7 +121,7 @@ final class BlockPipeline {
         } catch let error where error.isAboutContent && !self.waiting.isEmpty {
             // Decoding it as one says what is wrong with it, or with its headers alone.
             self.pipeline.close()
-            self.isOver = true
+            (self.isOver, self.isStarved) = (true, false)
             self.hasFailed = true
             return false
         }
@@ -131,7 +137,7 @@ final class BlockPipeline {
         do {
             for _ in 0..<Self.maximumBlockCount {
                 guard let byteCount = try self.blockByteCount(at: end) else {
-                    self.isOver = true
+                    self.isOver = !self.isStarved
                     break
                 }
                 end += byteCount
@@ -160,9 +166,13 @@ final class BlockPipeline {
     private func fill(_ count: Int) throws {
         guard self.input.count < count else { return }
         try withUnsafeTemporaryAllocation(byteCount: InputBuffer.byteCount, alignment: 64) { buffer in
-            while self.input.count < count, case let read = try self.base.read(into: buffer), read > 0 {
-                self.input += buffer[..<read]
+            var result = BlobReadResult.bytes
+            while self.input.count < count, result == .bytes {
+                var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+                result = try self.base.read(into: &output, waits: self.waits)
+                self.input += buffer[..<output.finalize(for: buffer)]
             }
+            self.isStarved = result == .notYet
         }
     }
 }

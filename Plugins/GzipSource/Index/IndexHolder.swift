@@ -39,6 +39,9 @@ final class IndexHolder: Sendable {
         self.file = self.layer.utf8.count > Self.maximumLayerByteCount ? nil : IndexFile(policy, for: locator)
     }
 
+    /// Whether an index is looked for, which is done in files.
+    var looksForFile: Bool { self.file != nil }
+
     /// Whether there can be an index at all.
     var isOfUse: Bool {
         self.file != nil && self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable])

@@ -4,6 +4,7 @@ import BlobStreams
 /// Feeds a decoder from a reader of the compressed bytes.
 final class DecodingPass {
     private let base: BlobGuardedReader
+    private let waits: Bool
     private let locator: BlobLocator?
     private var decoder: FrameDecoder
     private var input: InputBuffer
@@ -15,13 +16,15 @@ final class DecodingPass {
 
     /// - Parameters:
     ///   - base: At the place where `decoder` goes on; this pass owns it now.
+    ///   - waits: Whether to wait while the base has nothing for now.
     ///   - locator: What the offsets of errors are offsets in.
     ///   - beginning: What was read of `base` already and is yet to be decoded.
     init(
-        _ base: BlobGuardedReader, _ decoder: consuming FrameDecoder, locator: BlobLocator?,
+        _ base: BlobGuardedReader, waits: Bool, _ decoder: consuming FrameDecoder, locator: BlobLocator?,
         beginning: some Collection<UInt8> = EmptyCollection()
     ) {
         self.base = base
+        self.waits = waits
         self.given = decoder.byteOffset
         self.decoder = decoder
         self.locator = locator
@@ -44,7 +47,7 @@ final class DecodingPass {
         var firstByte: UInt8 = 0
         if point.bitOffset % 8 != 0 {
             try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
-                guard try self.base.read(into: buffer) == 1 else {
+                guard try self.base.readWaiting(into: buffer) == 1 else {
                     throw BlobError(.truncated, "The compressed data end before a restart point of their index.")
                 }
                 firstByte = buffer[0]
@@ -56,17 +59,21 @@ final class DecodingPass {
         self.given = self.decoder.byteOffset
     }
 
-    /// Decodes the next bytes: at least one, unless this is the end or an event-driven base has none for now.
+    /// Decodes the next bytes, as a read does.
     ///
     /// What was appended before an error is what the data say.
-    func decode(into output: inout OutputRawSpan) throws {
+    @discardableResult
+    func decode(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
-        try self.locatingErrors {
-            repeat {
+        return try self.locatingErrors {
+            var result = BlobReadResult.bytes
+            while result == .bytes {
                 try self.decodeInput(.max, into: &output)
-                // What there is comes first, before the base is made to wait for more.
-                guard output.byteCount == start else { return }
-            } while try self.refill(into: &output)
+                // What there is comes first, before the base is asked for more.
+                if output.byteCount > start { return .bytes }
+                result = try self.refill(into: &output)
+            }
+            return output.byteCount > start ? .bytes : result
         }
     }
 
@@ -80,7 +87,7 @@ final class DecodingPass {
         try self.locatingErrors {
             repeat {
                 try self.decodeInput(end - self.given, into: &output)
-            } while try output.freeCapacity > 0 && self.given < end && self.refill(into: &output)
+            } while try output.freeCapacity > 0 && self.given < end && self.refill(into: &output) == .bytes
         }
         guard self.given == end else { return false }
         return point.window == nil ? self.decoder.isBetweenMembers : self.decoder.isInData
@@ -100,27 +107,33 @@ final class DecodingPass {
         try self.decoder.decode(&part, into: &output)
     }
 
-    /// Fetches compressed bytes; false at the end, or when an event-driven base has none for now.
-    private func refill(into output: inout OutputRawSpan) throws -> Bool {
-        try self.input.fill { try self.base.read(into: $0) }
-        guard self.input.rest.isEmpty else { return true }
-        guard self.base.hasEnded else { return false }
+    /// Fetches compressed bytes; at their end, hands out what was held back.
+    private func refill(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let result = try self.input.fill { try self.base.read(into: &$0, waits: self.waits) }
+        guard result == .end else { return result }
         let start = output.byteCount
         try self.decoder.flush(into: &output)
-        guard output.byteCount == start else { return false }
+        guard output.byteCount == start else { return .end }
         try self.decoder.finish()
         self.isAtEnd = true
-        return false
+        return .end
     }
 
-    private func locatingErrors(_ body: () throws -> Void) throws {
+    private func locatingErrors<Result>(_ body: () throws -> Result) throws -> Result {
         do {
-            try body()
+            return try body()
         } catch let error as BlobError where error.layers.isEmpty {
             // The decoder's own; those of the base have their context.
             var error = error
             error.locator = self.locator?.description
             throw error
         }
+    }
+}
+
+extension BlobGuardedReader {
+    /// Reads the next bytes, waiting for them or not.
+    func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
+        try waits ? self.readWaiting(into: &output) : self.read(into: &output)
     }
 }

@@ -1,6 +1,5 @@
 import BlobInflate
 import BlobStreams
-import Foundation
 
 /// One pass of decoding over a reader of the compressed bytes.
 ///
@@ -16,6 +15,7 @@ final class GzipReader: BlobReader {
     }
 
     private let base: BlobGuardedReader
+    private let waits: Bool
     private let format: GzipSource.Format
     private let library: InflateLibrary
     private let start: RestartPoint
@@ -23,7 +23,6 @@ final class GzipReader: BlobReader {
     private let context: BlobContext
     private let found: (RestartPoint) -> Void
     private let decodedInfo: (BlobInfo) -> BlobInfo
-    private let derived: DerivedReadiness?
     private var recording: IndexRecording?
     private var phase = Phase.opened
     /// Decoded, and to be delivered before more is.
@@ -31,17 +30,19 @@ final class GzipReader: BlobReader {
 
     /// - Parameters:
     ///   - base: At the byte of `start`; this reader owns it now.
+    ///   - waits: Whether to wait while the base has nothing for now.
     ///   - start: In front of a header.
     ///   - locator: What the offsets of errors are offsets in.
     ///   - recording: Makes an index on the way.
     ///   - found: Told of the places between members where decoding can begin, as far as they are met.
     ///   - info: Makes the info of the decoded bytes from that of the base, which may become known late.
     init(
-        _ base: BlobGuardedReader, _ format: GzipSource.Format, library: InflateLibrary, at start: RestartPoint,
-        locator: BlobLocator?, recording: IndexRecording?, context: BlobContext,
+        _ base: BlobGuardedReader, waits: Bool, _ format: GzipSource.Format, library: InflateLibrary,
+        at start: RestartPoint, locator: BlobLocator?, recording: IndexRecording?, context: BlobContext,
         found: @escaping (RestartPoint) -> Void = { _ in }, info: @escaping (BlobInfo) -> BlobInfo
     ) {
         self.base = base
+        self.waits = waits
         self.format = format
         self.library = library
         self.start = start
@@ -50,86 +51,94 @@ final class GzipReader: BlobReader {
         self.context = context
         self.found = found
         self.decodedInfo = info
-        self.derived = DerivedReadiness(following: base)
     }
 
     var info: BlobInfo { self.decodedInfo(self.base.info) }
-    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
-    func property(forKey key: Stream.PropertyKey) -> Any? { self.base.property(forKey: key) }
-    func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-        self.base.setProperty(value, forKey: key)
-    }
+    var isOpen: Bool { self.base.isOpen }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         do {
-            try self.decode(into: &output)
+            return try self.decode(into: &output)
         } catch {
             self.phase = .failed(error)
-            self.derived?.fail(error)
             // The bytes before the fault are good and come first; the next read throws.
             if output.byteCount == start { throw error }
+            return .bytes
         }
     }
+
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
     func close() {
         if case .decodingBlocks(let pipeline) = self.phase { pipeline.close() }
         self.phase = .failed(BlobError(.closed, "The reader is closed."))
-        self.derived?.stop()
         self.base.close()
         self.recording = nil
     }
 
-    private func decode(into output: inout OutputRawSpan) throws {
+    private func decode(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if case .opened = self.phase { self.phase = try self.begin() }
-        let start = output.byteCount
         switch self.phase {
-        case .opened, .ended: return
+        case .opened, .ended: return .end
         case .failed(let error): throw error
         case .decoding(let pass):
-            self.held?.move(to: &output)
-            if output.byteCount > start { return }
+            if let held, !held.isEmpty {
+                held.move(to: &output)
+                return .bytes
+            }
             self.held = nil
-            try pass.decode(into: &output)
-            guard !pass.isAtEnd else { return try self.end(compressedByteCount: pass.compressedByteOffset) }
+            let result = try pass.decode(into: &output)
+            if result == .end { try self.end(compressedByteCount: pass.compressedByteOffset) }
+            return result
         case .decodingBlocks(let pipeline):
-            try pipeline.read(into: &output)
-            guard output.byteCount == start else { return }
+            let result = try pipeline.read(into: &output)
+            guard result == .end else { return result }
             // What follows the last block, be it only the end.
-            let pass = DecodingPass(
-                self.base, try self.makeDecoder(at: pipeline.end), locator: self.locator, beginning: pipeline.rest)
+            let pass = try self.makePass(at: pipeline.end, beginning: pipeline.rest)
             self.phase = .decoding(pass)
             if pipeline.hasFailed { self.held = try self.decodeInstead(pass) }
             return try self.decode(into: &output)
         }
-        self.derived?.refresh(afterReading: output.byteCount - start, holdingBytes: output.freeCapacity == 0)
     }
 
     /// Decodes as much as a batch has, so that nothing of it is delivered if it is damaged, and not just its headers.
     private func decodeInstead(_ pass: DecodingPass) throws -> SliceBuffer {
         let buffer = SliceBuffer(byteCount: BlockPipeline.bufferByteCount)
         try buffer.fill { output in
-            while output.freeCapacity > 0, !pass.isAtEnd { try pass.decode(into: &output) }
+            while output.freeCapacity > 0, try pass.decode(into: &output) == .bytes {}
         }
         return buffer
     }
 
-    /// Looks at the first bytes, to tell how to go on.
+    /// Looks at the first bytes, as far as they are there, to tell how to go on.
     private func begin() throws -> Phase {
-        guard self.derived == nil, self.format == .gzip, self.recording?.isRequired != true else {
-            return .decoding(
-                DecodingPass(self.base, try self.makeDecoder(at: self.start), locator: self.locator))
+        guard self.format == .gzip, self.recording?.isRequired != true else {
+            return .decoding(try self.makePass(at: self.start))
         }
-        let beginning = try self.base.bytes(atMost: BlockHeader.usualByteCount)
+        let beginning = try self.beginning(BlockHeader.usualByteCount)
         guard let header = BlockHeader(beginning), header.byteCount > 0 else {
-            return .decoding(
-                DecodingPass(
-                    self.base, try self.makeDecoder(at: self.start), locator: self.locator, beginning: beginning))
+            return .decoding(try self.makePass(at: self.start, beginning: beginning))
         }
         return .decodingBlocks(
             BlockPipeline(
-                self.base, beginning: beginning, at: self.start, library: self.library,
+                self.base, waits: self.waits, beginning: beginning, at: self.start, library: self.library,
                 recorder: self.recording?.recorder, self.context, found: self.found))
+    }
+
+    /// At most the next `count` bytes, fewer when there are no more for now.
+    private func beginning(_ count: Int) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: count) { bytes, initializedCount in
+            let buffer = UnsafeMutableRawBufferPointer(bytes)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            while output.freeCapacity > 0, try self.base.read(into: &output, waits: self.waits) == .bytes {}
+            initializedCount = output.finalize(for: buffer)
+        }
+    }
+
+    private func makePass(at point: RestartPoint, beginning: [UInt8] = []) throws -> DecodingPass {
+        DecodingPass(
+            self.base, waits: self.waits, try self.makeDecoder(at: point), locator: self.locator, beginning: beginning)
     }
 
     private func makeDecoder(at point: RestartPoint) throws(BlobError) -> FrameDecoder {
@@ -144,7 +153,6 @@ final class GzipReader: BlobReader {
         try self.recording?.finish(compressedByteCount: compressedByteCount)
         self.recording = nil
         self.phase = .ended
-        self.derived?.end()
     }
 }
 
@@ -154,7 +162,7 @@ extension BlobGuardedReader {
         var bytes: [UInt8] = []
         try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
             while bytes.count < count {
-                let read = try self.read(
+                let read = try self.readWaiting(
                     into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count - bytes.count)]))
                 guard read > 0 else { break }
                 bytes += buffer[..<read]

@@ -69,14 +69,14 @@ final class IndexedPass {
     }
 
     /// Appends at least one byte, unless this is the end.
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         while output.byteCount == start {
             if let buffer, !buffer.isEmpty {
                 buffer.move(to: &output)
                 break
             }
-            guard !self.isAtEnd else { return }
+            guard !self.isAtEnd else { return .end }
             if let pipeline {
                 try self.takeBatch(from: pipeline)
             } else {
@@ -84,6 +84,7 @@ final class IndexedPass {
             }
         }
         self.byteOffset += Int64(output.byteCount - start)
+        return .bytes
     }
 
     func close() {
@@ -166,7 +167,7 @@ final class IndexedPass {
         opening.context = opening.context.makeChild()
         self.workers = opening.context.cancellation
         self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: min(threadCount * 2, Self.maximumAheadCount),
+            threadCount: threadCount, window: min(threadCount * 2, Self.maximumAheadCount), on: .reads,
             context: self.opening.context
         ) { [opening] slices in
             let decoder = try SegmentDecoder(

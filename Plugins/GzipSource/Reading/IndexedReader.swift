@@ -14,7 +14,7 @@ final class IndexedReader: BlobReader {
 
     /// - Parameters:
     ///   - byteOffset: 0 to the byte count of the index.
-    ///   - openPlainly: Opens a reader at an offset that needs no index.
+    ///   - openPlainly: Opens a reader at an offset that needs no index, and waits.
     init(
         _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
         openPlainly: @escaping (Int64) throws -> any BlobReader
@@ -26,10 +26,10 @@ final class IndexedReader: BlobReader {
         self.openPlainly = openPlainly
     }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
-            try self.readChecked(into: &output)
+            return try self.readChecked(into: &output)
         } catch {
             let error = (error as? IndexMismatch)?.error ?? error
             self.failure = error
@@ -44,15 +44,15 @@ final class IndexedReader: BlobReader {
         self.plain = nil
     }
 
-    private func readChecked(into output: inout OutputRawSpan) throws {
-        if self.plain == nil {
-            do {
-                return try self.pass.read(into: &output)
-            } catch let error where error.isAboutContent {
-                self.plain = try self.readerInstead(of: error)
-            }
+    private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if let plain { return try plain.read(into: &output) }
+        do {
+            return try self.pass.read(into: &output)
+        } catch let error where error.isAboutContent {
+            let plain = try self.readerInstead(of: error)
+            self.plain = plain
+            return try plain.read(into: &output)
         }
-        try self.plain?.read(into: &output)
     }
 
     /// A reader without the index, if the compressed data are whole and the index is to blame.
@@ -65,17 +65,22 @@ final class IndexedReader: BlobReader {
         self.pass.close()
         let whole = try self.openPlainly(0)
         defer { whole.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        var count = 1
-        while count > 0 {
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            try whole.read(into: &output)
-            count = output.finalize(for: buffer)
-        }
+        try whole.drain()
         self.index.disprove()
         return try self.openPlainly(self.pass.byteOffset)
     }
+}
 
-    private static let bufferByteCount = 256 * 1024
+extension BlobReader {
+    /// Reads to the end, for what is checked and made on the way; of a reader that waits.
+    func drain(_ onRead: () -> Void = {}) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
+        defer { buffer.deallocate() }
+        var result = BlobReadResult.bytes
+        while result == .bytes {
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            result = try self.read(into: &output)
+            onRead()
+        }
+    }
 }

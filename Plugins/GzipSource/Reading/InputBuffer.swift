@@ -1,3 +1,5 @@
+import BlobStreams
+
 /// Memory for compressed bytes on their way from the base to the decoder.
 struct InputBuffer: ~Copyable {
     /// Large enough that a call of the base costs little beside decoding what it brought.
@@ -17,9 +19,11 @@ struct InputBuffer: ~Copyable {
 
     deinit { self.memory.deallocate() }
 
-    /// Fetches more, once all is used; `read` returns how many bytes it put in front.
-    mutating func fill(_ read: (UnsafeMutableRawBufferPointer) throws -> Int) rethrows {
-        let count = try read(self.memory)
-        self.rest = UnsafeRawBufferPointer(rebasing: self.memory[..<count])
+    /// Fetches more, once all is used.
+    mutating func fill(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> BlobReadResult {
+        var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
+        let result = try read(&output)
+        self.rest = UnsafeRawBufferPointer(rebasing: self.memory[..<output.finalize(for: self.memory)])
+        return result
     }
 }

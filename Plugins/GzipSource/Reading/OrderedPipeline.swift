@@ -54,6 +54,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
 
     private let threadCount: Int
     private let window: Int
+    private let pool: BlockingPool
     private let context: BlobContext
     private let perform: @Sendable (Job) throws -> Product
     private let state = Locked(State())
@@ -62,13 +63,16 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     /// - Parameters:
     ///   - threadCount: How many threads work, with the one that takes the products.
     ///   - window: The most jobs that are begun and not taken, at least 1.
+    ///   - pool: Has the other threads.
     ///   - context: The terms of waiting.
     ///   - perform: Does a job, on any thread; several at the same time.
     init(
-        threadCount: Int, window: Int, context: BlobContext, _ perform: @escaping @Sendable (Job) throws -> Product
+        threadCount: Int, window: Int, on pool: BlockingPool, context: BlobContext,
+        _ perform: @escaping @Sendable (Job) throws -> Product
     ) {
         self.threadCount = threadCount
         self.window = window
+        self.pool = pool
         self.context = context
         self.perform = perform
     }
@@ -93,7 +97,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
             state.workerCount += count
             return count
         }
-        for _ in 0..<newWorkerCount { BlockingPool.shared.run { self.work() } }
+        for _ in 0..<newWorkerCount { self.pool.run { self.work() } }
         while true {
             if let result = self.state.withLock({ $0.takeFirst() }) { return try result.get() }
             if self.state.withLock({ $0.slots.isEmpty }) {

@@ -22,13 +22,14 @@ final class SegmentDecoder {
         _ layout: GzipIndexLayout, slice: Int, window: [UInt8], beginning: FrameSum? = nil, _ opening: IndexedOpening
     ) throws {
         let point = layout.points[slice]
-        let reader = try opening.base.reader(
+        let reader = try opening.base.open(
             at: point.bitOffset / 8, matching: opening.baseValidator, context: opening.context)
         self.layout = layout
         self.slice = slice
         self.byteOffset = point.byteOffset
         self.pass = DecodingPass(
-            reader, try FrameDecoder(opening.format, library: opening.library), locator: opening.base.locator)
+            reader, waits: true, try FrameDecoder(opening.format, library: opening.library),
+            locator: opening.base.locator)
         do {
             try self.pass.resume(at: point, window: window, beginning: beginning)
         } catch {
@@ -121,8 +122,7 @@ final class SegmentDecoder {
     func finish() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            try self.pass.decode(into: &output)
-            guard output.finalize(for: buffer) == 0, self.ahead.isEmpty else {
+            guard try self.pass.decode(into: &output) == .end, self.ahead.isEmpty else {
                 throw self.mismatch(
                     .sizeMismatch, "There are more decoded bytes than the \(self.layout.byteCount) of the index.")
             }
@@ -147,8 +147,7 @@ final class SegmentDecoder {
             while output.freeCapacity > 0 {
                 if let aheadFailure { throw aheadFailure }
                 let before = output.byteCount
-                try self.pass.decode(into: &output)
-                guard output.byteCount > before else {
+                guard try self.pass.decode(into: &output) == .bytes else {
                     throw self.mismatch(
                         .truncated,
                         "The compressed data end after \(self.byteOffset + Int64(before)) decoded bytes, their index "
