@@ -10,7 +10,7 @@ public protocol BlobReader: AnyObject {
     var info: BlobInfo { get }
 
     /// False while an event-driven reader is still opening; true, the default, otherwise. The waker is called when it
-    /// changes; the first byte, the end and an error make it true as well.
+    /// changes; the first byte and the end make it true as well.
     var isOpen: Bool { get }
 
     /// True when no call of this reader blocks, whatever its source says of itself; false by default.

@@ -52,17 +52,26 @@ import Testing
         #expect(try await failing.next() == nil)
     }
 
-    @Test func nothingIsReadAhead() async throws {
-        let offsets = Recorder<Int64>()
+    @Test func aSourceThatBlocksIsReadAheadByAFewWindows() async throws {
+        let reads = Recorder<Int64>()
         let source = ClosureSource(info: BlobInfo(byteCount: 1000)) { offset, output, _ in
-            offsets.append(offset)
+            reads.append(offset)
             output.append(repeating: 1, count: 10, as: UInt8.self)
         }
         var iterator = source.chunks(ofAtMost: 10).makeAsyncIterator()
-        #expect(offsets.values.isEmpty, "The first step opens and reads.")
+        #expect(reads.values.isEmpty, "The first step opens and reads.")
         for number in 1...5 {
             _ = try await iterator.next()
-            #expect(offsets.values.count == number)
+            #expect(reads.values.count >= number && reads.values.count <= number + 3)
+        }
+    }
+
+    @Test func whatNeverBlocksIsNotReadAhead() async throws {
+        let source = CountedSource(MemorySource(Data(count: 1000)))
+        var iterator = source.chunks(ofAtMost: 10).makeAsyncIterator()
+        for number in 1...5 {
+            _ = try await iterator.next()
+            #expect(source.readCounts.values.count == number)
         }
     }
 

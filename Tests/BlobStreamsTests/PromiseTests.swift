@@ -46,7 +46,7 @@ import Testing
         #expect(error?.code == .timedOut)
         #expect(error?.operation == .read)
         #expect(error?.byteOffset == 0)
-        #expect(error?.layers == ["CountingSource"])
+        #expect(error?.layers == ["CountingSource", "BlobPipe"])
         let lines = await #expect(throws: BlobError.self) {
             for try await _ in MemorySource(Array("a\nlong line".utf8)).lines(ofAtMost: 4) {}
         }

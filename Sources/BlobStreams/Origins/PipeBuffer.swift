@@ -38,8 +38,6 @@ package final class PipeBuffer: Sendable {
         self.capacity = capacity
     }
 
-    deinit { self.state.withLock { $0.ring.free() } }
-
     // MARK: The producer's side
 
     /// Takes as many bytes as there is room for.
@@ -158,6 +156,19 @@ package final class PipeBuffer: Sendable {
         return try result.get()
     }
 
+    /// See ``BlobLendingReader/lend()``.
+    package func lend() -> BlobLentBytes? { self.state.withLock { $0.ring.lend() } }
+
+    /// See ``BlobLendingReader/consume(_:)``.
+    package func consume(_ byteCount: Int) {
+        let handlers = self.state.withLock { state in
+            let wasFull = state.ring.count == self.capacity
+            state.ring.drop(byteCount)
+            return wasFull && byteCount > 0 ? state.takeHandlers() : []
+        }
+        for handler in handlers { handler() }
+    }
+
     /// See ``BlobReader/whenReadable(_:)``.
     package func whenReadable(_ waker: BlobWaker) {
         let isReadable = self.state.withLock { state in
@@ -172,7 +183,7 @@ package final class PipeBuffer: Sendable {
     package func closeReader() {
         let handlers = self.state.withLock { state in
             state.isReaderGone = true
-            state.ring.free()
+            state.ring.removeAll()
             state.waker = nil
             return state.takeHandlers()
         }

@@ -1,5 +1,5 @@
 /// The reading end of a ``PipeBuffer``, whoever fills it.
-package final class PipeReader: BlobReader {
+package final class PipeReader: BlobLendingReader {
     package let info: BlobInfo
     private let buffer: PipeBuffer
     private let onClose: (@Sendable () -> Void)?
@@ -20,6 +20,8 @@ package final class PipeReader: BlobReader {
         return try self.buffer.read(into: &output)
     }
 
+    package func lend() -> BlobLentBytes? { self.isClosed ? nil : self.buffer.lend() }
+    package func consume(_ byteCount: Int) { self.buffer.consume(byteCount) }
     package func whenReadable(_ waker: BlobWaker) { self.buffer.whenReadable(waker) }
 
     package func close() {

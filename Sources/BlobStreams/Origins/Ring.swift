@@ -1,8 +1,17 @@
 /// Bytes in a circle: added behind, removed in front.
 ///
 /// Allocated when the first byte comes and freed when the last one goes, so that an idle ring costs nothing.
-struct Ring: @unchecked Sendable {  // Safe: the memory is its own.
-    private var memory: UnsafeMutableRawBufferPointer?
+struct Ring {
+    /// The memory, which also those keep who were lent bytes of it.
+    private final class Memory: @unchecked Sendable {  // Safe: the ring does not write to what is lent.
+        let bytes: UnsafeMutableRawBufferPointer
+
+        init(_ byteCount: Int) { self.bytes = .allocate(byteCount: byteCount, alignment: 16) }
+
+        deinit { self.bytes.deallocate() }
+    }
+
+    private var memory: Memory?
     private var start = 0
     private(set) var count = 0
 
@@ -12,34 +21,44 @@ struct Ring: @unchecked Sendable {  // Safe: the memory is its own.
     mutating func append(_ bytes: UnsafeRawBufferPointer, capacity: Int) -> Int {
         let total = min(bytes.count, capacity - self.count)
         guard total > 0 else { return 0 }
-        let memory = self.memory ?? .allocate(byteCount: capacity, alignment: 16)
+        let memory = self.memory ?? Memory(capacity)
         self.memory = memory
         let end = (self.start + self.count) % capacity
         let first = min(total, capacity - end)
-        UnsafeMutableRawBufferPointer(rebasing: memory[end...])
+        UnsafeMutableRawBufferPointer(rebasing: memory.bytes[end...])
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<first]))
-        memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[first..<total]))
+        memory.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[first..<total]))
         self.count += total
         return total
     }
 
     /// Moves as many bytes as fit to `buffer`.
     mutating func remove(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard let memory = self.memory else { return 0 }
+        guard let memory = self.memory?.bytes else { return 0 }
         let total = min(buffer.count, self.count)
         let first = min(total, memory.count - self.start)
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[self.start..<(self.start + first)]))
         UnsafeMutableRawBufferPointer(rebasing: buffer[first...])
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: memory[..<(total - first)]))
-        self.start = (self.start + total) % memory.count
-        self.count -= total
-        if self.count == 0 { self.free() }
+        self.drop(total)
         return total
     }
 
-    /// Drops all bytes. The owner's last call.
-    mutating func free() {
-        self.memory?.deallocate()
-        (self.memory, self.start, self.count) = (nil, 0, 0)
+    /// Takes bytes from the front.
+    mutating func drop(_ byteCount: Int) {
+        guard let memory else { return }
+        self.start = (self.start + byteCount) % memory.bytes.count
+        self.count -= byteCount
+        if self.count == 0 { self.removeAll() }
     }
+
+    /// The bytes in front that lie side by side; nil when there are none.
+    func lend() -> BlobLentBytes? {
+        guard let memory, self.count > 0 else { return nil }
+        let end = min(self.start + self.count, memory.bytes.count)
+        return BlobLentBytes(UnsafeRawBufferPointer(rebasing: memory.bytes[self.start..<end]), ownedBy: memory)
+    }
+
+    /// Drops all bytes.
+    mutating func removeAll() { (self.memory, self.start, self.count) = (nil, 0, 0) }
 }

@@ -39,7 +39,7 @@ public final class ObservedReader: BlobReader {
     public var info: BlobInfo { self.knownInfo() }
 
     /// True once the state says that opening is over.
-    public var isOpen: Bool { self.state.withValue { $0.isOpenCompleted || $0.isReady } }
+    public var isOpen: Bool { self.state.withValue { $0.isOpenCompleted || $0.hasBytesAvailable || $0.isAtEnd } }
 
     /// True: the origin tells when there is something.
     public var neverBlocks: Bool { true }

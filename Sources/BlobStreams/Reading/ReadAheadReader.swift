@@ -122,7 +122,7 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used 
     deinit { self.reader?.close() }
 
     var info: BlobInfo { self.state.withLock { $0.info } }
-    var isOpen: Bool { self.state.withLock { $0.isOpen || $0.ending != nil } }
+    var isOpen: Bool { self.state.withLock { $0.isOpen } }
 
     // MARK: The consumer's side
 

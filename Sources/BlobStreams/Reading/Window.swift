@@ -1,11 +1,13 @@
+import Foundation
+
 /// A piece of memory with bytes that wait.
 final class Window: @unchecked Sendable {  // Safe: made by one thread, handed over, then used by one owner.
-    private let memory: UnsafeMutableRawBufferPointer
+    private var memory: UnsafeMutableRawBufferPointer
     private var part = 0..<0
 
-    init(_ byteCount: Int) { self.memory = .allocate(byteCount: byteCount, alignment: 16) }
+    init(_ byteCount: Int) { self.memory = UnsafeMutableRawBufferPointer(start: malloc(byteCount), count: byteCount) }
 
-    deinit { self.memory.deallocate() }
+    deinit { free(self.memory.baseAddress) }
 
     var isEmpty: Bool { self.part.isEmpty }
     var count: Int { self.part.count }
@@ -16,11 +18,25 @@ final class Window: @unchecked Sendable {  // Safe: made by one thread, handed o
         var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
         let result = try reader.read(into: &output)
         self.part = 0..<output.finalize(for: self.memory)
+        // A short read must not hold on to the memory of a full one.
+        if self.part.count < self.memory.count / 2, let memory = realloc(self.memory.baseAddress, max(self.part.count, 1)) {
+            self.memory = UnsafeMutableRawBufferPointer(start: memory, count: self.part.count)
+        }
         return result
     }
 
     /// Takes bytes from the front.
     func drop(_ count: Int) { self.part = (self.part.lowerBound + count)..<self.part.upperBound }
+
+    /// Moves as many bytes as fit.
+    ///
+    /// - Returns: How many.
+    func move(to buffer: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(self.count, buffer.count)
+        buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.bytes.prefix(count)))
+        self.drop(count)
+        return count
+    }
 
     /// Moves as many bytes as fit.
     func move(to output: inout OutputRawSpan) { self.drop(output.append(contentsOf: self.bytes)) }

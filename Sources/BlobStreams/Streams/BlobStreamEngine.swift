@@ -225,18 +225,22 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
         case .nothing: mayPeek = false
         case .reading(let buffer, let mayWait):
             (isReading, reader.isWaitLimited) = (true, true)
-            if buffer.count >= Self.directByteCount || (buffer.count > 0 && !mayWait && !mayPeek) {
+            if buffer.isEmpty || (!mayWait && !reader.neverBlocks) { break }
+            if buffer.count >= Self.directByteCount || reader.inner is any BlobLendingReader {
                 windowByteCount = Self.peekByteCount
                 outcome.result = self.read(reader, into: buffer, &outcome.appended)
             } else {
-                mayPeek = true
+                self.fill(windowByteCount, reader, &outcome)
+                outcome.appended = outcome.window?.move(to: buffer) ?? 0
+                if outcome.window?.isEmpty ?? false { outcome.window = nil }
             }
         }
-        let isAllRead = reader.byteOffset == reader.info.byteCount
-        if case .success(.bytes) = outcome.result, mayPeek || (isAllRead && reader.isOpen) {
-            let window = Window(windowByteCount)
-            outcome.result = Result { try window.fill(from: reader) }.mapError { BlobError(wrapping: $0) }
-            if !window.isEmpty { outcome.window = window }
+        if case .success(.bytes) = outcome.result, outcome.window == nil {
+            if mayPeek, reader.lend() != nil {
+                outcome.isReadable = true
+            } else if mayPeek || (reader.isOpen && reader.byteOffset == reader.info.byteCount) {
+                self.fill(windowByteCount, reader, &outcome)
+            }
         }
         if case .success(.notYet) = outcome.result {
             reader.whenReadable(BlobWaker { [weak self] in self?.woken(id) })
@@ -249,11 +253,17 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
         while goesOn {
             self.state.deliver()
             goesOn = self.change(delivers: false) { machine, state in
-                machine.settle(afterReading: isReading && appended > 0, &state)
+                machine.settle(&state)
             }
         }
         self.state.deliver()
         return appended
+    }
+
+    private func fill(_ byteCount: Int, _ reader: BlobGuardedReader, _ outcome: inout Machine.Outcome) {
+        let window = Window(byteCount)
+        outcome.result = Result { try window.fill(from: reader) }.mapError { BlobError(wrapping: $0) }
+        if !window.isEmpty { outcome.window = window }
     }
 
     private func read(
@@ -283,7 +293,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
 
     /// Lends the bytes that wait in memory until the next call; nil when there are none.
     func lendWindow() -> UnsafeRawBufferPointer? {
-        self.ask { machine, state in machine.lend(state) }
+        // Under the lock: it is only memory, and nobody uses the reader.
+        self.ask { machine, state in machine.lend(state) { $0.lend() } }
     }
 
     /// Uses the reader for its properties; nil when there is none that has any, or it is still being opened.

@@ -19,6 +19,8 @@ struct StreamMachine<Reader: AnyObject> {
         var isBusy = false
         /// The reader said that there is nothing, and will wake the stream.
         var isParked = false
+        /// The reader has bytes in memory, to be read or lent.
+        var isReadable = false
         /// The waker came while a thread used the reader.
         var wasWoken = false
     }
@@ -38,6 +40,8 @@ struct StreamMachine<Reader: AnyObject> {
     struct Outcome {
         var appended = 0
         var window: Window?
+        /// The reader has bytes in memory.
+        var isReadable = false
         /// The result of the last read.
         var result: Result<BlobReadResult, BlobError>
         /// The facts that the reader knows, once it is open.
@@ -51,11 +55,13 @@ struct StreamMachine<Reader: AnyObject> {
     private(set) var refusal: BlobError?
     var events = StreamEvents()
     /// Kept until the next call of the stream, which may come after the reader is gone.
-    private var lentWindow: Window?
+    private var lent: BlobLentBytes?
     private var declaredByteCount: Int64?
     /// The outcome of the reading that shows once the window is empty.
     private var ending: Result<Void, BlobError>?
     private var passCount = 0
+    /// A read brought bytes since the last event told of some.
+    private var wantsEvent = false
     private var waiters: [(signal: WaitSignal, reads: Bool)] = []
 
     // MARK: Opening
@@ -137,7 +143,7 @@ struct StreamMachine<Reader: AnyObject> {
     mutating func beginRead(
         into buffer: UnsafeMutableRawBufferPointer, _ waiter: WaitSignal?, _ state: inout BlobStreamState
     ) -> (Turn, [Action]) {
-        (self.refusal, self.lentWindow) = (nil, nil)
+        (self.refusal, self.lent) = (nil, nil)
         switch state.phase {
         case .notOpen, .closed:
             self.refuse(state)
@@ -151,12 +157,11 @@ struct StreamMachine<Reader: AnyObject> {
         guard pass.isStarted else { return (.start(pass.id), []) }
         var count = 0
         if state.phase == .open, let window {
-            count = min(window.count, buffer.count)
-            buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: window.bytes.prefix(count)))
-            window.drop(count)
+            count = window.move(to: buffer)
             state.byteOffset += Int64(count)
             if !window.isEmpty { return (.answer(count), self.post(.hasBytesAvailable)) }
             self.window = nil
+            self.wantsEvent = count > 0
         }
         // With bytes in hand the reader is used only if that makes nobody wait.
         let mayUse = count == 0 || pass.neverBlocks || state.byteOffset == state.byteCount
@@ -164,21 +169,27 @@ struct StreamMachine<Reader: AnyObject> {
             self.makeBusy()
             return (.use(reader, pass, appended: count), [])
         }
-        if count > 0 { return (.answer(count), self.settle(afterReading: true, &state).actions) }
+        if count > 0 { return (.answer(count), self.settle(&state).actions) }
         if let waiter { self.waiters.append((waiter, true)) }
         return (.wait, [])
     }
 
-    /// Lends the bytes that wait until the next call; nil when there are none.
-    mutating func lend(_ state: BlobStreamState) -> UnsafeRawBufferPointer? {
-        self.refusal = nil
-        self.lentWindow = state.phase == .open ? self.window : nil
-        return self.lentWindow?.bytes
+    /// Lends the bytes that wait, until the next call; nil when there are none, or a thread is just reading.
+    mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobLentBytes?) -> UnsafeRawBufferPointer? {
+        (self.refusal, self.lent) = (nil, nil)
+        guard state.phase == .open, let pass, !pass.isBusy else { return nil }
+        if let window {
+            self.lent = BlobLentBytes(window.bytes, ownedBy: window)
+        } else if pass.isReadable, let reader = pass.reader {
+            self.lent = lend(reader)
+        }
+        return self.lent?.bytes
     }
 
     /// Gives the reader to the calling thread for a look whether there is something; nil when there is no need.
     mutating func beginLook(_ state: BlobStreamState) -> (Reader, Pass)? {
-        guard let pass, let reader = pass.reader, pass.neverBlocks, !pass.isBusy, self.window == nil, self.ending == nil
+        guard let pass, let reader = pass.reader, pass.neverBlocks, !pass.isBusy, !pass.isReadable, self.window == nil,
+            self.ending == nil
         else { return nil }
         self.makeBusy()
         return (reader, pass)
@@ -204,7 +215,7 @@ struct StreamMachine<Reader: AnyObject> {
     /// Takes the reader back.
     ///
     /// - Parameter reads: False after a look: nobody gets an answer.
-    /// - Returns: Whether ``settle(afterReading:_:)`` has more to do, and the answer of a read that moved the offset away.
+    /// - Returns: Whether ``settle(_:)`` has more to do, and the answer of a read that moved the offset away.
     mutating func finish(
         _ id: Int, _ reader: Reader, _ outcome: Outcome, reads: Bool, _ state: inout BlobStreamState
     ) -> (goesOn: Bool, actions: [Action]) {
@@ -215,6 +226,8 @@ struct StreamMachine<Reader: AnyObject> {
         self.pass?.wasWoken = false
         state.byteOffset += Int64(outcome.appended)
         if let window = outcome.window { self.window = window }
+        self.pass?.isReadable = outcome.isReadable
+        if reads, outcome.appended > 0 { self.wantsEvent = true }
         switch outcome.result {
         case .success(.bytes): break
         case .success(.end): self.ending = .success(())
@@ -227,14 +240,12 @@ struct StreamMachine<Reader: AnyObject> {
             actions += self.completeOpening(info, &state)
             return (true, actions)
         }
-        let (goesOn, more) = self.settle(afterReading: reads && outcome.appended > 0, &state)
+        let (goesOn, more) = self.settle(&state)
         return (goesOn, actions + more)
     }
 
     /// Has the state show what the last use of the reader came to, one step at a time: observers see each.
-    mutating func settle(
-        afterReading: Bool, _ state: inout BlobStreamState
-    ) -> (goesOn: Bool, actions: [Action]) {
+    mutating func settle(_ state: inout BlobStreamState) -> (goesOn: Bool, actions: [Action]) {
         guard let pass, !pass.isBusy else { return (false, []) }
         if self.window == nil, let ending {
             if state.hasBytesAvailable {
@@ -249,8 +260,9 @@ struct StreamMachine<Reader: AnyObject> {
         }
         guard pass.isOpenCompleted, state.phase == .open else { return (false, []) }
         let had = state.hasBytesAvailable
-        state.hasBytesAvailable = self.window != nil || !pass.neverBlocks
-        guard state.hasBytesAvailable, afterReading || !had else { return (false, []) }
+        state.hasBytesAvailable = self.window != nil || pass.isReadable || !pass.neverBlocks
+        guard state.hasBytesAvailable, self.wantsEvent || !had else { return (false, []) }
+        self.wantsEvent = false
         return (false, self.post(.hasBytesAvailable))
     }
 
@@ -309,7 +321,7 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// Ends everything, for good. Before opening it does nothing, unless `evenUnopened`.
     mutating func close(evenUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
-        (self.refusal, self.lentWindow) = (nil, nil)
+        (self.refusal, self.lent) = (nil, nil)
         guard state.phase != .notOpen || evenUnopened else { return [] }
         state.phase = .closed
         state.hasBytesAvailable = false
@@ -434,6 +446,7 @@ struct StreamMachine<Reader: AnyObject> {
 
     private mutating func makeBusy() {
         self.pass?.isBusy = true
+        self.pass?.isReadable = false
         self.pass?.isParked = false
     }
 

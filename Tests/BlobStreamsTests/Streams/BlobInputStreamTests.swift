@@ -147,14 +147,33 @@ import Testing
         }
     }
 
-    @Test func synchronousReadsFetchNoMoreThanIsAskedFor() async throws {
-        let source = CountedSource(MemorySource(count: 1_000_000))
-        try await self.withStream(source, .synchronous) { stream in
+    @Test func smallSynchronousReadsComeFromAWindowAndLargeOnesFetchWhatIsAskedFor() async throws {
+        let small = CountedSource(UnmarkedSource(count: 1_000_000))
+        try await self.withStream(small, .synchronous) { stream in
             stream.open()
             for _ in 0..<500 { #expect(stream.readBytes(1024).count == 1024) }
-            stream.close()
+            #expect(small.readCounts.values == Array(repeating: BlobPipe.defaultCapacity, count: 8))
         }
-        #expect(source.readCounts.values == Array(repeating: 1024, count: 500))
+        let large = CountedSource(UnmarkedSource(count: 1_000_000))
+        try await self.withStream(large, .synchronous) { stream in
+            stream.open()
+            for _ in 0..<20 { #expect(stream.readBytes(16 * 1024).count == 16 * 1024) }
+            #expect(large.readCounts.values == Array(repeating: 16 * 1024, count: 20))
+        }
+    }
+
+    /// Past the window the reader passes over the bytes; without random access nothing is opened again.
+    @Test(arguments: modes) func aForwardSeekPassesOverBytes(_ mode: BlobStreamMode) async throws {
+        let byteCount = 400_000
+        let source = CountedSource(MemorySource(count: byteCount), capabilities: [.repeatable, .concurrentReaders])
+        try await self.withStream(source, mode) { stream in
+            stream.open()
+            for offset in stride(from: 1000, to: byteCount, by: 37_000) {
+                #expect(stream.setOffset(Int64(offset)))
+                #expect(stream.readBytes(10).bytes == Array(testBytes(byteCount)[offset..<(offset + 10)]))
+            }
+            #expect(source.openings.values == [0])
+        }
     }
 
     // MARK: Opening and closing
@@ -362,7 +381,7 @@ import Testing
             #expect(stream.readBytes(10).count == 10)
             current.withLock { $0 = MemorySource(Data(count: 100)) }
             // In asynchronous mode it turns out later.
-            #expect(stream.setOffset(50) == (mode == .asynchronous))
+            #expect(stream.setOffset(5) == (mode == .asynchronous))
             if mode == .synchronous {
                 #expect(stream.readAll() == Array(testBytes(100).dropFirst(10)))
             } else {
@@ -380,7 +399,7 @@ import Testing
             stream.open()
             #expect(stream.readBytes(10).count == 10)
             current.withLock { $0 = UnmarkedSource(count: 101) }
-            #expect(stream.setOffset(50) == (mode == .asynchronous))
+            #expect(stream.setOffset(5) == (mode == .asynchronous))
             if mode == .synchronous {
                 #expect(stream.readAll() == Array(testBytes(100).dropFirst(10)))
             } else {
