@@ -23,7 +23,7 @@ final class Pump: NSObject, StreamDelegate {
     func stream(_ stream: Stream, handle event: Stream.Event) {
         do {
             switch event {
-            case .openCompleted: self.reader = try self.source.reader()
+            case .openCompleted: self.reader = try self.source.open()
             case .hasSpaceAvailable: try self.writeNextPiece()
             case .errorOccurred: self.finish()  // Nobody reads any more, and `output.streamError` tells why.
             default: break
@@ -35,7 +35,7 @@ final class Pump: NSObject, StreamDelegate {
 
     private func writeNextPiece() throws {
         if self.piece.isEmpty {
-            self.piece = 0..<(try self.buffer.withUnsafeMutableBytes { try self.reader?.read(into: $0) } ?? 0)
+            self.piece = 0..<(try self.buffer.withUnsafeMutableBytes { try self.reader?.readWaiting(into: $0) } ?? 0)
         }
         if self.piece.isEmpty { return self.finish() }
         let count = self.output.write(Array(self.buffer[self.piece]), maxLength: self.piece.count)

@@ -17,6 +17,7 @@ struct DataURLSource: BlobInputStreamDataSource {
     }
 
     var capabilities: BlobCapabilities { .all }
+    var neverBlocks: Bool { true }
 
     func info(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
 
@@ -34,9 +35,10 @@ struct DataURLSource: BlobInputStreamDataSource {
 
         init(info: BlobInfo, rest: Data) { (self.info, self.rest) = (info, rest) }
 
-        func read(into output: inout OutputRawSpan) throws {
+        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
             guard let rest = self.rest else { throw BlobError(.closed, "The reader is closed.") }
             self.rest = rest.dropFirst(rest.withUnsafeBytes { output.append(contentsOf: $0) })
+            return rest.isEmpty ? .end : .bytes
         }
 
         func close() { self.rest = nil }

@@ -5,7 +5,8 @@ import Foundation
 /// Lines that a timer writes: an event-driven source, for whose next line no thread waits.
 struct TickSource: BlobInputStreamDataSource {
     let tickCount: Int
-    let capabilities: BlobCapabilities = [.repeatable, .concurrentReaders, .eventDriven]
+    let capabilities: BlobCapabilities = [.repeatable, .concurrentReaders]
+    let neverBlocks = true
 
     func info(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "ticks") }
 
@@ -18,12 +19,12 @@ struct TickSource: BlobInputStreamDataSource {
     }
 }
 
-final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that varies does so inside `state.update`.
+final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that varies does so under `lock`.
     let info: BlobInfo
-    let state = BlobObservable(BlobReaderState(isOpenCompleted: true))
-    var readiness: BlobObservable<BlobReaderState>? { self.state }
+    private let lock = NSLock()
     private let timer = DispatchSource.makeTimerSource()
     private var (ticksLeft, isClosed, bytes) = (0, false, ArraySlice<UInt8>())
+    private var waker: BlobWaker?
 
     init(_ tickCount: Int, _ info: BlobInfo) {
         (self.info, self.ticksLeft) = (info, tickCount)
@@ -33,24 +34,38 @@ final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that var
     }
 
     private func tick() {
-        self.state.update { state in
-            guard !self.isClosed, self.ticksLeft > 0 else { return self.timer.cancel() }
+        let waker: BlobWaker? = self.lock.withLock {
+            guard !self.isClosed, self.ticksLeft > 0 else {
+                self.timer.cancel()
+                return nil
+            }
             self.ticksLeft -= 1
             self.bytes += "tick, \(self.ticksLeft) left\n".utf8
-            state.hasBytesAvailable = true
+            defer { self.waker = nil }
+            return self.waker
         }
+        waker?.wake()  // Outside of the lock: it may read at once.
     }
 
-    func read(into output: inout OutputRawSpan) throws {
-        try self.state.update { state in
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try self.lock.withLock {
             guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
+            guard !self.bytes.isEmpty else { return self.ticksLeft == 0 ? .end : .notYet }
             self.bytes = self.bytes.dropFirst(self.bytes.withUnsafeBytes { output.append(contentsOf: $0) })
-            state.hasBytesAvailable = !self.bytes.isEmpty
-            state.isAtEnd = self.bytes.isEmpty && self.ticksLeft == 0
+            return .bytes
         }
     }
 
-    func close() { self.state.update { _ in (self.isClosed, self.bytes) = (true, []) } }  // The next tick is the last.
+    func whenReadable(_ waker: BlobWaker) {
+        let isReadable = self.lock.withLock {  // The one that `tick` takes: no tick comes between looking and storing.
+            let isReadable = !self.bytes.isEmpty || self.ticksLeft == 0
+            self.waker = isReadable || self.isClosed ? nil : waker
+            return isReadable
+        }
+        if isReadable { waker.wake() }
+    }
+
+    func close() { self.lock.withLock { (self.isClosed, self.bytes, self.waker) = (true, [], nil) } }
     deinit { self.timer.cancel() }
 }
 

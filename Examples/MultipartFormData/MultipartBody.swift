@@ -25,7 +25,10 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// The value of the header `Content-Type` of this very body.
     public var contentType: String { "multipart/form-data; boundary=\(self.boundary.text)" }
 
-    /// What all parts can do; event-driven when one part is.
+    /// True when no part ever blocks.
+    public var neverBlocks: Bool { self.parts.neverBlocks }
+
+    /// What all parts can do.
     public var capabilities: BlobCapabilities { self.parts.capabilities }
 
     /// The length; ``contentType`` as the media type; an identity made of the boundary, headers, values and the
@@ -52,7 +55,9 @@ private final class BodyReader: BlobReader {
 
     init(_ base: any BlobReader, info: BlobInfo) { (self.base, self.info) = (base, info) }
 
-    var readiness: BlobObservable<BlobReaderState>? { self.base.readiness }
-    func read(into output: inout OutputRawSpan) throws { try self.base.read(into: &output) }
+    var isOpen: Bool { self.base.isOpen }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
     func close() { self.base.close() }
 }

@@ -19,6 +19,7 @@ struct MultipartPart: BlobInputStreamDataSource {
     }
 
     var capabilities: BlobCapabilities { self.base.capabilities }
+    var neverBlocks: Bool { self.base.neverBlocks }
 
     func info(_ context: BlobContext) -> BlobInfo { self.info }
 
@@ -32,7 +33,7 @@ struct MultipartPart: BlobInputStreamDataSource {
         let start = byteOffset - lead
         do {
             let reader = PartReader(
-                try self.base.pollableReader(at: start, matching: self.info.validator, context: context),
+                try self.base.open(at: start, matching: self.info.validator, context: context),
                 label: self.label, info: self.info, at: start,
                 self.boundary.map { BoundaryScanner($0, isAtStart: start == 0) })
             return SkippingReader(reader, bytesToSkip: lead)
@@ -46,7 +47,6 @@ private final class PartReader: BlobReader {
     let info: BlobInfo
     private let base: BlobGuardedReader
     private let label: String
-    private let derived: DerivedReadiness?
     private var byteOffset: Int64
     private var scanner: BoundaryScanner?
     private var failure: BlobError?
@@ -57,60 +57,60 @@ private final class PartReader: BlobReader {
         self.info = info
         self.byteOffset = byteOffset
         self.scanner = scanner
-        self.derived = DerivedReadiness(following: base) { $0.naming(label) }
     }
 
-    var readiness: BlobObservable<BlobReaderState>? { self.derived?.state }
+    var isOpen: Bool { self.base.isOpen }
+    var neverBlocks: Bool { self.base.neverBlocks }
 
-    func read(into output: inout OutputRawSpan) throws {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
             let room = self.info.byteCount.map { $0 - self.byteOffset } ?? .max
-            let count = try room > 0 ? self.readPart(into: &output, atMost: room) : self.readSurplus()
-            self.derived?.refresh(afterReading: count)
-            if self.base.hasEnded { try self.end() }
+            let result = try room > 0 ? self.readPart(into: &output, atMost: room) : self.readSurplus()
+            if result == .end { try self.checkEnd() }
+            return result
         } catch {
             let failure = BlobError(wrapping: error).naming(self.label)
             self.failure = failure
-            self.derived?.fail(failure)
             throw failure
         }
     }
 
-    func close() {
-        self.derived?.stop()
-        self.base.close()
-    }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
-    private func readPart(into output: inout OutputRawSpan, atMost room: Int64) throws -> Int {
+    func close() { self.base.close() }
+
+    private func readPart(into output: inout OutputRawSpan, atMost room: Int64) throws -> BlobReadResult {
+        var result = BlobReadResult.end
         let count = try output.append(atMost: Int(clamping: room)) { part in
-            try self.base.read(into: &part)
+            result = try self.base.read(into: &part)
             guard let start = part.bytes.withUnsafeBytes({ self.scanner?.firstMatch(in: $0) }) else { return }
             throw BlobError(
                 .invalidArgument, "The boundary of the form is in what the part holds: another one is needed.",
                 operation: .read, byteOffset: self.byteOffset + Int64(start))
         }
         self.byteOffset += Int64(count)
-        return count
+        return result
     }
 
     /// All bytes that were declared are there: any other is one too many.
-    private func readSurplus() throws -> Int {
-        let surplus = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { try self.base.read(into: $0) }
-        guard surplus == 0 else {
-            throw BlobError(
-                .sizeMismatch, "There are more bytes than the \(self.byteOffset) that were declared.",
-                operation: .read, byteOffset: self.byteOffset)
+    private func readSurplus() throws -> BlobReadResult {
+        try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            let result = try self.base.read(into: &output)
+            guard output.finalize(for: buffer) == 0 else {
+                throw BlobError(
+                    .sizeMismatch, "There are more bytes than the \(self.byteOffset) that were declared.",
+                    operation: .read, byteOffset: self.byteOffset)
+            }
+            return result
         }
-        return 0
     }
 
-    private func end() throws {
-        if let byteCount = self.info.byteCount, self.byteOffset != byteCount {
-            throw BlobError(
-                .truncated, "The end came after \(self.byteOffset) of \(byteCount) declared bytes.",
-                operation: .read, byteOffset: self.byteOffset)
-        }
-        self.derived?.end()
+    private func checkEnd() throws {
+        guard let byteCount = self.info.byteCount, self.byteOffset != byteCount else { return }
+        throw BlobError(
+            .truncated, "The end came after \(self.byteOffset) of \(byteCount) declared bytes.",
+            operation: .read, byteOffset: self.byteOffset)
     }
 }

@@ -21,10 +21,11 @@ struct CountingUp: BlobInputStreamDataSource {
 
         init(_ last: Int) { self.numbers = (1...max(last, 1)).makeIterator() }
 
-        func read(into output: inout OutputRawSpan) {
+        func read(into output: inout OutputRawSpan) -> BlobReadResult {
             if self.rest.isEmpty, let number = self.numbers.next() { self.rest = Array("\(number) ".utf8) }
             let count = self.rest.withUnsafeBytes { output.append(contentsOf: $0) }
             self.rest.removeFirst(count)
+            return count > 0 ? .bytes : .end
         }
 
         func close() {}

@@ -16,6 +16,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
         var start = 0
         var count = 0
         var held = 0  // So many of the last bytes may not go out yet.
+        var info = BlobInfo()
         var isFilling = false
         var isEnded = false
         var isStopped = false
@@ -30,22 +31,23 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
     private static let minimumCapacity = 4 * 1024
 
     private let reader: BlobGuardedReader
-    private let byteCount: Int64?
+    private let isChunked: Bool
     private let memory: UnsafeMutableRawBufferPointer
     private let state = Locked(State())
     private let wake: @Sendable () -> Void
     private let stopped = WaitSignal()
     private var total: Int64 = 0  // Of the job.
+    private lazy var info = self.reader.info  // Of the job, which asks behind its first read, when it is final.
 
     /// - Parameters:
     ///   - reader: At the first byte of the body; closed by the pump.
-    ///   - byteCount: What is announced; nil when the body ends where the source does.
+    ///   - isChunked: True when no length is announced, and the body ends where the source does.
     ///   - wake: Called on the job's thread when something came that the taker waits for.
-    init(_ reader: BlobGuardedReader, byteCount: Int64?, wake: @escaping @Sendable () -> Void) {
+    init(_ reader: BlobGuardedReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
         self.reader = reader
-        self.byteCount = byteCount
+        self.isChunked = isChunked
         self.wake = wake
-        let wanted = min(byteCount ?? .max, Int64(Self.maximumCapacity))
+        let wanted = min(reader.info.byteCount ?? .max, Int64(Self.maximumCapacity))
         self.memory = .allocate(byteCount: max(Int(wanted), Self.minimumCapacity), alignment: 4096)
     }
 
@@ -54,7 +56,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
     /// Starts to read.
     func start() {
         self.state.withLock { $0.isFilling = true }
-        BlockingPool.shared.run { self.fill() }
+        BlockingPool.reads.run { self.fill() }
     }
 
     /// True when ``take(into:)`` would not say `pending`; otherwise `wake` will be called.
@@ -64,6 +66,9 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
             return state.hasNews
         }
     }
+
+    /// The facts about the source, once there are news.
+    var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
 
     /// Why there will be no more bytes, if it is not the end.
     var failure: BlobError? { self.state.withLock { $0.failure } }
@@ -88,7 +93,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
             state.isFilling = state.count <= self.memory.count / 2
             return state.isFilling
         }
-        if mustStart { BlockingPool.shared.run { self.fill() } }
+        if mustStart { BlockingPool.reads.run { self.fill() } }
         return .bytes(count)
     }
 
@@ -108,7 +113,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
     private func fill() {
         while let room = self.nextRoom() {
             do {
-                let count = try self.reader.read(into: room)
+                let count = try self.reader.readWaiting(into: room)
                 self.publish(count > 0 ? .bytes(count) : .end)
             } catch {
                 self.publish(.failed(BlobError(wrapping: error)))
@@ -137,13 +142,16 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
     }
 
     private func publish(_ news: Supply) {
-        let failure = self.failure(in: news)
+        let info = self.info
+        let byteCount = self.isChunked ? nil : info.byteCount
+        let failure = self.failure(in: news, byteCount)
         let mustWake = self.state.withLock { state in
+            state.info = info
             if let failure {
                 state.failure = failure
             } else if case .bytes(let count) = news {
                 state.count += count
-                state.held = self.byteCount == nil ? 0 : count
+                state.held = byteCount == nil ? 0 : count
             } else {
                 state.isEnded = true
                 state.held = 0
@@ -155,7 +163,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
     }
 
     /// The guard checks lengths too; a body that is not as long as its header says must be impossible here as well.
-    private func failure(in news: Supply) -> BlobError? {
+    private func failure(in news: Supply, _ byteCount: Int64?) -> BlobError? {
         switch news {
         case .failed(let error): return error
         case .bytes(let count): self.total += Int64(count)

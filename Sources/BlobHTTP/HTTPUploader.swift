@@ -41,9 +41,8 @@ package struct HTTPUploader: Sendable {
     ) throws(BlobError) -> HTTPResponse {
         try upload.validate()
         // Its own cancellation: an upload that is over stops its reader, and not the job.
-        let child = context.makeChild()
-        let reader = try Self.open(source, validator, child)
-        let byteCount = upload.isChunked ? nil : reader.info.byteCount
+        let child = context.blocking.makeChild()
+        let reader = try source.open(matching: validator, context: child)
         let signal = WaitSignal()
         let handle: CurlHandle
         do {
@@ -52,7 +51,7 @@ package struct HTTPUploader: Sendable {
             reader.close()
             throw error
         }
-        let pump = BodyPump(reader, byteCount: byteCount) {
+        let pump = BodyPump(reader, isChunked: upload.isChunked) {
             signal.signal()
             handle.wake()
         }
@@ -60,7 +59,6 @@ package struct HTTPUploader: Sendable {
             child.cancellation.cancel()
             pump.stop(patience: Self.closingPatience)
         }
-        let mediaType = reader.info.mediaType
         pump.start()
         // The source has the same limits, and its own error says more.
         var waiting = context
@@ -68,23 +66,6 @@ package struct HTTPUploader: Sendable {
         try waiting.wait(on: signal) { pump.hasNews() ? () : nil }
         // A body of no bytes is whole once it is announced, so this is the last moment to say no.
         if let failure = pump.failure { throw failure }
-        let transfer = UploadTransfer(
-            upload, pump, handle, byteCount: byteCount, announcing: reader.info.byteCount, mediaType: mediaType,
-            context)
-        return try transfer.run()
-    }
-
-    /// Opens a reader that knows its length, if it ever will.
-    private static func open(
-        _ source: any BlobInputStreamDataSource, _ validator: BlobValidator?, _ context: BlobContext
-    ) throws(BlobError) -> BlobGuardedReader {
-        let reader = try source.reader(matching: validator, context: context)
-        do {
-            try reader.finishOpening()
-            return reader
-        } catch {
-            reader.close()
-            throw BlobError(wrapping: error)
-        }
+        return try UploadTransfer(upload, pump, handle, pump.sourceInfo, context).run()
     }
 }

@@ -15,8 +15,7 @@ final class UploadTransfer {
     let handle: CurlHandle
     private let pump: BodyPump
     private let context: BlobContext
-    private let announcedCount: Int64?
-    private let mediaType: String?
+    private let info: BlobInfo
     private let pipeSignal = PipeSignal()
     private var rateLimit: RateLimit?
     private var isPaused = false
@@ -39,13 +38,11 @@ final class UploadTransfer {
     var isReset = false
 
     init(
-        _ upload: HTTPUpload, _ pump: BodyPump, _ handle: CurlHandle, byteCount: Int64?, announcing: Int64?,
-        mediaType: String?, _ context: BlobContext
+        _ upload: HTTPUpload, _ pump: BodyPump, _ handle: CurlHandle, _ info: BlobInfo, _ context: BlobContext
     ) {
         self.upload = upload
-        self.byteCount = byteCount
-        self.announcedCount = announcing
-        self.mediaType = mediaType
+        self.byteCount = upload.isChunked ? nil : info.byteCount
+        self.info = info
         self.handle = handle
         self.pump = pump
         self.context = context
@@ -162,7 +159,7 @@ final class UploadTransfer {
         var lines = self.upload.fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
         let names = Set(self.upload.fields.map { $0.name.lowercased() })
         if !names.contains("content-type") {
-            lines.append("Content-Type: \(self.mediaType ?? "application/octet-stream")")
+            lines.append("Content-Type: \(self.info.mediaType ?? "application/octet-stream")")
         }
         if !names.contains("user-agent") { lines.append("User-Agent: BlobStreams") }
         if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
@@ -189,7 +186,7 @@ final class UploadTransfer {
             self.sent += Int64(count)
             self.isBodySent = self.sent == self.byteCount
             self.lastActivity = .now
-            self.upload.onProgress?(self.sent, self.announcedCount)
+            self.upload.onProgress?(self.sent, self.info.byteCount)
             return count
         case .end:
             self.isBodySent = true

@@ -88,7 +88,7 @@ public final class BlobUploader: Sendable {
             try await withCheckedThrowingContinuation { continuation in
                 upload.begin(continuation, deadline: context.deadline)
                 // The source may block; so may the session, on Linux, while another upload waits for its source.
-                BlockingPool.shared.run { self.start(upload, request) }
+                BlockingPool.reads.run { self.start(upload, request) }
             }
         } onCancel: {
             body.cancel()

@@ -70,7 +70,7 @@ final class Upload: Sendable {
         }
         guard let restart else { return false }
         if let task { Self.cancel(task) }
-        BlockingPool.shared.run(restart)
+        BlockingPool.reads.run(restart)
         return true
     }
 
@@ -117,5 +117,5 @@ final class Upload: Sendable {
     }
 
     /// Not on this thread: it may be one that the session reads on, for which it would wait.
-    private static func cancel(_ task: URLSessionTask) { BlockingPool.shared.run { task.cancel() } }
+    private static func cancel(_ task: URLSessionTask) { BlockingPool.openings.run { task.cancel() } }
 }

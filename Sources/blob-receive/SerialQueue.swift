@@ -13,7 +13,7 @@ final class SerialQueue: Sendable {
             defer { state.isRunning = true }
             return !state.isRunning
         }
-        if mustStart { BlockingPool.shared.run { self.turn() } }
+        if mustStart { BlockingPool.brief.run { self.turn() } }
     }
 
     /// What is there now; then others of the pool have their turn.
@@ -27,6 +27,6 @@ final class SerialQueue: Sendable {
             state.isRunning = !state.jobs.isEmpty
             return state.isRunning
         }
-        if mustGoOn { BlockingPool.shared.run { self.turn() } }
+        if mustGoOn { BlockingPool.brief.run { self.turn() } }
     }
 }

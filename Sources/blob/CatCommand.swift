@@ -108,11 +108,11 @@ struct CatCommand: ParsableCommand {
     /// Reads to the end, for the sake of what is checked on the way; gives what the printed content must match.
     private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator {
         try self.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
-        let reader = try source.reader(context: context)
+        let reader = try source.open(context: context)
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
-        while try reader.read(into: buffer) > 0 {}
+        while try reader.readWaiting(into: buffer) > 0 {}
         guard let validator = reader.info.validator else {
             throw BlobError(
                 .unsupported, "Nothing tells whether this source changes after it was verified.", operation: .open,

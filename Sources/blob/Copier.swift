@@ -33,14 +33,14 @@ struct Copier<Output: ByteOutput>: ~Copyable {
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
         isWhole: Bool = false, matching validator: BlobValidator?
     ) throws {
-        let reader = try source.reader(at: byteOffset, matching: validator, context: self.context)
+        let reader = try source.open(at: byteOffset, matching: validator, context: self.context)
         defer { reader.close() }
         var rest = length ?? .max
         let before = self.written
         let total = reader.info.byteCount.map { min($0 - byteOffset, rest) }
         while rest > 0 {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
-            let count = try reader.read(into: room)
+            let count = try reader.readWaiting(into: room)
             guard count > 0 else {
                 guard isWhole, let length else { return }
                 throw BlobError(
@@ -60,7 +60,7 @@ struct Copier<Output: ByteOutput>: ~Copyable {
             self.progress.show(self.written, of: total.map { before + $0 })
         }
         // All that there is was asked for: then its end counts, with what is checked there.
-        if reader.byteOffset == reader.info.byteCount { _ = try reader.read(into: self.buffer) }
+        if reader.byteOffset == reader.info.byteCount { _ = try reader.readWaiting(into: self.buffer) }
     }
 
     mutating func finish() { self.progress.clear() }

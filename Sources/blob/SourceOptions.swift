@@ -40,6 +40,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() -> BlobContext {
         var context = Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
         context.index = self.index
+        context.mayBlock = true  // Commands wait on the threads that they read on.
         return context
     }
 
@@ -64,12 +65,12 @@ struct SourceOptions: ParsableArguments {
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than ``BlobLines/defaultMaximumByteCount``.
     func forEachLine(of argument: String, _ context: BlobContext, _ body: (String) throws -> Void) throws {
-        let reader = try self.source(argument, context).reader(context: context)
+        let reader = try self.source(argument, context).open(context: context)
         defer { reader.close() }
         var rest = Data()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
-        while case let count = try reader.read(into: buffer), count > 0 {
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
             rest.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 try body(RawArguments.decoded(Array(rest[..<end])))

@@ -32,13 +32,13 @@ struct SumCommand: ParsableCommand {
     }
 
     private func digest(_ argument: String, _ context: BlobContext) throws(BlobError) -> [UInt8] {
-        let reader = try self.source.source(argument, context).reader(context: context)
+        let reader = try self.source.source(argument, context).open(context: context)
         defer { reader.close() }
         var hasher = self.algorithm.makeHasher()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         do {
-            while case let count = try reader.read(into: buffer), count > 0 {
+            while case let count = try reader.readWaiting(into: buffer), count > 0 {
                 hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             }
         } catch {

@@ -8,7 +8,7 @@ func bytes(
     of source: any BlobInputStreamDataSource, from byteOffset: Int64 = 0, chunk: Int = 1 << 16
 ) async throws -> Data {
     try await onThread {
-        let reader = try source.reader(at: byteOffset)
+        let reader = try source.open(at: byteOffset)
         defer { reader.close() }
         var all = Data()
         while case let piece = try Data(readingAtMost: chunk, from: reader), !piece.isEmpty { all += piece }
@@ -48,9 +48,9 @@ func withFile<Value>(_ name: String, _ bytes: Data, _ body: (URL) async throws -
 
 extension Data {
     /// What one read brings.
-    init(readingAtMost byteCount: Int, from reader: any BlobReader) throws {
+    init(readingAtMost byteCount: Int, from reader: BlobGuardedReader) throws {
         self = try withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 1) { buffer in
-            Data(buffer[..<(try reader.read(into: buffer))])
+            Data(buffer[..<(try reader.readWaiting(into: buffer))])
         }
     }
 }
