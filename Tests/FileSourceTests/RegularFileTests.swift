@@ -329,7 +329,7 @@ import Testing
             try folder.write([1, 2, 3], to: "x")
             mkfifo(folder.path("fifo"), 0o644)
             let source = FileSource(path: folder.path("x"))
-            let waiting = try FileSource(path: folder.path("fifo")).open(context: BlobContext(idleLimit: .zero))
+            let waiting = try FileSource(path: folder.path("fifo")).open()
             let free = try File(folder.path("x"), O_RDONLY)
             free.close()
             let limit = setDescriptorLimit(UInt(free.descriptor))

@@ -70,7 +70,8 @@ public struct AsyncSequenceSource: BlobInputStreamDataSource {
             return try self.oneShot.openReader(at: byteOffset, matching: validator, context: context)
         }
         try self.info.check(byteOffset: byteOffset, matching: validator)
-        return SkippingReader(Self.startReader(self.info, self.pump), bytesToSkip: byteOffset)
+        let reader = Self.startReader(self.info, self.pump)
+        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
     }
 
     private static func startReader(_ info: BlobInfo, _ pump: @escaping Pump) -> any BlobReader {

@@ -47,7 +47,8 @@ public struct InputStreamSource: BlobInputStreamDataSource {
             return try self.oneShot.openReader(at: byteOffset, matching: validator, context: context)
         }
         try self.info.check(byteOffset: byteOffset, matching: validator)
-        return SkippingReader(Self.startReader(self.info, self.makeStream, context), bytesToSkip: byteOffset)
+        let reader = Self.startReader(self.info, self.makeStream, context)
+        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
     }
 
     private static func startReader(

@@ -28,6 +28,7 @@ package struct OneShotSource: BlobInputStreamDataSource {
         guard self.isTaken.takeOnce() else {
             throw BlobError(.unsupported, "The bytes of this source pass by once, and were taken already.")
         }
-        return SkippingReader(try self.open(context), bytesToSkip: byteOffset)
+        let reader = try self.open(context)
+        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
     }
 }

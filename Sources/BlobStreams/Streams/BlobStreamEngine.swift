@@ -246,6 +246,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
             reader.whenReadable(BlobWaker { [weak self] in self?.woken(id) })
         }
         if reader.isOpen { outcome.info = reader.info }
+        outcome.isLimited = reader.isWaitLimited
         let appended = outcome.appended
         var goesOn = self.change(delivers: false) { machine, state in
             machine.finish(id, reader, outcome, reads: isReading, &state)

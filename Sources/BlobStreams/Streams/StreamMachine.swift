@@ -19,6 +19,8 @@ struct StreamMachine<Reader: AnyObject> {
         var isBusy = false
         /// The reader said that there is nothing, and will wake the stream.
         var isParked = false
+        /// A limit holds for the wait that it is parked for.
+        var isLimited = false
         /// The reader has bytes in memory, to be read or lent.
         var isReadable = false
         /// The waker came while a thread used the reader.
@@ -42,6 +44,8 @@ struct StreamMachine<Reader: AnyObject> {
         var window: Window?
         /// The reader has bytes in memory.
         var isReadable = false
+        /// A limit holds for a wait that begins now.
+        var isLimited = false
         /// The result of the last read.
         var result: Result<BlobReadResult, BlobError>
         /// The facts that the reader knows, once it is open.
@@ -165,7 +169,9 @@ struct StreamMachine<Reader: AnyObject> {
         }
         // With bytes in hand the reader is used only if that makes nobody wait.
         let mayUse = count == 0 || pass.neverBlocks || state.byteOffset == state.byteCount
-        if mayUse, !pass.isBusy, self.ending == nil, let reader = pass.reader, count > 0 || !pass.isParked {
+        if mayUse, !pass.isBusy, self.ending == nil, let reader = pass.reader,
+            count > 0 || !pass.isParked || !pass.isLimited
+        {
             self.makeBusy()
             return (.use(reader, pass, appended: count), [])
         }
@@ -227,6 +233,7 @@ struct StreamMachine<Reader: AnyObject> {
         state.byteOffset += Int64(outcome.appended)
         if let window = outcome.window { self.window = window }
         self.pass?.isReadable = outcome.isReadable
+        self.pass?.isLimited = outcome.isLimited
         if reads, outcome.appended > 0 { self.wantsEvent = true }
         switch outcome.result {
         case .success(.bytes): break
