@@ -85,7 +85,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
             switch state.phase {
             case .notOpen: .notOpen
             case .opening: .opening
-            case .open: machine.pass?.isBusy == true ? .reading : .open
+            case .open: machine.pass?.isReading == true ? .reading : .open
             case .atEnd: .atEnd
             case .failed: .error
             case .closed: .closed
@@ -118,10 +118,14 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
         let result = Result { () throws(BlobError) in
             try self.openReader(at: pass.byteOffset, matching: validator, pass.cancellation)
         }
-        let isCurrent = self.change { machine, state in
+        let isCurrent = self.change(delivers: false) { machine, state in
             machine.opened(id, result, neverBlocks: (try? result.get().neverBlocks) ?? false, &state)
         }
-        if isCurrent, case .success(let reader) = result { self.use(reader, id, for: .looking) }
+        if isCurrent, case .success(let reader) = result {
+            self.use(reader, id, for: .looking)
+        } else {
+            self.state.deliver()
+        }
     }
 
     private func openReader(
@@ -182,9 +186,16 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var waiter: WaitSignal?
         while true {
-            let turn = self.change { machine, state in machine.beginRead(into: buffer, waiter, &state) }
+            let turn = self.change(delivers: false) { machine, state in
+                machine.beginRead(into: buffer, waiter, &state)
+            }
             switch turn {
-            case .answer(let count): return count
+            case .answer(let count):
+                self.state.deliver()
+                return count
+            case .settle(let count):
+                self.settle()
+                if let count { return count }
             case .start(let id): self.start(id)
             case .use(let reader, let pass, let count):
                 let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
@@ -248,18 +259,12 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
         if reader.isOpen { outcome.info = reader.info }
         outcome.isLimited = reader.isWaitLimited
         let appended = outcome.appended
-        var goesOn = self.change(delivers: false) { machine, state in
-            machine.finish(id, reader, outcome, reads: isReading, &state)
-        }
-        while goesOn {
-            self.state.deliver()
-            goesOn = self.change(delivers: false) { machine, state in
-                machine.settle(&state)
-            }
-        }
-        self.state.deliver()
+        let goesOn = self.change { machine, state in machine.finish(id, reader, outcome, reads: isReading, &state) }
+        if goesOn { self.settle() }
         return appended
     }
+
+    private func settle() { while self.change({ machine, state in machine.settle(&state) }) {} }
 
     private func fill(_ byteCount: Int, _ reader: BlobGuardedReader, _ outcome: inout Machine.Outcome) {
         let window = Window(byteCount)
@@ -322,13 +327,16 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
         guard byteOffset >= 0 else { return false }
         let (capabilities, waiter) = (self.capabilities, WaitSignal())
         while true {
-            let setting = self.change { machine, state in
+            let setting = self.change(delivers: false) { machine, state in
                 machine.beginSetting(byteOffset, capabilities, self.mode, waiter, &state)
             }
             switch setting {
-            case .over(let isSet): return isSet
+            case .over(let isSet):
+                self.state.deliver()
+                return isSet
             case .start(let id): self.start(id)
             case .run(let id):
+                self.state.deliver()
                 self.start(id)
                 return true
             case .skip(let reader, let pass, let count):
@@ -348,12 +356,15 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
         let reader = try? self.openReader(at: byteOffset, matching: validator, cancellation)
         withExtendedLifetime(old) {}
         let info = reader?.info ?? BlobInfo()
-        let id = self.change { machine, state in
+        let id = self.change(delivers: false) { machine, state in
             machine.swap(
                 reader, neverBlocks: reader?.neverBlocks ?? false, info: info, at: byteOffset, for: oldPassID,
                 heldOld: heldOld, cancellation: cancellation, &state)
         }
-        guard let id, let reader else { return false }
+        guard let id, let reader else {
+            self.state.deliver()
+            return false
+        }
         self.use(reader, id, for: .looking)
         return true
     }

@@ -17,6 +17,8 @@ struct StreamMachine<Reader: AnyObject> {
         var isOpenCompleted = false
         /// A thread uses the reader.
         var isBusy = false
+        /// It does so for a read.
+        var isReading = false
         /// The reader said that there is nothing, and will wake the stream.
         var isParked = false
         /// A limit holds for the wait that it is parked for.
@@ -138,6 +140,8 @@ struct StreamMachine<Reader: AnyObject> {
         case answer(Int)
         /// The opening is to be started.
         case start(Int)
+        /// The same, once what the state has come to is shown; nil when the answer depends on that.
+        case settle(Int?)
         /// The calling thread uses the reader from now on; it has this many bytes from the window already.
         case use(Reader, Pass, appended: Int)
         case wait
@@ -173,9 +177,11 @@ struct StreamMachine<Reader: AnyObject> {
             count > 0 || !pass.isParked || !pass.isLimited
         {
             self.makeBusy()
+            self.pass?.isReading = true
             return (.use(reader, pass, appended: count), [])
         }
-        if count > 0 { return (.answer(count), self.settle(&state).actions) }
+        if count > 0 { return (.settle(count), []) }
+        if !pass.isBusy, self.ending != nil { return (.settle(nil), []) }
         if let waiter { self.waiters.append((waiter, true)) }
         return (.wait, [])
     }
@@ -229,6 +235,7 @@ struct StreamMachine<Reader: AnyObject> {
         guard self.pass?.id == id else { return (false, actions + [.close(reader), .release(outcome.window)]) }
         let wasWoken = self.pass?.wasWoken ?? false
         self.pass?.isBusy = false
+        self.pass?.isReading = false
         self.pass?.wasWoken = false
         state.byteOffset += Int64(outcome.appended)
         if let window = outcome.window { self.window = window }
