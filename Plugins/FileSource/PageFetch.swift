@@ -32,7 +32,8 @@ final class PageFetch: Sendable {
                         var failure: BlobError?
                         let bytes = [UInt8](unsafeUninitializedCapacity: Self.byteCount) { buffer, count in
                             do throws(BlobError) {
-                                count = try copy.value.read(into: UnsafeMutableRawBufferPointer(buffer), at: byteOffset) ?? 0
+                                let memory = UnsafeMutableRawBufferPointer(buffer)
+                                count = try copy.value.read(into: memory, at: byteOffset) ?? 0
                             } catch {
                                 failure = error
                             }

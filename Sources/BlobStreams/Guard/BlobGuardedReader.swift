@@ -229,7 +229,8 @@ public final class BlobGuardedReader: BlobLendingReader {
 
     private var surplus: BlobError {
         BlobError(
-            .misbehavingPlugin, "More bytes came than the \(self.byteCount ?? self.readOffset) that were declared (C8).")
+            .misbehavingPlugin, "More bytes came than the \(self.byteCount ?? self.readOffset) that were declared (C8)."
+        )
     }
 
     private func noteEnd() throws {

@@ -19,7 +19,9 @@ final class Window: @unchecked Sendable {  // Safe: made by one thread, handed o
         let result = try reader.read(into: &output)
         self.part = 0..<output.finalize(for: self.memory)
         // A short read must not hold on to the memory of a full one.
-        if self.part.count < self.memory.count / 2, let memory = realloc(self.memory.baseAddress, max(self.part.count, 1)) {
+        if self.part.count < self.memory.count / 2,
+            let memory = realloc(self.memory.baseAddress, max(self.part.count, 1))
+        {
             self.memory = UnsafeMutableRawBufferPointer(start: memory, count: self.part.count)
         }
         return result

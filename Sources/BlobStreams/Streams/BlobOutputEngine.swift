@@ -1,7 +1,7 @@
 import Foundation
 
 /// What a ``BlobOutputStream`` does, for every thread: asks its machine under the lock of `state`, and acts outside of it.
-final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `machine` is touched only in `change` and `ask`.
+final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` have the lock.
     let state = BlobObservable(
         BlobOutputStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
     weak var face: BlobOutputStream?  // Set once, before the stream is anybody's.

@@ -1,7 +1,7 @@
 import Foundation
 
 /// What a ``BlobInputStream`` does, for every thread: asks its machine under the lock of `state`, and acts outside of it.
-final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `machine` is touched only in `change` and `ask`.
+final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` have the lock.
     typealias Machine = StreamMachine<BlobGuardedReader>
 
     let state = BlobObservable(
@@ -99,7 +99,9 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `mac
     }
 
     /// Whether somebody but a call waits for the next bytes, so that limits hold for it.
-    private var isAwaited: Bool { self.mode == .asynchronous || self.ask { machine, _ in !machine.events.sources.isEmpty } }
+    private var isAwaited: Bool {
+        self.mode == .asynchronous || self.ask { machine, _ in !machine.events.sources.isEmpty }
+    }
 
     // MARK: Opening and closing
 

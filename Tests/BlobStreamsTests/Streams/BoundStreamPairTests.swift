@@ -393,7 +393,8 @@ import Testing
 extension Ends {
     /// How large the ring is that exists now, in bytes.
     fileprivate var heldByteCount: Int {
-        let memory = Mirror(reflecting: self.output.engine).descendant("buffer", "state", "state", "ring", "memory", 0, 0)
+        let engine = Mirror(reflecting: self.output.engine)
+        let memory = engine.descendant("buffer", "state", "state", "ring", "memory", 0, 0)
         return (memory as? UnsafeMutableRawBufferPointer)?.count ?? 0
     }
 }
