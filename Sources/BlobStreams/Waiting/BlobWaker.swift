@@ -1,8 +1,8 @@
-/// The signal that a read is worth trying again.
+/// The signal that something is worth trying again: a descriptor that ``BlobContext/park(_:_:)`` waits for is ready, or the
+/// time of ``BlobContext/wake(after:_:)`` has come.
 ///
-/// Whoever reads makes one, and gives it to ``BlobReader/whenReadable(_:)`` after a read said
-/// ``BlobReadResult/notYet``. It only signals: it resumes a task, signals a semaphore, or schedules a job that reads.
-/// It never reads or closes itself, and never blocks, because it is called by the thread that produces the bytes.
+/// It only signals: it resumes a task, signals a semaphore, or schedules a job. It never reads or closes itself, and never
+/// blocks, because one thread calls the wakers of the whole process.
 public final class BlobWaker: Sendable {
     private let signal: @Sendable () -> Void
 
@@ -11,6 +11,6 @@ public final class BlobWaker: Sendable {
     /// - Parameter signal: Called at each ``wake()``, on any thread, perhaps on several at once.
     public init(_ signal: @escaping @Sendable () -> Void) { self.signal = signal }
 
-    /// Signals. One call too many does no harm: the read that follows says again that there is nothing yet.
+    /// Signals. One call too many does no harm: there is nothing yet when it is tried again.
     public func wake() { self.signal() }
 }
