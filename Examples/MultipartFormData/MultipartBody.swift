@@ -7,7 +7,7 @@ import BlobStreams
 /// ``BlobError/Code/changed``, one that ends too early ``BlobError/Code/truncated``, one that goes on
 /// ``BlobError/Code/sizeMismatch``, always with the part in the message, and never a body of another length.
 public struct MultipartBody: BlobInputStreamDataSource {
-    /// What separates the parts.
+    /// The boundary between the parts.
     public let boundary: MultipartBoundary
     /// The length in bytes, for `Content-Length`; nil when that of a part is not known.
     public let byteCount: Int64?
@@ -25,7 +25,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// The value of the header `Content-Type` of this very body.
     public var contentType: String { "multipart/form-data; boundary=\(self.boundary.text)" }
 
-    /// What all parts can do; event-driven when one part is.
+    /// The abilities that all parts have; event-driven when one part is.
     public var capabilities: BlobCapabilities { self.parts.capabilities }
 
     /// The length; ``contentType`` as the media type; an identity made of the boundary, headers, values and the
