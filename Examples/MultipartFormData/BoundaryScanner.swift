@@ -2,7 +2,7 @@ import Foundation
 
 /// Looks for a boundary in the bytes of a part, which come in pieces.
 ///
-/// What counts is any line that begins with `--` and the boundary, however it goes on: many receivers take that for the
+/// Finds any line that begins with `--` and the boundary, however it goes on: many receivers take that for the
 /// end of the part. The beginning of a part is the beginning of a line.
 struct BoundaryScanner {
     /// CR LF, two hyphens and the boundary. CR is only at its beginning, so that is all that a mismatch can begin anew.

@@ -9,7 +9,7 @@ import BlobStreams
 /// Each followed by `;type=MEDIA/TYPE` (which may go on with `;parameter=…`) and `;filename=NAME`. In quotes, `\"` and
 /// `\\` stand for what follows the backslash.
 ///
-/// What curl warns of and leaves out is an error here, as are its nested parts, `headers=` and `encoder=`. Several
+/// Options that curl ignores with a warning are errors here, as are its nested parts, `headers=` and `encoder=`. Several
 /// files are parts of one name and not a part inside of the part (RFC 7578, section 4.3).
 package struct FormArgument: Equatable, Sendable {
     /// Where the bytes come from.

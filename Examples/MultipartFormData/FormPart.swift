@@ -17,7 +17,7 @@ struct FormPart: Sendable {
     /// Of the field; nil only with headers of one's own.
     let name: String?
     let heading: Heading
-    /// What the source is said to have, by whoever appended it.
+    /// The length of the source in bytes, as given when the part was appended.
     var byteCount: Int64?
     /// The bytes of the source, if they are a short value.
     var value: [UInt8]?

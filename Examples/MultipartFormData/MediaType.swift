@@ -2,7 +2,7 @@
 ///
 /// Whoever needs another one says so with the part.
 enum MediaType {
-    /// What a file is of which nothing is known (HTML standard, and RFC 2046, section 4.5.1).
+    /// The media type of a file of unknown content (HTML standard, and RFC 2046, section 4.5.1).
     static let unknown = "application/octet-stream"
 
     private static let byExtension = [

@@ -7,7 +7,7 @@ import BlobStreams
 /// ``BlobError/Code/changed``, one that ends too early ``BlobError/Code/truncated``, one that goes on
 /// ``BlobError/Code/sizeMismatch``, always with the part in the message, and never a body of another length.
 public struct MultipartBody: BlobInputStreamDataSource {
-    /// What separates the parts.
+    /// The boundary between the parts.
     public let boundary: MultipartBoundary
     /// The length in bytes, for `Content-Length`; nil when that of a part is not known.
     public let byteCount: Int64?
@@ -28,7 +28,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// True when no part ever blocks.
     public var neverBlocks: Bool { self.parts.neverBlocks }
 
-    /// What all parts can do.
+    /// The abilities that all parts have.
     public var capabilities: BlobCapabilities { self.parts.capabilities }
 
     /// The length; ``contentType`` as the media type; an identity made of the boundary, headers, values and the

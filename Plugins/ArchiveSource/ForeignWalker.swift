@@ -2,13 +2,13 @@ import BlobStreams
 
 /// Goes through an archive as libarchive reads it, on a thread of its own: for readers that may loop.
 final class ForeignWalker: MemberWalker {
-    /// Safe: touched by the thread while its user waits, and by the user in between; by nobody else once it was left.
-    private final class Holder: @unchecked Sendable {
+    /// Touched by the thread while its user waits, and by the user in between; by nobody else once it was left.
+    private final class Holder: @unchecked Sendable {  // Safe: one of two threads waits for the other.
         var walker: ArchiveWalker?
     }
 
-    /// Safe: the same, of bytes that the library lends until the next call.
-    private struct Lent: @unchecked Sendable {
+    /// Bytes that the library lends until the next call.
+    private struct Lent: @unchecked Sendable {  // Safe: as the holder; used before the next call.
         let bytes: UnsafeRawBufferPointer
         let byteOffset: Int64
     }

@@ -1,7 +1,7 @@
 extension BlobContext {
     /// Calls `waker` once, when `descriptor` is readable, hung up or in error.
     ///
-    /// For readers that say ``BlobReadResult/notYet`` rather than block. One thread of the process waits for all
+    /// For what would block otherwise. One thread of the process waits for all
     /// descriptors, reads none of them and leaves their flags alone: they may be in blocking mode. The waker is called on
     /// that thread, must not block it, and may park again, or remove registrations. A descriptor may be parked several
     /// times at once; each parking is woken.
