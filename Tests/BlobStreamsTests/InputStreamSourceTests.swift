@@ -91,6 +91,7 @@ import Testing
     }
 
     @Test func aStreamThatIsClosedWhileItIsReadIsAnError() async {
+        let bytes = Data(testBytes(8 << 20))  // More than is read ahead.
         let stream = HandedOver(InputStream(data: bytes))  // Closed between two reads of the source.
         var all = Data()
         let error = await #expect(throws: BlobError.self) {

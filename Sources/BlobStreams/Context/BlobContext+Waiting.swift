@@ -3,18 +3,18 @@ import Foundation
 extension BlobContext {
     /// When a step that begins now must have got its first byte.
     func stepLimit() -> StepLimit {
-        let idleEnd = self.idleLimit.map { ContinuousClock.now.advanced(by: $0) }
-        guard let deadline = self.deadline else { return StepLimit(end: idleEnd, isIdleLimit: true) }
+        let idleEnd = self.idleLimit.map { Moment(.now.advanced(by: $0)) }
+        guard let deadline = self.lastMoment else { return StepLimit(end: idleEnd, isIdleLimit: true) }
         guard let idleEnd, idleEnd < deadline else { return StepLimit(end: deadline, isIdleLimit: false) }
         return StepLimit(end: idleEnd, isIdleLimit: true)
     }
 
     struct StepLimit {
-        let end: ContinuousClock.Instant?
+        let end: Moment?
         let isIdleLimit: Bool
 
         /// How long there still is, at least zero; nil is for ever.
-        var remaining: Duration? { self.end.map { max(.zero, ContinuousClock.now.duration(to: $0)) } }
+        var remaining: Duration? { self.end?.remaining }
 
         func error(idleLimit: Duration?) -> BlobError {
             guard self.isIdleLimit, let idleLimit else {
@@ -64,7 +64,7 @@ extension BlobContext {
                 try self.check()
                 return
             }
-            if let end = limit.end, ContinuousClock.now >= end { throw limit.error(idleLimit: self.idleLimit) }
+            if let end = limit.end, Moment.now >= end { throw limit.error(idleLimit: self.idleLimit) }
         }
     }
 }

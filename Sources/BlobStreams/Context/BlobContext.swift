@@ -3,7 +3,12 @@
 /// A value: copy it and change the copy. Readers keep the one that they were opened with.
 public struct BlobContext: Sendable {
     /// When the whole job must be done; nil is never. Reads after it throw ``BlobError/Code/timedOut``.
-    public var deadline: ContinuousClock.Instant?
+    public var deadline: ContinuousClock.Instant? {
+        get { self.lastMoment?.instant }
+        set { self.lastMoment = newValue.map { Moment($0) } }
+    }
+
+    private(set) var lastMoment: Moment?
 
     /// How long a single step may wait for its first byte; nil is for ever.
     public var idleLimit: Duration?
@@ -27,7 +32,7 @@ public struct BlobContext: Sendable {
         cancellation: BlobCancellation = BlobCancellation(), index: BlobIndexPolicy = .none,
         eventSink: (@Sendable (BlobEvent) -> Void)? = nil
     ) {
-        self.deadline = deadline
+        self.lastMoment = deadline.map { Moment($0) }
         self.idleLimit = idleLimit
         self.cancellation = cancellation
         self.index = index
@@ -41,7 +46,7 @@ public struct BlobContext: Sendable {
         guard !self.cancellation.isCancelled else {
             throw BlobError(.cancelled, "The job was cancelled.")
         }
-        if let deadline, ContinuousClock.now >= deadline {
+        if let lastMoment, Moment.now >= lastMoment {
             throw BlobError(.timedOut, "The deadline of the job passed.")
         }
     }

@@ -9,6 +9,9 @@ public final class BlobGuardedReader: BlobLendingReader {
     }
 
     let inner: any BlobReader
+    // Looked up once: to ask whether an object has a protocol takes longer than a call of it.
+    let lending: (any BlobLendingReader)?
+    private let skipping: (any BlobSkippingReader)?
     private let source: any BlobInputStreamDataSource
     let context: BlobContext
     private let validator: BlobValidator?
@@ -41,6 +44,7 @@ public final class BlobGuardedReader: BlobLendingReader {
             throw BlobError(wrapping: error).passing(
                 layer: source.layerName, operation: .open, locator: source.locator?.description, byteOffset: byteOffset)
         }
+        (self.lending, self.skipping) = (self.inner as? any BlobLendingReader, self.inner as? any BlobSkippingReader)
         guard self.inner.isOpen else { return }
         do {
             try self.checkOpening()
@@ -82,8 +86,8 @@ public final class BlobGuardedReader: BlobLendingReader {
         guard output.freeCapacity > 0 else { return .bytes }
         do {
             try self.context.check()
-            let result = try self.readChecked(into: &output)
-            if result != .notYet { self.limit = nil } else { try self.checkWait() }
+            let result = try self.skipAndRead(into: &output)
+            if result == .notYet { try self.checkWait() } else if self.limit != nil { self.limit = nil }
             return result
         } catch {
             throw self.fail(error)
@@ -137,10 +141,10 @@ public final class BlobGuardedReader: BlobLendingReader {
     public func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "Bytes are passed over forward.")
         guard case .reading = self.phase else { return }
-        if self.openingIsChecked, self.skipped.rest == 0, let inner = self.inner as? any BlobSkippingReader,
-            let end = self.byteCount, byteCount <= end - self.readOffset
+        if self.openingIsChecked, self.skipped.rest == 0, let skipping, let end = self.byteCount,
+            byteCount <= end - self.readOffset
         {
-            inner.skip(byteCount)
+            skipping.skip(byteCount)
             self.readOffset += byteCount
         } else {
             self.skipped.rest += byteCount
@@ -151,8 +155,8 @@ public final class BlobGuardedReader: BlobLendingReader {
     ///
     /// - Returns: Nil when it has none, and when the next read will throw.
     public func lend() -> BlobLentBytes? {
-        guard case .reading = self.phase, let inner = self.inner as? any BlobLendingReader, self.skipped.rest == 0,
-            (try? self.context.check()) != nil, let lent = inner.lend()
+        guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
+            let lent = lending.lend()
         else { return nil }
         if !self.openingIsChecked, (try? self.checkOpening()) == nil { return nil }
         guard let byteCount else { return lent }
@@ -163,7 +167,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     public func consume(_ byteCount: Int) {
         self.readOffset += Int64(byteCount)
         self.limit = nil
-        (self.inner as? any BlobLendingReader)?.consume(byteCount)
+        self.lending?.consume(byteCount)
     }
 
     /// Frees what the reader holds; later reads throw ``BlobError/Code/closed``. Twice is fine.
@@ -174,29 +178,38 @@ public final class BlobGuardedReader: BlobLendingReader {
         self.inner.close()
     }
 
-    private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if self.relay?.0.isMissing == true {
-            throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when (C1).")
+    /// True when all bytes that were declared are read: what is left is to check the end.
+    var isAtDeclaredEnd: Bool { self.openingIsChecked && self.readOffset == self.byteCount }
+
+    private func skipAndRead(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.skipped.rest > 0 {
+            let offset = self.byteOffset
+            let skipping = try self.skipped.drop(using: &output, before: offset) { try self.readChecked(into: &$0) }
+            if let skipping { return skipping }
         }
-        let offset = self.byteOffset
-        let skipping = try self.skipped.drop(using: &output, before: offset) { try self.readInner(into: &$0) }
-        if let skipping { return skipping }
-        return try self.readInner(into: &output)
+        return try self.readChecked(into: &output)
     }
 
-    private func readInner(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let room = (self.byteCount ?? self.inner.info.byteCount).map { Int(clamping: $0 - self.readOffset) } ?? .max
+    private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let byteCount = self.openingIsChecked ? self.byteCount : self.inner.info.byteCount
+        let room = byteCount.map { Int(clamping: $0 - self.readOffset) } ?? .max
         guard room > 0 || !self.openingIsChecked else { return try self.confirmEnd() }
-        var result = BlobReadResult.end
-        let appended = try output.append(atMost: max(room, 1)) { result = try self.inner.read(into: &$0) }
+        let before = output.byteCount
         do {
-            try self.check(result, appended)
+            var result = BlobReadResult.end
+            if before == 0, room >= output.freeCapacity {
+                result = try self.inner.read(into: &output)
+            } else {
+                // So that the plugin sees no more room than it has bytes, and nothing of what others read before.
+                try output.append(atMost: max(room, 1)) { result = try self.inner.read(into: &$0) }
+            }
+            try self.check(result, output.byteCount - before)
+            self.readOffset += Int64(output.byteCount - before)
+            return result
         } catch {
-            output.removeLast(appended)
+            output.removeLast(output.byteCount - before)
             throw error
         }
-        self.readOffset += Int64(appended)
-        return result
     }
 
     /// Sees that the result of a read and what it appended agree with each other and with what was declared.
@@ -252,12 +265,15 @@ public final class BlobGuardedReader: BlobLendingReader {
         self.openingIsChecked = true
     }
 
-    /// Begins a wait, or ends one that took too long.
+    /// Begins a wait, or ends one that took too long or has nobody to end it.
     private func checkWait() throws {
+        if self.relay?.0.isMissing == true {
+            throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when (C1).")
+        }
         guard self.isWaitLimited else { return }
         let limit = self.limit ?? self.context.stepLimit()
         self.limit = limit
-        if let end = limit.end, ContinuousClock.now >= end { throw limit.error(idleLimit: self.context.idleLimit) }
+        if let end = limit.end, Moment.now >= end { throw limit.error(idleLimit: self.context.idleLimit) }
     }
 
     private func fail(_ error: any Error) -> BlobError {

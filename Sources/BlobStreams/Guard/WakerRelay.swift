@@ -5,7 +5,7 @@ final class WakerRelay: Sendable {
         var target: BlobWaker?
         var isMissing = false
         var registration: BlobRegistration?
-        var timer: (registration: BlobRegistration, end: ContinuousClock.Instant)?
+        var timer: (registration: BlobRegistration, end: Moment)?
     }
 
     private let state = Locked(State())
@@ -14,7 +14,7 @@ final class WakerRelay: Sendable {
     var isMissing: Bool { self.state.withLock { $0.isMissing } }
 
     /// Has `target` called at the next signal.
-    func prepare(_ target: BlobWaker, _ context: BlobContext, until end: ContinuousClock.Instant?) {
+    func prepare(_ target: BlobWaker, _ context: BlobContext, until end: Moment?) {
         let (isFirst, needsTimer) = self.state.withLock { state in
             state.target = target
             // A timer that is outstanding wakes early, and the next wait sets another.
@@ -26,14 +26,13 @@ final class WakerRelay: Sendable {
             self.state.withLock { $0.registration = registration }
         }
         guard let end, needsTimer else { return }
-        let delay = ContinuousClock.now.duration(to: end)
-        let registration = context.wake(after: delay, BlobWaker { [weak self] in self?.timerFired() })
+        let registration = context.wake(after: end.remaining, BlobWaker { [weak self] in self?.timerFired() })
         let superseded = self.state.withLock { state in
             defer { state.timer = (registration, end) }
             return state.timer
         }
         withExtendedLifetime(superseded) {}
-        if ContinuousClock.now >= end { self.timerFired() }  // It may have fired before it was kept.
+        if Moment.now >= end { self.timerFired() }  // It may have fired before it was kept.
     }
 
     /// The waker for the plugin.

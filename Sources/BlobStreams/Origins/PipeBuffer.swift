@@ -30,6 +30,8 @@ package final class PipeBuffer: Sendable {
         }
     }
 
+    /// How large the memory is that exists now.
+    var heldByteCount: Int { self.state.withLock { $0.ring.heldByteCount } }
     private let capacity: Int
     private let state = Locked(State())
 

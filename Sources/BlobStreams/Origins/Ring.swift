@@ -16,6 +16,7 @@ struct Ring {
     private(set) var count = 0
 
     var isEmpty: Bool { self.count == 0 }
+    var heldByteCount: Int { self.memory?.bytes.count ?? 0 }
 
     /// Adds as many bytes as fit below `capacity`, which is the same in every call.
     mutating func append(_ bytes: UnsafeRawBufferPointer, capacity: Int) -> Int {

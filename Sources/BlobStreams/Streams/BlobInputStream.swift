@@ -61,6 +61,9 @@ open class BlobInputStream: InputStream, StreamDelegate {
         return copy
     }
 
+    /// Has `handler` called once nothing will be read any more, for another reason than the end; before the stream is used.
+    func onEnded(_ handler: @escaping @Sendable () -> Void) { self.engine.onEnded = handler }
+
     // MARK: InputStream
 
     /// Reads the next bytes.

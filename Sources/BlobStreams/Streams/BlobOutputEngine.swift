@@ -7,22 +7,15 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     weak var face: BlobOutputStream?  // Set once, before the stream is anybody's.
     private let buffer: PipeBuffer
     private let reading: BlobObservable<BlobStreamState>?
-    private let observation: BlobObservation?
     private let context: BlobContext
     private var machine: OutputMachine
     private let registration = Locked<BlobRegistration?>(nil)
     private let timer = Locked<BlobRegistration?>(nil)
 
-    /// - Parameters:
-    ///   - reading: Tells why the reader went, if it knows.
-    ///   - observation: Kept as long as there may be writers.
-    init(
-        _ buffer: PipeBuffer, reading: BlobObservable<BlobStreamState>?, _ observation: BlobObservation?,
-        _ context: BlobContext
-    ) {
+    /// - Parameter reading: Tells why the reader went, if it knows.
+    init(_ buffer: PipeBuffer, reading: BlobObservable<BlobStreamState>?, _ context: BlobContext) {
         self.buffer = buffer
         self.reading = reading
-        self.observation = observation
         self.context = context
         self.machine = OutputMachine(context)
         buffer.onRoom { [weak self] in self?.followPipe() }
@@ -32,7 +25,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     convenience init() {
         let buffer = PipeBuffer(capacity: 1)
         buffer.closeReader()
-        self.init(buffer, reading: nil, nil, BlobContext())
+        self.init(buffer, reading: nil, BlobContext())
     }
 
     var stream: (any Stream & StreamDelegate)? { self.face }

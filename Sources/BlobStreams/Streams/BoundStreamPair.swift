@@ -37,10 +37,8 @@ public struct BoundStreamPair {
         }
         // Synchronous: an event-driven reader needs no thread to open or to read, and events come all the same.
         self.input = BlobInputStream(source, mode: .synchronous, context: context)
-        let observation = self.input.state.observe(\.phase, options: [.new]) { change in
-            // Once there is a reader, its closing tells the output; without one nobody else does.
-            if change.new == .closed || change.new == .failed, isTaken.takeOnce() { buffer.closeReader() }
-        }
-        self.output = BlobOutputStream(BlobOutputEngine(buffer, reading: self.input.state, observation, context))
+        // Once there is a reader, its closing tells the output; without one nobody else does.
+        self.input.onEnded { if isTaken.takeOnce() { buffer.closeReader() } }
+        self.output = BlobOutputStream(BlobOutputEngine(buffer, reading: self.input.state, context))
     }
 }

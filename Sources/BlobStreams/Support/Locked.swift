@@ -28,21 +28,35 @@ struct SystemLock: @unchecked Sendable {  // Safe: this is what a mutex is for.
     }
 }
 
-/// A value behind a lock.
-package final class Locked<State>: @unchecked Sendable {  // Safe: `state` is touched only with the lock held.
-    private let lock = SystemLock()
-    private var state: State
+/// A value behind a lock, shared by all copies. Both lie in one piece of memory, where a mutex does not move.
+package struct Locked<State>: @unchecked Sendable {  // Safe: the state is touched only with the lock held.
+    private final class Memory: ManagedBuffer<pthread_mutex_t, State> {
+        deinit {
+            self.withUnsafeMutablePointers { mutex, state in
+                pthread_mutex_destroy(mutex)
+                state.deinitialize(count: 1)
+            }
+        }
+    }
 
-    package init(_ state: State) { self.state = state }
+    private let memory: ManagedBuffer<pthread_mutex_t, State>
 
-    deinit { self.lock.destroy() }
+    package init(_ state: State) {
+        self.memory = Memory.create(minimumCapacity: 1) { _ in pthread_mutex_t() }
+        self.memory.withUnsafeMutablePointers { mutex, first in
+            pthread_mutex_init(mutex, nil)
+            first.initialize(to: state)
+        }
+    }
 
     package func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        self.lock.lock()
-        defer { self.lock.unlock() }
-        return try body(&self.state)
+        try self.memory.withUnsafeMutablePointers { mutex, state throws(Failure) in
+            pthread_mutex_lock(mutex)
+            defer { pthread_mutex_unlock(mutex) }
+            return try body(&state.pointee)
+        }
     }
 }
 

@@ -393,8 +393,6 @@ import Testing
 extension Ends {
     /// How large the ring is that exists now, in bytes.
     fileprivate var heldByteCount: Int {
-        let engine = Mirror(reflecting: self.output.engine)
-        let memory = engine.descendant("buffer", "state", "state", "ring", "memory", 0, 0)
-        return (memory as? UnsafeMutableRawBufferPointer)?.count ?? 0
+        (Mirror(reflecting: self.output.engine).descendant("buffer") as? PipeBuffer)?.heldByteCount ?? 0
     }
 }

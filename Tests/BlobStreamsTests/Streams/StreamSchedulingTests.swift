@@ -133,8 +133,11 @@ import Testing
                 try pipe.write(Data([1]))
                 RunLoop.current.drain()
             }
+            RunLoop.current.run { delegate.events.count == 2 }
+            RunLoop.current.drain()
             #expect(delegate.events == [.openCompleted, .hasBytesAvailable])
             #expect(stream.readBytes(2).count == 2)
+            RunLoop.current.run { delegate.events.count == 3 }
             RunLoop.current.drain()
             #expect(delegate.events == [.openCompleted, .hasBytesAvailable, .hasBytesAvailable])
             stream.close()

@@ -1,0 +1,48 @@
+import Foundation
+
+extension BlobStreamEngine {
+    /// Has reading go on at another offset.
+    ///
+    /// - Returns: False when that is refused, and then nothing has changed.
+    func setOffset(_ byteOffset: Int64) -> Bool {
+        guard byteOffset >= 0 else { return false }
+        let (capabilities, waiter) = (self.capabilities, WaitSignal())
+        while true {
+            let setting = self.change(delivers: false) { machine, state in
+                machine.beginSetting(byteOffset, capabilities, self.mode, waiter, &state)
+            }
+            switch setting {
+            case .over(let isSet):
+                self.state.deliver()
+                return isSet
+            case .start(let id): self.start(id)
+            case .run(let id):
+                self.state.deliver()
+                self.start(id)
+                return self.mode == .asynchronous || self.state.value.phase != .failed
+            case .skip(let use, let count):
+                use.reader.skip(count)
+                self.look(use)
+                return true
+            case .open(let oldPassID): return self.openAndSwap(byteOffset, capabilities, for: oldPassID)
+            case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
+            }
+        }
+    }
+
+    func openAndSwap(_ byteOffset: Int64, _ capabilities: BlobCapabilities?, for oldPassID: Int) -> Bool {
+        let (validator, old) = self.ask { machine, _ in (machine.validator, machine.pass) }
+        let heldOld = capabilities?.contains(.concurrentReaders) == false
+        let cancellation = self.context.cancellation.makeChild()
+        let reader = try? self.openReader(at: byteOffset, matching: validator, cancellation)
+        withExtendedLifetime(old) {}
+        let info = reader?.info ?? BlobInfo()
+        let use = self.change(delivers: false) { machine, state in
+            machine.swap(
+                reader, neverBlocks: reader?.neverBlocks ?? false, info: info, at: byteOffset, for: oldPassID,
+                heldOld: heldOld, cancellation: cancellation, &state)
+        }
+        if let use { self.look(use) } else { self.state.deliver() }
+        return use != nil
+    }
+}

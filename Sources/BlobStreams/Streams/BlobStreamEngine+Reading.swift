@@ -1,0 +1,142 @@
+import Foundation
+
+extension BlobStreamEngine {
+    /// Reads the next bytes, waiting for them if there are none.
+    ///
+    /// - Returns: How many; 0 at the end, -1 after an error.
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        var waiter: WaitSignal?
+        while true {
+            let turn = self.change(delivers: false) { machine, state in
+                machine.beginRead(into: buffer, waiter, &state)
+            }
+            switch turn {
+            case .answer(let count):
+                self.state.deliver()
+                return count
+            case .settle(let count):
+                self.settle()
+                if let count { return count }
+            case .start(let id): self.start(id)
+            case .use(let use, let count):
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
+                let total = count + self.read(use, into: rest, mayWait: count == 0)
+                if total > 0 { return total }
+            case .wait:
+                if let waiter { BlockingPool.leave { _ = waiter.wait(for: nil) } } else { waiter = WaitSignal() }
+            }
+        }
+    }
+
+    /// From here on, reads go straight to the caller's memory; smaller ones take from a window.
+    private static let directByteCount = 16 * 1024
+    private static let peekByteCount = 4 * 1024
+
+    /// Reads, and gives the reader back.
+    ///
+    /// - Parameter mayWait: False when the caller has bytes already.
+    /// - Returns: How many bytes the caller got.
+    func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, mayWait: Bool) -> Int {
+        var outcome = Machine.Outcome()
+        use.reader.isWaitLimited = true
+        var windowByteCount = BlobPipe.defaultCapacity
+        if !buffer.isEmpty, mayWait || use.neverBlocks {
+            if buffer.count >= Self.directByteCount || use.reader.lending != nil {
+                windowByteCount = Self.peekByteCount
+                outcome.result = self.read(use.reader, into: buffer, &outcome.appended)
+            } else {
+                self.fill(windowByteCount, use.reader, &outcome)
+                outcome.appended = outcome.window?.move(to: buffer) ?? 0
+                if outcome.window?.isEmpty ?? false { outcome.window = nil }
+            }
+        }
+        self.finish(use, &outcome, peeking: use.neverBlocks ? windowByteCount : nil)
+        return outcome.appended
+    }
+
+    /// Sees what there is, and gives the reader back.
+    func look(_ use: Machine.Use) {
+        var outcome = Machine.Outcome()
+        use.reader.isWaitLimited = self.isAwaited
+        self.finish(use, &outcome, peeking: use.neverBlocks ? BlobPipe.defaultCapacity : nil)
+    }
+
+    /// Gives the reader back.
+    ///
+    /// - Parameter byteCount: How much to read at most to see whether there is something, when nothing else tells; nil
+    ///   when reading would block.
+    func finish(_ use: Machine.Use, _ outcome: inout Machine.Outcome, peeking byteCount: Int?) {
+        let reader = use.reader
+        if case .success(.bytes) = outcome.result, outcome.window == nil {
+            if byteCount != nil, reader.lend() != nil {
+                outcome.isReadable = true
+            } else if byteCount != nil || reader.isAtDeclaredEnd {
+                self.fill(byteCount ?? 1, reader, &outcome)
+            }
+        }
+        if case .success(.notYet) = outcome.result {
+            reader.whenReadable(BlobWaker { [weak self, id = use.passID] in self?.woken(id) })
+        }
+        outcome.isLimited = reader.isWaitLimited
+        self.finish(use, outcome)
+    }
+
+    func finish(_ use: Machine.Use, _ outcome: Machine.Outcome) {
+        let info = !use.isOpenCompleted && use.reader.isOpen ? use.reader.info : nil
+        let goesOn = self.change { machine, state in machine.finish(use, outcome, opening: info, &state) }
+        if goesOn { self.settle() }
+    }
+
+    func settle() { while self.change({ machine, state in machine.settle(&state) }) {} }
+
+    func fill(_ byteCount: Int, _ reader: BlobGuardedReader, _ outcome: inout Machine.Outcome) {
+        let window = Window(byteCount)
+        outcome.result = Result { try window.fill(from: reader) }.mapError { BlobError(wrapping: $0) }
+        if !window.isEmpty { outcome.window = window }
+    }
+
+    func read(
+        _ reader: BlobGuardedReader, into buffer: UnsafeMutableRawBufferPointer, _ appended: inout Int
+    ) -> Result<BlobReadResult, BlobError> {
+        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        do {
+            let result = try reader.read(into: &output)
+            appended = output.finalize(for: buffer)
+            return .success(result)
+        } catch {
+            _ = output.finalize(for: buffer)
+            return .failure(BlobError(wrapping: error))
+        }
+    }
+
+    func woken(_ id: Int) { self.change(delivers: false) { machine, _ in ((), machine.woken(id)) } }
+
+    /// Looks whether there is something to read, for those who get events or look at the state.
+    func look() {
+        if let use = self.ask({ machine, state in machine.beginLook(state) }) { self.look(use) }
+    }
+
+    /// Limits hold from now on.
+    func wasScheduled() { self.look() }
+
+    /// Lends the bytes that wait in memory until the next call; nil when there are none.
+    func lendWindow() -> UnsafeRawBufferPointer? {
+        // Under the lock: it is only memory, and nobody uses the reader.
+        self.ask { machine, state in machine.lend(state) { $0.lend() } }
+    }
+
+    /// Uses the reader for its properties; nil when there is none that has any, or it is still being opened.
+    func withProperties<Result>(_ body: (any BlobPropertyReader) -> Result) -> Result? {
+        let waiter = WaitSignal()
+        while true {
+            switch self.ask({ machine, state in machine.beginUse(waiter, state) }) {
+            case .none: return nil
+            case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
+            case .use(let use):
+                let result = (use.reader.inner as? any BlobPropertyReader).map(body)
+                self.finish(use, use.unchanged)
+                return result
+            }
+        }
+    }
+}
