@@ -23,14 +23,17 @@ extension BlobRegistry {
     ) throws(BlobError) -> BlobIdentification {
         let recognizers = self.providers.contains { $0.recognizes != nil } ? Self.recognizedByteCount : 0
         let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
-        let extent = extents.max().map { max($0, recognizers) } ?? recognizers
-        let peeked = try Peeked(source, byteCount: extent, context)
-        var provider =
-            self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
-            ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
-            ?? peeked.info.name.flatMap(self.provider(forFileName:))
-        if provider == nil { provider = try self.providerByLookingInto(source, context) }
-        return BlobIdentification(provider: provider, source: peeked.source)
+        do {
+            let peeked = try Peeked(source, byteCount: max(extents.max() ?? 0, recognizers), context)
+            let provider =
+                try self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
+                ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
+                ?? peeked.info.name.flatMap(self.provider(forFileName:))
+                ?? self.providerByLookingInto(source, context)
+            return BlobIdentification(provider: provider, source: peeked.source)
+        } catch {
+            throw BlobError(wrapping: error)
+        }
     }
 
     private func providerBySignature(of beginning: Data) -> BlobProvider? {
@@ -49,13 +52,9 @@ extension BlobRegistry {
 
     private func providerByLookingInto(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> BlobProvider? {
+    ) throws -> BlobProvider? {
         guard source.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
-        do {
-            return try self.providers.first { try $0.recognizesWithin?(source, context) ?? false }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        return try self.providers.first { try $0.recognizesWithin?(source, context) ?? false }
     }
 
     private func provider(forMediaType mediaType: String) -> BlobProvider? {
@@ -87,35 +86,21 @@ private struct Peeked {
     let info: BlobInfo
     let source: any BlobInputStreamDataSource
 
-    init(_ source: any BlobInputStreamDataSource, byteCount: Int, _ context: BlobContext) throws(BlobError) {
+    init(_ source: any BlobInputStreamDataSource, byteCount: Int, _ context: BlobContext) throws {
         // A child, so that whoever reads on can cancel it too.
         let context = context.makeChild()
         let reader = try source.open(context: context)
-        do {
-            var beginning = Data(count: byteCount)
-            var count = 0
-            try beginning.withUnsafeMutableBytes { buffer in
-                while count < byteCount {
-                    let free = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-                    let read = try reader.readWaiting(into: free)
-                    if read == 0 { break }
-                    count += read
-                }
-            }
-            self.beginning = beginning.prefix(count)
-            self.info = reader.info
-        } catch {
-            reader.close()
-            throw BlobError(wrapping: error)
-        }
+        let beginning = try reader.data(upTo: byteCount)
+        self.beginning = beginning
+        self.info = reader.info
         guard !source.capabilities.contains(.repeatable) else {
             reader.close()
             self.source = source
             return
         }
         // Read only once: what was looked at is put before the rest.
-        let (beginning, rest) = (self.beginning, HandedOver(reader))  // To the one opening that takes it.
-        self.source = OneShotSource(
+        let rest = HandedOver(reader)  // To the one opening that takes it.
+        self.source = SequentialSource(
             layerName: source.layerName, locator: source.locator, info: self.info
         ) { later in
             PeekedReader(beginning, rest.value, later.onCancel { context.cancellation.cancel() })
@@ -123,33 +108,27 @@ private struct Peeked {
     }
 }
 
-private final class PeekedReader: BlobReader {
+private final class PeekedReader: ForwardingReader {
+    let base: any BlobReader
     private var beginning: Data
-    private let rest: BlobGuardedReader
     private let cancelling: BlobRegistration
 
     init(_ beginning: Data, _ rest: BlobGuardedReader, _ cancelling: BlobRegistration) {
         self.beginning = beginning
-        self.rest = rest
+        self.base = rest
         self.cancelling = cancelling
     }
 
-    var info: BlobInfo { self.rest.info }
-    var isOpen: Bool { self.rest.isOpen }
-    var neverBlocks: Bool { self.rest.neverBlocks }
-
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard !self.beginning.isEmpty else { return try self.rest.read(into: &output) }
+        guard !self.beginning.isEmpty else { return try self.base.read(into: &output) }
         let count = self.beginning.withUnsafeBytes { output.append(contentsOf: $0) }
         self.beginning = self.beginning.dropFirst(count)
         return .bytes
     }
 
-    func whenReadable(_ waker: BlobWaker) { self.rest.whenReadable(waker) }
-
     func close() {
         self.beginning = Data()
         self.cancelling.remove()
-        self.rest.close()
+        self.base.close()
     }
 }
