@@ -64,9 +64,7 @@ public struct BlobLines: AsyncSequence, Sendable {
             return BlobError(
                 .limitExceeded, "A line is longer than the limit of \(self.lines.maximumByteCount) bytes.",
                 byteOffset: self.byteOffset
-            ).passing(
-                layer: source.layerName, operation: .read,
-                locator: source.locator?.description, byteOffset: nil)
+            ).passing(layer: source.layerName, operation: .read, locator: source.locator?.description)
         }
     }
 }

@@ -24,7 +24,7 @@ extension BlobRegistry {
         let recognizers = self.providers.contains { $0.recognizes != nil } ? Self.recognizedByteCount : 0
         let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
         do {
-            let peeked = try Peeked(source, byteCount: max(extents.max() ?? 0, recognizers), context)
+            let peeked = try self.peek(source, max(extents.max() ?? 0, recognizers), context)
             let provider =
                 try self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
                 ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
@@ -78,33 +78,27 @@ extension BlobRegistry {
         }
         return best?.provider
     }
-}
 
-/// A source with its first bytes looked at.
-private struct Peeked {
-    let beginning: Data
-    let info: BlobInfo
-    let source: any BlobInputStreamDataSource
-
-    init(_ source: any BlobInputStreamDataSource, byteCount: Int, _ context: BlobContext) throws {
+    /// Looks at the first bytes of a source.
+    ///
+    /// - Returns: With them and its info, the source that is to be read from now on.
+    private func peek(
+        _ source: any BlobInputStreamDataSource, _ byteCount: Int, _ context: BlobContext
+    ) throws -> (beginning: Data, info: BlobInfo, source: any BlobInputStreamDataSource) {
         // A child, so that whoever reads on can cancel it too.
         let context = context.makeChild()
         let reader = try source.open(context: context)
-        let beginning = try reader.data(upTo: byteCount)
-        self.beginning = beginning
-        self.info = reader.info
+        let (beginning, info) = (try reader.data(upTo: byteCount), reader.info)
         guard !source.capabilities.contains(.repeatable) else {
             reader.close()
-            self.source = source
-            return
+            return (beginning, info, source)
         }
         // Read only once: what was looked at is put before the rest.
         let rest = HandedOver(reader)  // To the one opening that takes it.
-        self.source = SequentialSource(
-            layerName: source.layerName, locator: source.locator, info: self.info
-        ) { later in
+        let whole = SequentialSource(layerName: source.layerName, locator: source.locator, info: info) { later in
             PeekedReader(beginning, rest.value, later.onCancel { context.cancellation.cancel() })
         }
+        return (beginning, info, whole)
     }
 }
 

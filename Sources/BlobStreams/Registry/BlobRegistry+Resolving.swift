@@ -9,8 +9,8 @@ extension BlobRegistry {
         do {
             return try find()
         } catch {
-            throw BlobError(wrapping: error).passing(
-                layer: "BlobRegistry", operation: .resolve, locator: locator.description, byteOffset: nil)
+            throw BlobError(wrapping: error)
+                .passing(layer: "BlobRegistry", operation: .resolve, locator: locator.description)
         }
     }
 
