@@ -32,10 +32,14 @@ extension BlobFact.Value: CustomStringConvertible {
         switch self {
         case .integer(let number): "\(number)"
         case .text(let text): text
-        case .date(let date): date.clampedToFourDigits.ISO8601Format()
+        case .date(let date): max(Self.firstDate, min(date, Self.lastDate)).ISO8601Format()
         case .bool(let isTrue): isTrue ? "yes" : "no"
         }
     }
+
+    // Formats of archives hold any number; what is shown begins with the calendar, 1582-10-15, and ends with the year 9999.
+    private static let firstDate = Date(timeIntervalSince1970: -12_219_292_800)
+    private static let lastDate = Date(timeIntervalSince1970: 253_402_300_799)
 }
 
 extension BlobFact.Value: Encodable {
@@ -48,13 +52,5 @@ extension BlobFact.Value: Encodable {
         case .date: try container.encode(self.description)
         case .bool(let isTrue): try container.encode(isTrue)
         }
-    }
-}
-
-extension Date {
-    /// Formats of archives hold any number; what is shown begins with the calendar, 1582-10-15, and ends with the year
-    /// 9999.
-    fileprivate var clampedToFourDigits: Date {
-        Date(timeIntervalSince1970: max(-12_219_292_800, min(self.timeIntervalSince1970, 253_402_300_799)))
     }
 }

@@ -93,7 +93,7 @@ extension BlobInputStreamDataSource {
             return try self.info(context)
         } catch {
             throw BlobError(wrapping: error)
-                .passing(layer: self.layerName, operation: .info, locator: self.locator?.description, byteOffset: nil)
+                .passing(layer: self.layerName, operation: .info, locator: self.locator?.description)
         }
     }
 }

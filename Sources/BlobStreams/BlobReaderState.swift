@@ -27,7 +27,4 @@ public struct BlobReaderState: Equatable, Sendable {
 
     /// True when waiting for an event would be pointless: a read brings bytes, the end or an error.
     package var isReady: Bool { self.hasBytesAvailable || self.isAtEnd || self.error != nil }
-
-    /// True when the opening is over: completed, as bytes or the end also show, or failed.
-    var isOpenOrFailed: Bool { self.isOpenCompleted || self.isReady }
 }

@@ -381,7 +381,7 @@ import Testing
         try registry.register(filter("seven", [BlobSignature([7])]))
         let isWaiting = DispatchSemaphore(value: 0)
         let identified = BlobContext(idleLimit: .seconds(30))  // So that the thread ends in any case.
-        let once = OneShotSource(layerName: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
+        let once = SequentialSource(layerName: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
         let source = try registry.identify(once, context: identified).source
         let context = BlobContext()
         let reader = try source.open(context: context)

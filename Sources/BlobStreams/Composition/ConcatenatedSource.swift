@@ -36,15 +36,14 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         guard capabilities.contains(.repeatable) || self.isTaken.takeOnce() else {
             throw BlobError(.unsupported, "A part of this source passes by once, and was taken already.")
         }
+        var parts = zip(self.parts, infos).map(ConcatenatedReader.Part.init)[...]
         var offset = byteOffset
-        var index = 0
-        while index < self.parts.count, let byteCount = infos[index].byteCount, offset >= byteCount {
+        while let byteCount = parts.first?.info.byteCount, offset >= byteCount {
             offset -= byteCount
-            index += 1
+            parts.removeFirst()
         }
-        let parts = zip(self.parts, infos).dropFirst(index).map(ConcatenatedReader.Part.init)
         // A part of unknown length may end before the offset: only reading through it can tell.
-        let isWithinFirst = infos.dropFirst(index).first.map { $0.byteCount != nil } ?? true
+        let isWithinFirst = parts.first?.info.byteCount != nil || offset == 0
         let reader = try ConcatenatedReader(
             parts, firstOffset: isWithinFirst ? offset : 0, info: info, context: context)
         return isWithinFirst ? reader : SkippingReader(reader, bytesToSkip: offset)
@@ -77,46 +76,41 @@ private final class ConcatenatedReader: BlobReader {
     let info: BlobInfo
     private var rest: ArraySlice<Part>
     private let context: BlobContext
-    private var current: BlobGuardedReader?
-    private var failure: (any Error)?
+    /// Nil at the end. An error is final: that of an opening, or that the reader is closed.
+    private var current: Result<BlobGuardedReader?, any Error>
 
-    init(_ parts: [Part], firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
+    init(_ parts: ArraySlice<Part>, firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
         self.info = info
-        self.rest = parts[...]
+        self.rest = parts
         self.context = context
-        try self.openNext(at: firstOffset)
+        self.current = .success(nil)
+        self.openNext(at: firstOffset)
+        _ = try self.current.get()
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
-        do {
-            while let current {
-                var result = BlobReadResult.end
-                try output.append(atMost: .max) { result = try current.read(into: &$0) }
-                guard result == .end else { return result }
-                current.close()
-                try self.openNext(at: 0)
-            }
-            return .end
-        } catch {
-            self.failure = error
-            throw error
+        while let current = try self.current.get() {
+            let result = try current.read(into: &output)
+            guard result == .end else { return result }
+            current.close()
+            self.openNext(at: 0)
         }
+        return .end
     }
 
-    func whenReadable(_ waker: BlobWaker) { self.current?.whenReadable(waker) ?? waker.wake() }
+    func whenReadable(_ waker: BlobWaker) { (try? self.current.get())?.whenReadable(waker) ?? waker.wake() }
 
     func close() {
-        self.failure = BlobError(.closed, "The reader is closed.")
-        self.current?.close()
-        self.current = nil
+        (try? self.current.get())?.close()
+        self.current = .failure(BlobError(.closed, "The reader is closed."))
         self.rest = []
     }
 
     /// Opens the next part, whose content must be what its info was: that is what the sum was made of.
-    private func openNext(at byteOffset: Int64) throws {
-        self.current = nil
-        guard let part = self.rest.popFirst() else { return }
-        self.current = try part.source.open(at: byteOffset, matching: part.info.validator, context: self.context)
+    private func openNext(at byteOffset: Int64) {
+        let part = self.rest.popFirst()
+        self.current = Result {
+            try part.map { try $0.source.open(at: byteOffset, matching: $0.info.validator, context: self.context) }
+        }
     }
 }

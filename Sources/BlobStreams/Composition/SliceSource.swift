@@ -39,35 +39,23 @@ public struct SliceSource: BlobInputStreamDataSource {
     public func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.checkLowerBound()
         // With a range the length is known before the base is; the sum cannot overflow once the offset is checked.
-        try BlobInfo(byteCount: self.upperBound.map { $0 - self.lowerBound })
-            .check(byteOffset: byteOffset, matching: nil)
+        try self.sliced(BlobInfo()).check(byteOffset: byteOffset, matching: nil)
         let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
         guard !overflows else { throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.") }
         let reader = try self.base.open(at: start, context: context)
-        do {
-            // A base that is still opening does not know its info yet.
-            let baseInfo = try reader.isOpen ? reader.info : self.base.checkedInfo(context)
-            let info = try self.sliced(baseInfo)
-            try info.check(byteOffset: byteOffset, matching: validator)
-            // A slice that reaches to the base's end reads through to it, for what the base checks there.
-            let end = self.upperBound == baseInfo.byteCount ? nil : self.upperBound
-            return SliceReader(reader, info: info, end: end)
-        } catch {
-            reader.close()
-            throw error
-        }
-    }
-
-    private func checkLowerBound() throws(BlobError) {
-        guard self.lowerBound >= 0 else {
-            throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
-        }
+        // A base that is still opening does not know its info yet.
+        let baseInfo = try reader.isOpen ? reader.info : self.base.checkedInfo(context)
+        let info = try self.sliced(baseInfo)
+        try info.check(byteOffset: byteOffset, matching: validator)
+        // A slice that reaches to the base's end reads through to it, for what the base checks there.
+        return SliceReader(reader, info: info, end: self.upperBound == baseInfo.byteCount ? nil : self.upperBound)
     }
 
     private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
-        try self.checkLowerBound()
+        guard self.lowerBound >= 0 else {
+            throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
+        }
         let end = self.upperBound ?? base.byteCount
         if let byteCount = base.byteCount, max(self.lowerBound, self.upperBound ?? 0) > byteCount {
             let range = "\(self.lowerBound)..<\(self.upperBound.map(String.init) ?? "")"
@@ -80,36 +68,26 @@ public struct SliceSource: BlobInputStreamDataSource {
     }
 }
 
-private final class SliceReader: BlobReader {
+private final class SliceReader: ForwardingReader {
     let info: BlobInfo
-    private let base: BlobGuardedReader
+    var base: any BlobReader { self.guarded }
+    private let guarded: BlobGuardedReader
     private let end: Int64?
-    private var isClosed = false
 
-    init(_ base: BlobGuardedReader, info: BlobInfo, end: Int64?) {
-        self.base = base
+    init(_ guarded: BlobGuardedReader, info: BlobInfo, end: Int64?) {
+        self.guarded = guarded
         self.info = info
         self.end = end
     }
 
-    var isOpen: Bool { self.base.isOpen }
-    var neverBlocks: Bool { self.base.neverBlocks }
-
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
-        let room = self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max
-        guard room > 0 else { return .end }
+        let room = self.end.map { Int(clamping: $0 - self.guarded.byteOffset) } ?? .max
         var result = BlobReadResult.end
-        try output.append(atMost: room) { result = try self.base.read(into: &$0) }
+        // Without room too, as a reader that is closed says so.
+        try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
+        guard room > 0 else { return .end }
         guard result == .end, let end else { return result }
         throw BlobError(
-            .truncated, "The base ended at byte \(self.base.byteOffset), before the slice's end at \(end).")
-    }
-
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-
-    func close() {
-        self.isClosed = true
-        self.base.close()
+            .truncated, "The base ended at byte \(self.guarded.byteOffset), before the slice's end at \(end).")
     }
 }

@@ -10,32 +10,17 @@ public struct BlobChunks: AsyncSequence, Sendable {
     /// The size of a chunk unless told otherwise: 128 KiB, where reading from the page cache is fastest.
     public static let defaultByteCount = 128 * 1024
 
-    private let source: any BlobInputStreamDataSource
-    private let byteOffset: Int64
-    private let maximumByteCount: Int
-    private let context: BlobContext
-
-    init(_ source: any BlobInputStreamDataSource, at byteOffset: Int64, ofAtMost byteCount: Int, _ context: BlobContext)
-    {
-        precondition(byteCount > 0, "A chunk needs room for at least one byte.")
-        self.source = source
-        self.byteOffset = byteOffset
-        self.maximumByteCount = byteCount
-        self.context = context
-    }
+    let source: any BlobInputStreamDataSource
+    let byteOffset: Int64
+    let maximumByteCount: Int
+    let context: BlobContext
 
     /// Starts an iteration; the reader is opened by its first step.
-    public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(
-            reader: ChunkReader(
-                self.source, at: self.byteOffset, ofAtMost: self.maximumByteCount, self.context.makeChild()))
-    }
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: ChunkReader(self)) }
 
     /// One pass over the chunks. Ends, once, with nil or with a ``BlobError``.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let reader: ChunkReader
-
-        var source: any BlobInputStreamDataSource { self.reader.source }
 
         /// The next chunk: 1 byte to the maximum; nil at the end.
         public mutating func next() async throws -> Data? {
@@ -60,6 +45,7 @@ extension BlobInputStreamDataSource {
         ofAtMost byteCount: Int = BlobChunks.defaultByteCount, at byteOffset: Int64 = 0,
         context: BlobContext = BlobContext()
     ) -> BlobChunks {
-        BlobChunks(self, at: byteOffset, ofAtMost: byteCount, context)
+        precondition(byteCount > 0, "A chunk needs room for at least one byte.")
+        return BlobChunks(source: self, byteOffset: byteOffset, maximumByteCount: byteCount, context: context)
     }
 }

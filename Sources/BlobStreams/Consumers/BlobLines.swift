@@ -8,31 +8,24 @@ public struct BlobLines: AsyncSequence, Sendable {
     /// The longest line unless told otherwise, in bytes: 1 MiB. More than a person reads, and memory stays bounded.
     public static let defaultMaximumByteCount = 1 << 20
 
-    private let chunks: BlobChunks
-    private let maximumByteCount: Int
-
-    init(_ chunks: BlobChunks, ofAtMost byteCount: Int) {
-        self.chunks = chunks
-        self.maximumByteCount = byteCount
-    }
+    fileprivate let chunks: BlobChunks
+    fileprivate let maximumByteCount: Int
 
     /// Starts an iteration.
-    public func makeAsyncIterator() -> AsyncIterator {
-        AsyncIterator(chunks: self.chunks.makeAsyncIterator(), maximumByteCount: self.maximumByteCount)
-    }
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
 
     /// One pass over the lines.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        fileprivate var chunks: BlobChunks.AsyncIterator
-        fileprivate let maximumByteCount: Int
+        private let lines: BlobLines
+        private var chunks: BlobChunks.AsyncIterator
         private var chunk = Data()
         private var line: [UInt8] = []
         private var byteOffset: Int64 = 0
         private var isOver = false
 
-        fileprivate init(chunks: BlobChunks.AsyncIterator, maximumByteCount: Int) {
-            self.chunks = chunks
-            self.maximumByteCount = maximumByteCount
+        fileprivate init(_ lines: BlobLines) {
+            self.lines = lines
+            self.chunks = lines.chunks.makeAsyncIterator()
         }
 
         /// The next line; nil at the end.
@@ -42,7 +35,7 @@ public struct BlobLines: AsyncSequence, Sendable {
             while !self.isOver {
                 let end = self.chunk.firstIndex(of: UInt8(ascii: "\n"))
                 let part = self.chunk[..<(end ?? self.chunk.endIndex)]
-                guard self.line.count + part.count <= self.maximumByteCount else { throw self.tooLong() }
+                guard self.line.count + part.count <= self.lines.maximumByteCount else { throw self.tooLong() }
                 self.line.append(contentsOf: part)
                 if let end {
                     self.chunk = self.chunk[(end + 1)...]
@@ -67,12 +60,11 @@ public struct BlobLines: AsyncSequence, Sendable {
 
         private mutating func tooLong() -> BlobError {
             self.isOver = true
+            let source = self.lines.chunks.source
             return BlobError(
-                .limitExceeded, "A line is longer than the limit of \(self.maximumByteCount) bytes.",
+                .limitExceeded, "A line is longer than the limit of \(self.lines.maximumByteCount) bytes.",
                 byteOffset: self.byteOffset
-            ).passing(
-                layer: self.chunks.source.layerName, operation: .read,
-                locator: self.chunks.source.locator?.description, byteOffset: nil)
+            ).passing(layer: source.layerName, operation: .read, locator: source.locator?.description)
         }
     }
 }
@@ -87,6 +79,6 @@ extension BlobInputStreamDataSource {
     ///   - byteCount: The longest line, in bytes, without its LF; a longer one is ``BlobError/Code/limitExceeded``.
     ///   - context: The terms of each iteration.
     public func lines(ofAtMost byteCount: Int, context: BlobContext = BlobContext()) -> BlobLines {
-        BlobLines(self.chunks(context: context), ofAtMost: byteCount)
+        BlobLines(chunks: self.chunks(context: context), maximumByteCount: byteCount)
     }
 }

@@ -2,20 +2,14 @@ import Foundation
 
 /// Reads the chunks of one iteration. Has one owner, as its reader has.
 final class ChunkReader {
-    let source: any BlobInputStreamDataSource
     let context: BlobContext
-    private let firstOffset: Int64
-    private let maximumByteCount: Int
+    private let chunks: BlobChunks
     private var reader: BlobGuardedReader?
     private var isOver = false
 
-    init(
-        _ source: any BlobInputStreamDataSource, at byteOffset: Int64, ofAtMost byteCount: Int, _ context: BlobContext
-    ) {
-        self.source = source
-        self.firstOffset = byteOffset
-        self.maximumByteCount = byteCount
-        self.context = context
+    init(_ chunks: BlobChunks) {
+        self.chunks = chunks
+        self.context = chunks.context.makeChild()
     }
 
     deinit { self.reader?.close() }
@@ -25,9 +19,9 @@ final class ChunkReader {
         guard !self.isOver else { return nil }
         do {
             while true {
-                let reader = try self.readerOpenedOnce()
+                let reader = try self.openedReader()
                 var result = BlobReadResult.end
-                let chunk = try Data(readingAtMost: self.maximumByteCount, from: reader, &result)
+                let chunk = try Data(readingAtMost: self.chunks.maximumByteCount, from: reader, &result)
                 switch result {
                 case .bytes: return chunk
                 case .end: return self.finish()
@@ -41,9 +35,9 @@ final class ChunkReader {
         }
     }
 
-    private func readerOpenedOnce() throws -> BlobGuardedReader {
+    private func openedReader() throws -> BlobGuardedReader {
         if let reader { return reader }
-        let reader = try self.source.withoutBlocking.open(at: self.firstOffset, context: self.context)
+        let reader = try self.chunks.source.withoutBlocking.open(at: self.chunks.byteOffset, context: self.context)
         self.reader = reader
         return reader
     }

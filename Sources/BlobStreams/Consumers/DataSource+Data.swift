@@ -12,23 +12,14 @@ extension BlobInputStreamDataSource {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
-        var data = Data()
         do {
             // One byte more than allowed is asked for, to tell a blob of the limit's size from a larger one.
-            while data.count <= maximumByteCount {
-                let wanted = min(maximumByteCount - data.count, BlobChunks.defaultByteCount - 1) + 1
-                let count = data.count
-                data.count += wanted
-                let read = try data.withUnsafeMutableBytes {
-                    try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
-                }
-                data.count = count + read
-                if read == 0 { return data }
-            }
+            let data = try reader.data(upTo: maximumByteCount < .max ? maximumByteCount + 1 : .max)
+            guard data.count <= maximumByteCount else { throw self.tooLong(maximumByteCount) }
+            return data
         } catch {
             throw BlobError(wrapping: error)
         }
-        throw self.tooLong(maximumByteCount)
     }
 
     private func tooLong(_ maximumByteCount: Int) -> BlobError {
@@ -44,6 +35,23 @@ extension BlobInputStreamDataSource {
         for try await chunk in self.chunks(context: context) {
             guard chunk.count <= maximumByteCount - data.count else { throw self.tooLong(maximumByteCount) }
             data.append(chunk)
+        }
+        return data
+    }
+}
+
+extension BlobGuardedReader {
+    /// The next bytes, fewer than `byteCount` only at the end. Memory grows with what has arrived.
+    func data(upTo byteCount: Int) throws -> Data {
+        var data = Data()
+        while data.count < byteCount {
+            let count = data.count
+            data.count += min(byteCount - count, BlobChunks.defaultByteCount)
+            let read = try data.withUnsafeMutableBytes {
+                try self.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
+            }
+            data.count = count + read
+            if read == 0 { break }
         }
         return data
     }

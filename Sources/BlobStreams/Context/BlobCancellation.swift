@@ -5,20 +5,7 @@ public final class BlobCancellation: Sendable {
     private struct State {
         var isCancelled = false
         var lastKey: UInt64 = 0
-        var handlers: [(key: UInt64, call: (@Sendable () -> Void)?)] = []  // By key, as they came.
-
-        mutating func removeHandler(_ key: UInt64) -> (@Sendable () -> Void)? {
-            var (low, high) = (0, self.handlers.count)
-            while low < high {
-                let middle = (low + high) / 2
-                if self.handlers[middle].key < key { low = middle + 1 } else { high = middle }
-            }
-            guard low < self.handlers.count, self.handlers[low].key == key else { return nil }
-            guard self.isCancelled else { return self.handlers.remove(at: low).call }
-            // All will be taken, from the first: each leaves its place.
-            defer { self.handlers[low].call = nil }
-            return self.handlers[low].call
-        }
+        var handlers: [UInt64: @Sendable () -> Void] = [:]  // The keys tell in which order they came.
     }
 
     /// Apart from this object, so that a parent can hold on to it without holding on to the child.
@@ -45,13 +32,12 @@ public final class BlobCancellation: Sendable {
         let keys: [UInt64] = state.withLock { state in
             guard !state.isCancelled else { return [] }
             state.isCancelled = true
-            return state.handlers.map(\.key)
+            return state.handlers.keys.sorted()
         }
         for key in keys {
             // Taken one by one: what an earlier handler or another thread has removed meanwhile must not start.
-            state.withLock { $0.removeHandler(key) }?()
+            state.withLock { $0.handlers.removeValue(forKey: key) }?()
         }
-        if !keys.isEmpty { state.withLock { $0.handlers = [] } }
     }
 
     /// Calls `handler` once, when the cancellation comes; at once when it already came.
@@ -63,7 +49,7 @@ public final class BlobCancellation: Sendable {
         let key: UInt64? = self.state.withLock { state in
             guard !state.isCancelled else { return nil }
             state.lastKey += 1
-            state.handlers.append((state.lastKey, handler))
+            state.handlers[state.lastKey] = handler
             return state.lastKey
         }
         guard let key else {
@@ -72,7 +58,7 @@ public final class BlobCancellation: Sendable {
         }
         return BlobRegistration { [state] in
             // Released outside the lock: it may hold the last reference to something with a deinit of its own.
-            _ = state.withLock { $0.removeHandler(key) }
+            _ = state.withLock { $0.handlers.removeValue(forKey: key) }
         }
     }
 

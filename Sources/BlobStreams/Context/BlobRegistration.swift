@@ -15,11 +15,5 @@ public final class BlobRegistration: Sendable {
     deinit { self.remove() }
 
     /// Ends the registration; a call that has begun on another thread may still be running. Works twice.
-    public func remove() {
-        let removal = self.state.withLock { state in
-            defer { state.removal = nil }
-            return state
-        }.removal
-        removal?()
-    }
+    public func remove() { self.state.withLock { $0.removal.take() }?() }
 }

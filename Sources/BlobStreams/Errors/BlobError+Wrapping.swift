@@ -22,17 +22,17 @@ extension BlobError {
     private init(foreign error: NSError, cause: any Error) {
         let ownText = Self.ownText(of: cause)
         let text = ownText ?? error.localizedDescription
-        if error.domain == BlobError.errorDomain {
-            let code = Code(rawValue: error.code)
+        switch (error.domain, error.code) {
+        case (BlobError.errorDomain, let number):
+            let code = Code(rawValue: number)
             self.init(code, String(text.trimmingPrefix("\(code.name): ")), cause: cause)
-        } else if error.domain == NSPOSIXErrorDomain {
-            self.init(systemError: CInt(truncatingIfNeeded: error.code), doing: text, cause: cause)
-        } else if error.domain == NSCocoaErrorDomain, error.code == CocoaError.Code.fileReadNoSuchFile.rawValue {
+        case (NSPOSIXErrorDomain, let number):
+            self.init(systemError: CInt(truncatingIfNeeded: number), doing: text, cause: cause)
+        case (NSCocoaErrorDomain, CocoaError.Code.fileReadNoSuchFile.rawValue):
             self.init(.notFound, text, cause: cause)
-        } else if error.domain == NSCocoaErrorDomain, error.code == CocoaError.Code.fileReadNoPermission.rawValue {
+        case (NSCocoaErrorDomain, CocoaError.Code.fileReadNoPermission.rawValue):
             self.init(.permissionDenied, text, cause: cause)
-        } else {
-            self.init(.io, ownText ?? "\(text) (\(error.domain) \(error.code))", cause: cause)
+        default: self.init(.io, ownText ?? "\(text) (\(error.domain) \(error.code))", cause: cause)
         }
     }
 
@@ -71,7 +71,7 @@ extension BlobError {
 
     /// This error with what the layer that it passes knows about it: only gaps are filled.
     func passing(
-        layer: String, operation: Operation, locator: @autoclosure () -> String?, byteOffset: Int64?
+        layer: String, operation: Operation, locator: @autoclosure () -> String?, byteOffset: Int64? = nil
     ) -> BlobError {
         var error = self
         error.operation = error.operation ?? operation

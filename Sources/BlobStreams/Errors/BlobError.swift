@@ -54,9 +54,9 @@ public struct BlobError: Error, Sendable {
     }
 
     /// The error of the layer below that led to this one.
-    public var cause: (any Error)? { self.fields.cause }
+    public let cause: (any Error)?
 
-    private struct Fields: Sendable {
+    private struct Fields: Equatable, Sendable {
         let code: Code
         let message: String
         var isTransient: Bool
@@ -65,7 +65,6 @@ public struct BlobError: Error, Sendable {
         var byteOffset: Int64?
         var layers: [String] = []
         var systemErrorNumber: CInt?
-        let cause: (any Error)?
     }
 
     private indirect enum Box: Sendable {
@@ -101,18 +100,14 @@ public struct BlobError: Error, Sendable {
         self.box = .holding(
             Fields(
                 code: code, message: message, isTransient: isTransient ?? code.isTransient, operation: operation,
-                locator: locator, byteOffset: byteOffset, cause: cause))
+                locator: locator, byteOffset: byteOffset))
+        self.cause = cause
     }
 }
 
 extension BlobError: Equatable {
     /// Compares everything but the causes, which have no equality.
-    public static func == (left: BlobError, right: BlobError) -> Bool {
-        left.code == right.code && left.message == right.message && left.isTransient == right.isTransient
-            && left.operation == right.operation && left.locator == right.locator
-            && left.byteOffset == right.byteOffset && left.layers == right.layers
-            && left.systemErrorNumber == right.systemErrorNumber
-    }
+    public static func == (left: BlobError, right: BlobError) -> Bool { left.fields == right.fields }
 }
 
 extension BlobError: CustomStringConvertible {

@@ -1,11 +1,11 @@
 import Foundation
 
 /// Counts the bytes that pass, for progress.
-public struct CountingSource: BlobInputStreamDataSource {
+public struct CountingSource: ForwardingSource {
     /// Told after each read: how many bytes it brought, the offset after it, and the byte count if known.
     public typealias OnBytes = @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
 
-    private let base: any BlobInputStreamDataSource
+    package let base: any BlobInputStreamDataSource
     private let onBytes: OnBytes
 
     /// Creates a layer over `base`. `onBytes` is called on the reading thread, and each reader counts for itself; the
@@ -14,18 +14,6 @@ public struct CountingSource: BlobInputStreamDataSource {
         self.base = base
         self.onBytes = onBytes
     }
-
-    /// True when the base never blocks.
-    public var neverBlocks: Bool { self.base.neverBlocks }
-
-    /// Those of the base.
-    public var capabilities: BlobCapabilities { self.base.capabilities }
-
-    /// That of the base: the bytes are the same.
-    public var locator: BlobLocator? { self.base.locator }
-
-    /// That of the base.
-    public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
 
     /// Opens a reader of the base and counts what it reads.
     public func openReader(
@@ -49,8 +37,8 @@ extension BlobInputStreamDataSource {
     }
 }
 
-private struct ProgressSource: BlobInputStreamDataSource {
-    private let base: any BlobInputStreamDataSource
+private struct ProgressSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
     private let progress: Progress
     private let cancellation = BlobCancellation()
 
@@ -64,12 +52,6 @@ private struct ProgressSource: BlobInputStreamDataSource {
         }
         if progress.isCancelled { cancellation.cancel() }
     }
-
-    var neverBlocks: Bool { self.base.neverBlocks }
-    var capabilities: BlobCapabilities { self.base.capabilities }
-    var locator: BlobLocator? { self.base.locator }
-
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
 
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
@@ -85,21 +67,17 @@ private struct ProgressSource: BlobInputStreamDataSource {
     }
 }
 
-private final class CountingReader: BlobReader {
-    private let base: BlobGuardedReader
+private final class CountingReader: ForwardingReader {
+    let base: any BlobReader
     private let registration: BlobRegistration?
     private let onBytes: (Int) -> Void
 
     /// - Parameter registration: Kept until the reader is closed.
-    init(_ base: BlobGuardedReader, _ registration: BlobRegistration? = nil, onBytes: @escaping (Int) -> Void) {
+    init(_ base: any BlobReader, _ registration: BlobRegistration? = nil, onBytes: @escaping (Int) -> Void) {
         self.base = base
         self.registration = registration
         self.onBytes = onBytes
     }
-
-    var info: BlobInfo { self.base.info }
-    var isOpen: Bool { self.base.isOpen }
-    var neverBlocks: Bool { self.base.neverBlocks }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         var result = BlobReadResult.end
@@ -107,8 +85,6 @@ private final class CountingReader: BlobReader {
         if count > 0 { self.onBytes(count) }
         return result
     }
-
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
     func close() {
         self.registration?.remove()

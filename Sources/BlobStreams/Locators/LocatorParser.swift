@@ -41,7 +41,7 @@ struct LocatorParser {
     mutating func schemeSpecificPart() throws(BlobError) -> String {
         let end = self.bytes[self.position...].firstIndex(of: UInt8(ascii: "#")) ?? self.bytes.count
         let part = self.bytes[self.position..<end]
-        try self.checkCharacters(part, in: PercentEncoding.schemeSpecificCharacters)
+        _ = try self.decoded(part, of: PercentEncoding.schemeSpecificCharacters)
         self.position = end
         return String(decoding: part, as: UTF8.self)
     }
@@ -62,32 +62,26 @@ struct LocatorParser {
     }
 
     private func selector(_ bytes: ArraySlice<UInt8>) throws(BlobError) -> BlobLocator.Selector {
-        try self.checkCharacters(bytes, in: PercentEncoding.selectorCharacters)
-        if bytes.first == UInt8(ascii: "@") {
-            let digits = String(decoding: bytes.dropFirst(), as: UTF8.self)
-            guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let index = Int(digits)
-            else {
-                throw self.failure("an '@' with no number behind it; in a name it is %40", at: bytes.startIndex)
-            }
-            return .index(index)
+        let name = try self.decoded(bytes, of: PercentEncoding.selectorCharacters)
+        guard bytes.first == UInt8(ascii: "@") else { return .name(name) }
+        let digits = String(decoding: bytes.dropFirst(), as: UTF8.self)
+        guard digits.utf8.allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains), let index = Int(digits) else {
+            throw self.failure("an '@' with no number behind it; in a name it is %40", at: bytes.startIndex)
         }
-        guard let name = PercentEncoding.decode(bytes) else {
-            throw self.failure("a '%' with no two hexadecimal digits behind it", at: bytes.startIndex)
-        }
-        return .name(name)
+        return .index(index)
     }
 
-    private func checkCharacters(_ bytes: ArraySlice<UInt8>, in characters: Set<UInt8>) throws(BlobError) {
+    /// The bytes that a part stands for, of which only `characters` may be there as they are.
+    private func decoded(_ part: ArraySlice<UInt8>, of characters: Set<UInt8>) throws(BlobError) -> [UInt8] {
         let percent = UInt8(ascii: "%")
-        if let offset = bytes.firstIndex(where: { $0 != percent && !characters.contains($0) }) {
+        if let offset = part.firstIndex(where: { $0 != percent && !characters.contains($0) }) {
             throw self.failure("a character that must be percent-encoded", at: offset)
         }
-        let malformed = bytes.indices.first {
-            bytes[$0] == percent && PercentEncoding.decode(bytes[$0...].prefix(3)) == nil
+        if let bytes = PercentEncoding.decode(part) { return bytes }
+        let malformed = part.indices.first {
+            part[$0] == percent && PercentEncoding.decode(part[$0...].prefix(3)) == nil
         }
-        if let malformed {
-            throw self.failure("a '%' with no two hexadecimal digits behind it", at: malformed)
-        }
+        throw self.failure("a '%' with no two hexadecimal digits behind it", at: malformed ?? part.startIndex)
     }
 
     private func failure(_ what: String, at offset: Int) -> BlobError {

@@ -19,8 +19,7 @@ package enum PercentEncoding {
             if characters.contains(byte) {
                 text.append(byte)
             } else {
-                text.append(UInt8(ascii: "%"))
-                text.append(contentsOf: [byte].hexadecimal.uppercased().utf8)
+                text += "%\([byte].hexadecimal.uppercased())".utf8
             }
         }
         return String(decoding: text, as: UTF8.self)
@@ -38,17 +37,10 @@ package enum PercentEncoding {
             guard let high = iterator.next().flatMap(digit), let low = iterator.next().flatMap(digit) else {
                 return nil
             }
-            bytes.append(high << 4 | low)
+            bytes.append(UInt8(high << 4 | low))
         }
         return bytes
     }
 
-    private static func digit(_ character: UInt8) -> UInt8? {
-        switch character {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
-        default: nil
-        }
-    }
+    private static func digit(_ byte: UInt8) -> Int? { Character(Unicode.Scalar(byte)).hexDigitValue }
 }

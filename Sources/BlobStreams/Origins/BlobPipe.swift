@@ -23,7 +23,7 @@ public final class BlobPipe: Sendable {
     public init(capacity: Int = BlobPipe.defaultCapacity, info: BlobInfo = BlobInfo()) {
         let buffer = PipeBuffer(capacity: capacity)
         self.buffer = buffer
-        self.source = OneShotSource(layerName: "BlobPipe", info: info, neverBlocks: true) { _ in
+        self.source = SequentialSource(layerName: "BlobPipe", info: info, neverBlocks: true) { _ in
             PipeReader(buffer, info: info)
         }
     }

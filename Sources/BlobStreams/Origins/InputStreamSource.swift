@@ -3,12 +3,10 @@ import Foundation
 /// The bytes of any `InputStream`, made anew for each opening.
 ///
 /// The stream's blocking reads run on a thread of their own while somebody waits for bytes, so cancelling works even
-/// though nothing can interrupt the stream; its thread is given back when its read returns.
-public struct InputStreamSource: BlobInputStreamDataSource {
-    private let info: BlobInfo
-    private let isRepeatable: Bool
-    private let makeStream: @Sendable () -> InputStream?
-    private let oneShot: OneShotSource
+/// though nothing can interrupt the stream; its thread is given back when its read returns. A repeatable source has readers
+/// side by side.
+public struct InputStreamSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
 
     /// Creates a source.
     ///
@@ -20,41 +18,9 @@ public struct InputStreamSource: BlobInputStreamDataSource {
     public init(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = true, makeStream: @escaping @Sendable () -> InputStream?
     ) {
-        self.info = info
-        self.isRepeatable = isRepeatable
-        self.makeStream = makeStream
-        self.oneShot = OneShotSource(layerName: "InputStreamSource", info: info, neverBlocks: true) { context in
-            Self.startReader(info, makeStream, context)
+        self.base = SequentialSource(info: info, isRepeatable: isRepeatable, neverBlocks: true) { context in
+            ReadAheadReader(info: info, context) { _ in try InputStreamReader(makeStream(), info: info) }
         }
-    }
-
-    /// Repeatable if it was said to be, with readers side by side.
-    public var capabilities: BlobCapabilities {
-        self.isRepeatable ? [.repeatable, .concurrentReaders] : []
-    }
-
-    /// True: threads of their own wait for the streams.
-    public var neverBlocks: Bool { true }
-
-    /// What it was created with.
-    public func info(_ context: BlobContext) -> BlobInfo { self.info }
-
-    /// Makes a stream and opens it.
-    public func openReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
-        guard self.isRepeatable else {
-            return try self.oneShot.openReader(at: byteOffset, matching: validator, context: context)
-        }
-        try self.info.check(byteOffset: byteOffset, matching: validator)
-        let reader = Self.startReader(self.info, self.makeStream, context)
-        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
-    }
-
-    private static func startReader(
-        _ info: BlobInfo, _ makeStream: @escaping @Sendable () -> InputStream?, _ context: BlobContext
-    ) -> any BlobReader {
-        ReadAheadReader(info: info, context) { _ in try InputStreamReader(makeStream(), info: info) }
     }
 }
 

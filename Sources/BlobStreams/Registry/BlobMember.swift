@@ -69,46 +69,31 @@ extension BlobMember {
 
     /// As ``printableName``, of any bytes.
     package static func printable(_ name: [UInt8]) -> String {
-        if name.allSatisfy(Self.isPlain) && name.first != UInt8(ascii: "@") {
+        // Most names are plain, and a container may have millions of them.
+        if name.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && !Self.marks.contains($0) }) && name.first != Self.at {
             return String(decoding: name, as: UTF8.self)
         }
         var text = ""
-        for (character, bytes) in PrintableScalars(bytes: name[...]) {
-            switch character {
-            case nil, "%", "!", "#": text += PercentEncoding.encode(bytes, leaving: [])
-            case "@" where text.isEmpty: text += "%40"
-            case let character? where !character.isPrintable: text += PercentEncoding.encode(bytes, leaving: [])
-            case let character?: text.unicodeScalars.append(character)
+        var rest = name[...]
+        var (iterator, parser) = (name.makeIterator(), Unicode.UTF8.ForwardParser())
+        while true {
+            let character: Unicode.Scalar?
+            let byteCount: Int
+            switch parser.parseScalar(from: &iterator) {
+            case .valid(let bytes): (character, byteCount) = (Unicode.UTF8.decode(bytes), bytes.count)
+            case .error(let length): (character, byteCount) = (nil, length)
+            case .emptyInput: return text
             }
-        }
-        return text
-    }
-}
-
-extension BlobMember {
-    /// Whether a byte is a character of ASCII that stands for itself in ``printableName``.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "%"), UInt8(ascii: "!"), UInt8(ascii: "#"): false
-        case 0x20...0x7E: true
-        default: false
+            let isMark = rest.first.map { Self.marks.contains($0) || $0 == Self.at && text.isEmpty } ?? false
+            if let character, character.isPrintable, !isMark {
+                text.unicodeScalars.append(character)
+            } else {
+                text += PercentEncoding.encode(rest.prefix(byteCount), leaving: [])
+            }
+            rest = rest.dropFirst(byteCount)
         }
     }
-}
 
-/// The characters of a name with their bytes; a byte that is no part of one comes alone, with nil.
-private struct PrintableScalars: Sequence, IteratorProtocol {
-    var bytes: ArraySlice<UInt8>
-
-    mutating func next() -> (Unicode.Scalar?, ArraySlice<UInt8>)? {
-        guard !self.bytes.isEmpty else { return nil }
-        for length in 1...4 where length <= self.bytes.count {
-            let candidate = self.bytes.prefix(length)
-            guard let text = String(validating: candidate, as: UTF8.self) else { continue }
-            self.bytes = self.bytes.dropFirst(length)
-            return (text.unicodeScalars.first, candidate)
-        }
-        defer { self.bytes = self.bytes.dropFirst() }
-        return (nil, self.bytes.prefix(1))
-    }
+    private static let marks = Array("%!#".utf8)
+    private static let at = UInt8(ascii: "@")
 }

@@ -23,14 +23,17 @@ extension BlobRegistry {
     ) throws(BlobError) -> BlobIdentification {
         let recognizers = self.providers.contains { $0.recognizes != nil } ? Self.recognizedByteCount : 0
         let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
-        let extent = extents.max().map { max($0, recognizers) } ?? recognizers
-        let peeked = try Peeked(source, byteCount: extent, context)
-        var provider =
-            self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
-            ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
-            ?? peeked.info.name.flatMap(self.provider(forFileName:))
-        if provider == nil { provider = try self.providerByLookingInto(source, context) }
-        return BlobIdentification(provider: provider, source: peeked.source)
+        do {
+            let peeked = try self.peek(source, max(extents.max() ?? 0, recognizers), context)
+            let provider =
+                try self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
+                ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
+                ?? peeked.info.name.flatMap(self.provider(forFileName:))
+                ?? self.providerByLookingInto(source, context)
+            return BlobIdentification(provider: provider, source: peeked.source)
+        } catch {
+            throw BlobError(wrapping: error)
+        }
     }
 
     private func providerBySignature(of beginning: Data) -> BlobProvider? {
@@ -49,13 +52,9 @@ extension BlobRegistry {
 
     private func providerByLookingInto(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> BlobProvider? {
+    ) throws -> BlobProvider? {
         guard source.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
-        do {
-            return try self.providers.first { try $0.recognizesWithin?(source, context) ?? false }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        return try self.providers.first { try $0.recognizesWithin?(source, context) ?? false }
     }
 
     private func provider(forMediaType mediaType: String) -> BlobProvider? {
@@ -79,77 +78,51 @@ extension BlobRegistry {
         }
         return best?.provider
     }
-}
 
-/// A source with its first bytes looked at.
-private struct Peeked {
-    let beginning: Data
-    let info: BlobInfo
-    let source: any BlobInputStreamDataSource
-
-    init(_ source: any BlobInputStreamDataSource, byteCount: Int, _ context: BlobContext) throws(BlobError) {
+    /// Looks at the first bytes of a source.
+    ///
+    /// - Returns: With them and its info, the source that is to be read from now on.
+    private func peek(
+        _ source: any BlobInputStreamDataSource, _ byteCount: Int, _ context: BlobContext
+    ) throws -> (beginning: Data, info: BlobInfo, source: any BlobInputStreamDataSource) {
         // A child, so that whoever reads on can cancel it too.
         let context = context.makeChild()
         let reader = try source.open(context: context)
-        do {
-            var beginning = Data(count: byteCount)
-            var count = 0
-            try beginning.withUnsafeMutableBytes { buffer in
-                while count < byteCount {
-                    let free = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-                    let read = try reader.readWaiting(into: free)
-                    if read == 0 { break }
-                    count += read
-                }
-            }
-            self.beginning = beginning.prefix(count)
-            self.info = reader.info
-        } catch {
-            reader.close()
-            throw BlobError(wrapping: error)
-        }
+        let (beginning, info) = (try reader.data(upTo: byteCount), reader.info)
         guard !source.capabilities.contains(.repeatable) else {
             reader.close()
-            self.source = source
-            return
+            return (beginning, info, source)
         }
         // Read only once: what was looked at is put before the rest.
-        let (beginning, rest) = (self.beginning, HandedOver(reader))  // To the one opening that takes it.
-        self.source = OneShotSource(
-            layerName: source.layerName, locator: source.locator, info: self.info
-        ) { later in
+        let rest = HandedOver(reader)  // To the one opening that takes it.
+        let whole = SequentialSource(layerName: source.layerName, locator: source.locator, info: info) { later in
             PeekedReader(beginning, rest.value, later.onCancel { context.cancellation.cancel() })
         }
+        return (beginning, info, whole)
     }
 }
 
-private final class PeekedReader: BlobReader {
+private final class PeekedReader: ForwardingReader {
+    let base: any BlobReader
     private var beginning: Data
-    private let rest: BlobGuardedReader
     private let cancelling: BlobRegistration
 
     init(_ beginning: Data, _ rest: BlobGuardedReader, _ cancelling: BlobRegistration) {
         self.beginning = beginning
-        self.rest = rest
+        self.base = rest
         self.cancelling = cancelling
     }
 
-    var info: BlobInfo { self.rest.info }
-    var isOpen: Bool { self.rest.isOpen }
-    var neverBlocks: Bool { self.rest.neverBlocks }
-
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard !self.beginning.isEmpty else { return try self.rest.read(into: &output) }
+        guard !self.beginning.isEmpty else { return try self.base.read(into: &output) }
         let count = self.beginning.withUnsafeBytes { output.append(contentsOf: $0) }
         self.beginning = self.beginning.dropFirst(count)
         return .bytes
     }
 
-    func whenReadable(_ waker: BlobWaker) { self.rest.whenReadable(waker) }
-
     func close() {
         self.beginning = Data()
         self.cancelling.remove()
-        self.rest.close()
+        self.base.close()
     }
 }

@@ -6,41 +6,31 @@ extension BlobRegistry {
     package func indexable(
         for locator: BlobLocator, context: BlobContext
     ) throws(BlobError) -> any BlobIndexing {
-        let found: (any BlobIndexing)?
-        do throws(BlobError) {
+        try self.resolving(locator) {
+            let found: (any BlobIndexing)?
             switch try self.resolve(locator, context) {
             case .container(let container): found = container as? any BlobIndexing
             case .source(let source):
                 let layer = layers(of: source).lazy.compactMap { $0 as? any BlobIndexing }.first
                 found = if let layer { layer } else { try self.indexableBySignature(source, context) }
             }
-        } catch {
-            throw error.passing(
-                layer: "BlobRegistry", operation: .resolve, locator: locator.description, byteOffset: nil)
+            guard let found else { throw BlobError(.unsupported, "No layer of this can be indexed.") }
+            return found
         }
-        guard let found else {
-            throw BlobError(
-                .unsupported, "No layer of this can be indexed.", operation: .resolve, locator: locator.description)
-        }
-        return found
     }
 
     private func indexableBySignature(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> (any BlobIndexing)? {
+    ) throws -> (any BlobIndexing)? {
         // Looking twice at what passes by once is not possible, and an index of it would be of no use.
         guard source.capabilities.contains(.repeatable) else { return nil }
-        do throws(BlobError) {
+        do {
             if let container = try self.containerBySignature(source, context) as? any BlobIndexing { return container }
-        } catch  where error.code == .unsupported {
+        } catch let error as BlobError where error.code == .unsupported {
             // No container: a filter perhaps.
         }
         let identification = try self.identify(source, context: context)
         guard case .filter(let decode) = identification.provider?.kind else { return nil }
-        do {
-            return try decode(identification.source, context) as? any BlobIndexing
-        } catch {
-            throw BlobError(wrapping: error)
-        }
+        return try decode(identification.source, context) as? any BlobIndexing
     }
 }

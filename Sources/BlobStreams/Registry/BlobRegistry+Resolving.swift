@@ -4,23 +4,23 @@ extension BlobRegistry {
         case container(any BlobContainer)
     }
 
-    /// Builds the chain from the base outwards: each container on the way takes the next selector.
-    func resolve(_ locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> Resolution {
+    /// Runs what finds the meaning of `locator`, and has its errors say so.
+    func resolving<Found>(_ locator: BlobLocator, _ find: () throws -> Found) throws(BlobError) -> Found {
         do {
-            return try self.chain(locator, context)
+            return try find()
         } catch {
-            throw BlobError(wrapping: error).passing(
-                layer: "BlobRegistry", operation: .resolve, locator: locator.description, byteOffset: nil)
+            throw BlobError(wrapping: error)
+                .passing(layer: "BlobRegistry", operation: .resolve, locator: locator.description)
         }
     }
 
-    private func chain(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
+    /// Builds the chain from the base outwards: each container on the way takes the next selector.
+    func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
         guard locator.selectors.count <= Self.maximumDepth else {
             throw BlobError(
                 .limitExceeded, "There are \(locator.selectors.count) selectors, the limit is \(Self.maximumDepth).")
         }
-        let (wrappers, origin) = try self.split(locator.scheme)
-        guard case .origin(let makeOrigin) = origin.kind else { throw self.notRegistered(locator.scheme) }
+        let (wrappers, makeOrigin) = try self.split(locator.scheme)
         var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
         var selectors = locator.selectors[...]
         for (index, wrapper) in wrappers.enumerated().reversed() {
@@ -46,63 +46,53 @@ extension BlobRegistry {
         return .source(source)
     }
 
-    /// The wrappers of a scheme, outermost first (nil is the one by signature), and the provider of its base.
+    /// The wrappers of a scheme, outermost first (nil is the one by signature), and what makes the source of its base.
     ///
     /// A registered whole scheme wins before splitting, at each step.
-    private func split(_ scheme: String) throws(BlobError) -> (wrappers: [BlobProvider?], origin: BlobProvider) {
+    private func split(_ scheme: String) throws(BlobError) -> (
+        wrappers: [BlobProvider?], makeOrigin: (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource
+    ) {
         var wrappers: [BlobProvider?] = []
         var rest = scheme[...]
         while true {
-            if let provider = self.provider(for: String(rest)), case .origin = provider.kind {
-                return (wrappers, provider)
-            }
-            guard wrappers.count < Self.maximumWrapperCount || !rest.contains("+") else {
+            if case .origin(let makeOrigin) = self.provider(for: String(rest))?.kind { return (wrappers, makeOrigin) }
+            let name = String(rest.prefix { $0 != "+" })
+            let isLast = name == rest
+            guard wrappers.count < Self.maximumWrapperCount || isLast else {
                 throw BlobError(
                     .limitExceeded, "There are more wrappers than the limit of \(Self.maximumWrapperCount).")
             }
-            guard let plus = rest.firstIndex(of: "+") else {
-                guard rest == Self.bySignature || self.provider(for: String(rest)) != nil else {
-                    throw self.notRegistered(String(rest))
-                }
+            let provider = self.provider(for: name)
+            guard name == Self.bySignature || provider != nil else { throw self.notRegistered(name) }
+            if isLast {
                 throw BlobError(
-                    .invalidLocator, "'\(rest)' needs bytes of another source to decode: \(rest)+file:///path.")
+                    .invalidLocator, "'\(name)' needs bytes of another source to decode: \(name)+file:///path.")
             }
-            let name = String(rest[..<plus])
-            if name == Self.bySignature {
-                wrappers.append(nil)
-            } else if let provider = self.provider(for: name) {
-                if case .origin = provider.kind {
-                    throw BlobError(.invalidLocator, "'\(name)' has bytes of its own and cannot wrap others.")
-                }
-                wrappers.append(provider)
-            } else {
-                throw self.notRegistered(name)
+            if case .origin = provider?.kind {
+                throw BlobError(.invalidLocator, "'\(name)' has bytes of its own and cannot wrap others.")
             }
-            rest = rest[rest.index(after: plus)...]
+            wrappers.append(provider)
+            rest = rest.dropFirst(name.count + 1)
         }
     }
 
     /// Opens the container that `source` is, decoding filters around it on the way.
     func containerBySignature(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobContainer {
+    ) throws -> any BlobContainer {
         var source = source
-        do {
-            for _ in 0..<Self.maximumDepth {
-                let identification = try self.identify(source, context: context)
-                source = identification.source
-                switch identification.provider?.kind {
-                case .filter(let decode): source = try decode(source, context)
-                case .container(let open): return try open(source, context)
-                case .origin, nil:
-                    throw BlobError(
-                        .unsupported, "This is no container that is registered: \(self.schemeList { $0.isContainer }).")
-                }
+        for _ in 0..<Self.maximumDepth {
+            let identification = try self.identify(source, context: context)
+            source = identification.source
+            switch identification.provider?.kind {
+            case .filter(let decode): source = try decode(source, context)
+            case .container(let open): return try open(source, context)
+            case .origin, nil:
+                let registered = self.schemeList { if case .container = $0.kind { true } else { false } }
+                throw BlobError(.unsupported, "This is no container that is registered: \(registered).")
             }
-            throw BlobError(.limitExceeded, "More filters lie in one another than the limit of \(Self.maximumDepth).")
-        } catch {
-            throw BlobError(wrapping: error)
         }
+        throw BlobError(.limitExceeded, "More filters lie in one another than the limit of \(Self.maximumDepth).")
     }
 
     private func notRegistered(_ scheme: String) -> BlobError {
@@ -129,10 +119,4 @@ extension BlobRegistry {
         ),
         (["assets-library"], "AssetLibrarySource"),
     ]
-}
-
-extension BlobProvider {
-    fileprivate var isContainer: Bool {
-        if case .container = self.kind { true } else { false }
-    }
 }

@@ -54,12 +54,12 @@ public struct BlobRegistry: Sendable {
     public func source(
         for locator: BlobLocator, context: BlobContext = BlobContext()
     ) throws(BlobError) -> any BlobInputStreamDataSource {
-        guard case .source(let source) = try self.resolve(locator, context) else {
-            throw BlobError(
-                .invalidLocator, "This is a container; name a member of it as in '#name' or '#@0'.",
-                operation: .resolve, locator: locator.description)
+        try self.resolving(locator) {
+            guard case .source(let source) = try self.resolve(locator, context) else {
+                throw BlobError(.invalidLocator, "This is a container; name a member of it as in '#name' or '#@0'.")
+            }
+            return source
         }
-        return source
     }
 
     /// The source that the text of a locator stands for.
@@ -76,14 +76,10 @@ public struct BlobRegistry: Sendable {
     public func container(
         for locator: BlobLocator, context: BlobContext = BlobContext()
     ) throws(BlobError) -> any BlobContainer {
-        switch try self.resolve(locator, context) {
-        case .container(let container): return container
-        case .source(let source):
-            do {
-                return try self.containerBySignature(source, context)
-            } catch {
-                throw error.passing(
-                    layer: "BlobRegistry", operation: .resolve, locator: locator.description, byteOffset: nil)
+        try self.resolving(locator) {
+            switch try self.resolve(locator, context) {
+            case .container(let container): container
+            case .source(let source): try self.containerBySignature(source, context)
             }
         }
     }

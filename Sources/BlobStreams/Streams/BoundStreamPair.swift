@@ -31,7 +31,7 @@ public struct BoundStreamPair {
     public init(capacity: Int = BlobPipe.defaultCapacity, context: BlobContext = BlobContext()) {
         let buffer = PipeBuffer(capacity: capacity)
         let isTaken = Locked(false)
-        let source = OneShotSource(layerName: "BoundStreamPair", info: BlobInfo()) { _ in
+        let source = SequentialSource(layerName: "BoundStreamPair", info: BlobInfo()) { _ in
             guard isTaken.takeOnce() else { throw BlobError(.closed, "The input stream of the pair was closed.") }
             return PipeReader(buffer, info: BlobInfo())
         }

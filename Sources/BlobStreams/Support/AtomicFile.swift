@@ -10,34 +10,34 @@ package final class AtomicFile {
     private var isOpen = true
 
     /// Makes the temporary file beside the target of `path`, to which links are followed, also where it is missing.
-    package init(path: String) throws(BlobError) {
-        self.folder = AT_FDCWD
+    package convenience init(path: String) throws(BlobError) {
         var status = stat()
         let isThere = stat(path, &status) == 0
-        if isThere, status.st_mode & S_IFMT != S_IFREG {
-            // Renaming over a device or a pipe would replace it.
-            self.name = path
-            self.descriptor = Foundation.open(path, O_WRONLY | O_CLOEXEC)
-            guard self.descriptor >= 0 else { throw Self.failure("Could not open", path) }
-            return
-        }
-        self.name = try resolved(path)
-        let temporaryPath = try Self.temporaryName(for: self.name)
-        self.descriptor = Foundation.open(temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
-        guard self.descriptor >= 0 else { throw Self.failure("Could not create a file beside", path) }
-        self.temporaryPath = temporaryPath
-        if isThere { _ = fchmod(self.descriptor, status.st_mode & 0o7777) }
+        // Renaming over a device or a pipe would replace it.
+        let isWrittenDirectly = isThere && status.st_mode & S_IFMT != S_IFREG
+        let name = isWrittenDirectly ? path : try followingLinks(path)
+        try self.init(name, in: AT_FDCWD, permissions: 0o666, isWrittenDirectly: isWrittenDirectly)
+        if isThere, !isWrittenDirectly { _ = fchmod(self.descriptor, status.st_mode & 0o7777) }
     }
 
     /// Makes the temporary file in a folder, for this user alone. Whatever has the name is replaced, a link too.
     ///
     /// - Parameter folder: Its descriptor, which stays open as long as this file is.
-    package init(named name: String, in folder: CInt) throws(BlobError) {
+    package convenience init(named name: String, in folder: CInt) throws(BlobError) {
+        try self.init(name, in: folder, permissions: 0o600)
+    }
+
+    private init(
+        _ name: String, in folder: CInt, permissions: mode_t, isWrittenDirectly: Bool = false
+    ) throws(BlobError) {
         self.folder = folder
         self.name = name
-        let temporaryPath = try Self.temporaryName(for: name)
-        self.descriptor = openat(folder, temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        guard self.descriptor >= 0 else { throw Self.failure("Could not create a file beside", name) }
+        let temporaryPath = isWrittenDirectly ? nil : try Self.temporaryName(for: name)
+        let creating = isWrittenDirectly ? 0 : O_CREAT | O_EXCL | O_NOFOLLOW
+        self.descriptor = openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | creating, permissions)
+        guard self.descriptor >= 0 else {
+            throw writeFailure(isWrittenDirectly ? "Could not open" : "Could not create a file beside", name)
+        }
         self.temporaryPath = temporaryPath
     }
 
@@ -53,13 +53,13 @@ package final class AtomicFile {
     /// Synchronises the bytes to the disk, gives the file its name, and synchronises that.
     package func commit() throws(BlobError) {
         if self.temporaryPath != nil, fsync(self.descriptor) != 0 {
-            throw Self.failure("Could not synchronise", self.name)
+            throw writeFailure("Could not synchronise", self.name)
         }
         self.isOpen = false
-        guard Foundation.close(self.descriptor) == 0 else { throw Self.failure("Could not close", self.name) }
+        guard close(self.descriptor) == 0 else { throw writeFailure("Could not close", self.name) }
         guard let temporaryPath else { return }
         guard renameat(self.folder, temporaryPath, self.folder, self.name) == 0 else {
-            throw Self.failure("Could not name the file", self.name)
+            throw writeFailure("Could not name the file", self.name)
         }
         self.temporaryPath = nil
         try self.synchroniseFolder()
@@ -67,7 +67,7 @@ package final class AtomicFile {
 
     /// Removes the file unless it was committed. Twice is fine.
     package func discard() {
-        if self.isOpen { _ = Foundation.close(self.descriptor) }
+        if self.isOpen { _ = close(self.descriptor) }
         self.isOpen = false
         if let temporaryPath { _ = unlinkat(self.folder, temporaryPath, 0) }
         self.temporaryPath = nil
@@ -75,19 +75,17 @@ package final class AtomicFile {
 
     /// Before this, a loss of power may take the name away again.
     private func synchroniseFolder() throws(BlobError) {
-        guard self.folder == AT_FDCWD else { return try Self.synchronise(self.folder, self.name) }
-        let path = split(self.name).folder
-        let folder = Foundation.open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        var folder = self.folder
+        if folder == AT_FDCWD {
+            let path = split(self.name).folder
+            folder = open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        }
         // One that may be written to and not be read cannot be synchronised.
         guard folder >= 0 else { return }
-        defer { _ = Foundation.close(folder) }
-        try Self.synchronise(folder, self.name)
-    }
-
-    private static func synchronise(_ folder: CInt, _ name: String) throws(BlobError) {
+        defer { if folder != self.folder { _ = close(folder) } }
         // Not every file system can.
         guard fsync(folder) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT else { return }
-        throw Self.failure("Could not synchronise the folder of", name)
+        throw writeFailure("Could not synchronise the folder of", self.name)
     }
 
     private static func temporaryName(for path: String) throws(BlobError) -> String {
@@ -98,12 +96,13 @@ package final class AtomicFile {
         let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
         return "\(folder).\(String(name.unicodeScalars.prefix(Self.maximumNamePrefix))).\(mark)"
     }
+}
 
-    fileprivate static func failure(_ act: String, _ path: String) -> BlobError {
-        var error = BlobError(systemError: errno, doing: "\(act) \(path)")
-        error.operation = .write
-        return error
-    }
+/// The error of the call that failed last.
+private func writeFailure(_ act: String, _ path: String) -> BlobError {
+    var error = BlobError(systemError: errno, doing: "\(act) \(path)")
+    error.operation = .write
+    return error
 }
 
 /// Writes all bytes, going on after short writes and interruptions.
@@ -123,9 +122,7 @@ package func writeAll(
                 _ = poll(&request, 1, -1)
                 continue
             }
-            var error = BlobError(systemError: errno, doing: "Could not write to \(name)")
-            error.operation = .write
-            throw error
+            throw writeFailure("Could not write to", name)
         }
         rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
     }
@@ -141,14 +138,10 @@ private func split(_ path: String) -> (folder: String, name: String) {
 }
 
 /// The target of a symbolic link, also of one that leads to nothing yet, so that a write through it does not replace it.
-private func resolved(_ path: String) throws(BlobError) -> String {
+private func followingLinks(_ path: String) throws(BlobError) -> String {
     var path = path
     // As many links as Linux follows.
     for _ in 0..<40 {
-        if let real = realpath(path, nil) {
-            defer { free(real) }
-            return String(cString: real)
-        }
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)
         guard count >= 0 else { return path }
@@ -156,5 +149,5 @@ private func resolved(_ path: String) throws(BlobError) -> String {
         path = link.hasPrefix("/") ? link : split(path).folder + link
     }
     errno = ELOOP
-    throw AtomicFile.failure("Could not follow the links from", path)
+    throw writeFailure("Could not follow the links from", path)
 }

@@ -36,7 +36,13 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
     package func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
         try output.withUnsafeMutableBytes { buffer, initializedCount throws(BlobError) in
             let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-            initializedCount += try self.read(into: free, at: byteOffset)
+            var count: Int
+            repeat {
+                count = pread(self.descriptor, free.baseAddress, free.count, off_t(byteOffset))
+            } while count < 0 && errno == EINTR
+            guard count >= 0 else { throw BlobError(systemError: errno, doing: "Could not read the temporary file") }
+            guard count > 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
+            initializedCount += count
         }
     }
 
@@ -46,21 +52,11 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
         defer { buffer.deallocate() }
         var byteOffset: Int64 = 0
         while byteOffset < self.byteCount {
-            let count = try self.read(into: buffer, at: byteOffset)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            try self.read(into: &output, at: byteOffset)
+            let count = output.finalize(for: buffer)
             try sink(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
             byteOffset += Int64(count)
         }
-    }
-
-    private func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
-        var count: Int
-        repeat {
-            count = pread(self.descriptor, buffer.baseAddress, buffer.count, off_t(byteOffset))
-        } while count < 0 && errno == EINTR
-        guard count > 0 else {
-            guard count < 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
-            throw BlobError(systemError: errno, doing: "Could not read the temporary file")
-        }
-        return count
     }
 }
