@@ -1,48 +1,40 @@
 import Foundation
 
-/// A lock of the system, which its owner destroys.
+/// A value behind a lock, shared by the copies of this one.
 ///
 /// A `pthread_mutex_t`: the thread sanitizer does not see `Synchronization.Mutex` on Linux, and an `NSLock` takes four
-/// allocations there, which streams with a dozen of them would feel.
-struct SystemLock: @unchecked Sendable {  // Safe: this is what a mutex is for.
-    // On the heap: a mutex must never move.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-    init() {
-        self.mutex = .allocate(capacity: 1)
-        pthread_mutex_init(self.mutex, nil)
+/// allocations there. This takes one, which streams with a dozen of them would feel.
+package struct Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
+    private final class Storage: ManagedBuffer<State, pthread_mutex_t> {
+        deinit { _ = self.withUnsafeMutablePointerToElements { pthread_mutex_destroy($0) } }
     }
 
-    func destroy() {
-        pthread_mutex_destroy(self.mutex)
-        self.mutex.deallocate()
+    private let storage: ManagedBuffer<State, pthread_mutex_t>
+
+    package init(_ state: State) {
+        self.storage = Storage.create(minimumCapacity: 1) { storage in
+            _ = storage.withUnsafeMutablePointerToElements { pthread_mutex_init($0, nil) }
+            return state
+        }
     }
 
-    func lock() { pthread_mutex_lock(self.mutex) }
-    func unlock() { pthread_mutex_unlock(self.mutex) }
-
-    func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-        self.lock()
-        defer { self.unlock() }
-        return try body()
-    }
-}
-
-/// A value behind a lock.
-package final class Locked<State>: @unchecked Sendable {  // Safe: `state` is touched only with the lock held.
-    private let lock = SystemLock()
-    private var state: State
-
-    package init(_ state: State) { self.state = state }
-
-    deinit { self.lock.destroy() }
+    func lock() { _ = self.storage.withUnsafeMutablePointerToElements { pthread_mutex_lock($0) } }
+    func unlock() { _ = self.storage.withUnsafeMutablePointerToElements { pthread_mutex_unlock($0) } }
 
     package func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        self.lock.lock()
-        defer { self.lock.unlock() }
-        return try body(&self.state)
+        self.lock()
+        defer { self.unlock() }
+        return try self.storage.withUnsafeMutablePointerToHeader { state throws(Failure) in try body(&state.pointee) }
+    }
+
+    /// Takes the value out, for one caller to use outside of the lock.
+    package func take<Value>() -> Value? where State == Value? {
+        self.withLock { value in
+            defer { value = nil }
+            return value
+        }
     }
 }
 

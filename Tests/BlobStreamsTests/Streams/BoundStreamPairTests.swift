@@ -393,8 +393,9 @@ import Testing
 extension Ends {
     /// How large the ring is that exists now, in bytes.
     fileprivate var heldByteCount: Int {
-        let engine = Mirror(reflecting: self.output.engine)
-        let memory = engine.descendant("buffer", "state", "state", "ring", "memory", 0, 0)
+        let storage = Mirror(reflecting: self.output.engine).descendant("buffer", "state", "storage")
+        let buffer = storage.flatMap { Mirror(reflecting: $0).superclassMirror }
+        let memory = buffer?.descendant("header", "ring", "memory", 0, 0)
         return (memory as? UnsafeMutableRawBufferPointer)?.count ?? 0
     }
 }
