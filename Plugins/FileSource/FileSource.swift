@@ -79,6 +79,7 @@ public struct FileSource: BlobInputStreamDataSource {
         if descriptor.status.isFIFO, !self.fifoIsTaken.takeOnce() {
             throw BlobError(.unsupported, "The bytes of a FIFO pass by once, and were taken already.")
         }
-        return SkippingReader(SequentialReader(descriptor, info: info), bytesToSkip: byteOffset)
+        let reader = SequentialReader(descriptor, info: info)
+        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
     }
 }

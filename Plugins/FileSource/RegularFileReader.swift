@@ -23,7 +23,7 @@ final class RegularFileReader: BlobSkippingReader {
     private let cancellation: BlobCancellation
     private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
-    private var delivered = DeliveredBytes()
+    private var delivered: DeliveredBytes
     private let growth: FileSource.GrowthPolicy
     private var byteOffset: Int64
     private var failure: BlobError?
@@ -41,6 +41,7 @@ final class RegularFileReader: BlobSkippingReader {
         self.cancellation = context.cancellation
         self.deadline = context.deadline
         self.lastStatus = descriptor.status
+        self.delivered = DeliveredBytes(fileByteCount: descriptor.status.byteCount)
         self.growth = growth
         self.byteOffset = byteOffset
         self.neverBlocks = !context.mayBlock && descriptor.canReadNow

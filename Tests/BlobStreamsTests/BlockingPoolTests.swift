@@ -17,6 +17,39 @@ import Testing
         gate.open()
     }
 
+    @Test func noMoreThreadsThanProcessorsAreStartedBeforeThoseStall() async {
+        let (count, gate, begun) = (40 + BlockingPool.promptThreadCount, Latch(), Recorder<Bool>())
+        let pool = BlockingPool(maximumThreadCount: count, patience: .seconds(3600))
+        for _ in 0..<count {
+            let mayRunAtOnce = pool.run {
+                begun.append(true)
+                gate.wait()
+            }
+            #expect(mayRunAtOnce)
+        }
+        await begun.values(count: BlockingPool.promptThreadCount)
+        #expect(pool.threadCount == BlockingPool.promptThreadCount)
+        gate.open()
+        await begun.values(count: count)
+        #expect(pool.threadCount <= BlockingPool.promptThreadCount)
+    }
+
+    /// 32 threads are started in one go at most.
+    @Test func oneBlockedJobAfterTheOtherGetsItsThread() async {
+        let (count, gate, begun) = (300, Latch(), Recorder<Bool>())
+        let pool = BlockingPool(maximumThreadCount: count, patience: .zero)
+        for number in 1...count {
+            pool.run {
+                begun.append(true)
+                gate.wait()
+            }
+            if number % 3 == 0 { await begun.values(count: number) }
+        }
+        await begun.values(count: count)
+        #expect(!pool.run {})
+        gate.open()
+    }
+
     @Test func pastItsBoundJobsWaitForAThread() async {
         let (gate, begun) = (Latch(), Recorder<Int>())
         let pool = BlockingPool(maximumThreadCount: 2)

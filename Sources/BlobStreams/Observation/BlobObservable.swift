@@ -33,7 +33,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     deinit { self.core.end() }
 
     /// The value now.
-    public var value: State { self.core.value }
+    public var value: State { self.core.withValue { $0 } }
 
     /// The value and the number of changes so far, read together.
     package var versioned: (state: State, version: UInt64) { self.core.versioned }
@@ -80,7 +80,9 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// Unlike observers it does not wait for handlers that run. It is called by the thread that made the change, not under
     /// the lock, and perhaps by several at once and not in their order: it looks at the value.
     func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobObservation {
-        BlobObservation(of: Waker(wake), by: self.core)
+        let waker = BlobWaker(wake)
+        self.core.add(waker)
+        return BlobObservation { [core] in core.remove(waker) }
     }
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
@@ -95,15 +97,32 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     ///   - delivery: Where `handler` runs; by default on the thread that changes the value.
     ///   - handler: Called for one change at a time.
     /// - Returns: The token that keeps the observation alive.
+    @inlinable  // What is specialised for the value saves look-ups of types, which took half the time of a delivery.
     public func observe<Value: Equatable & Sendable>(
         _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
         on delivery: BlobDelivery = .immediate, _ handler: @escaping @Sendable (BlobChange<Value>) -> Void
     ) -> BlobObservation {
-        defer { withExtendedLifetime(self) {} }
-        var observer: Observer<State> = KeyPathObserver(keyPath, options, handler)
-        if let connect = delivery.connect {
-            observer = Mailbox(observer, of: self, self.core.rules, connect: connect)
+        let member = StateMember(keyPath)
+        let (isOldWanted, isNewWanted) = (options.contains(.old), options.contains(.new))
+        return self.observe(options, on: delivery) {
+            member.value(of: $0) != member.value(of: $1)
+        } handler: { old, new, isInitial, isPrior in
+            handler(
+                BlobChange(
+                    old: isOldWanted && !isInitial ? member.value(of: old) : nil,
+                    new: isNewWanted && !isPrior ? member.value(of: new) : nil, isInitial: isInitial,
+                    isPrior: isPrior))
         }
+    }
+
+    @usableFromInline func observe(
+        _ options: BlobObservingOptions, on delivery: BlobDelivery,
+        concerns: @escaping @Sendable (_ old: State, _ new: State) -> Bool,
+        handler: @escaping @Sendable (_ old: State, _ new: State, _ isInitial: Bool, _ isPrior: Bool) -> Void
+    ) -> BlobObservation {
+        defer { withExtendedLifetime(self) {} }
+        let handler = HandlerObserver(options, concerns: concerns, handler)
+        let observer = delivery.connect.map { Mailbox(handler, of: self, self.core.rules, connect: $0) } ?? handler
         self.core.add(observer, isInitialWanted: options.contains(.initial))
         return BlobObservation(of: observer, by: self.core)
     }
@@ -132,5 +151,21 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         let observation = self.onChange { signal.signal() }
         defer { observation.cancel() }
         return try context.wait(on: signal) { condition(self.value) }
+    }
+}
+
+/// A member of a state, read at its place where it is stored in one: many times faster than by its key path.
+@usableFromInline struct StateMember<State, Value>: Sendable {
+    @usableFromInline let keyPath: KeyPath<State, Value> & Sendable
+    @usableFromInline let byteOffset: Int?
+
+    @inlinable init(_ keyPath: KeyPath<State, Value> & Sendable) {
+        self.keyPath = keyPath
+        self.byteOffset = MemoryLayout<State>.offset(of: keyPath)
+    }
+
+    @inlinable func value(of state: State) -> Value {
+        guard let byteOffset else { return state[keyPath: self.keyPath] }
+        return withUnsafeBytes(of: state) { $0.load(fromByteOffset: byteOffset, as: Value.self) }
     }
 }

@@ -27,6 +27,11 @@ public struct BlobChange<Value: Sendable>: Sendable {
     public let isInitial: Bool
     /// True in the first of the two calls for a change that ``BlobObservingOptions/prior`` asks for.
     public let isPrior: Bool
+
+    @usableFromInline init(old: Value?, new: Value?, isInitial: Bool, isPrior: Bool) {
+        (self.old, self.new) = (old, new)
+        (self.isInitial, self.isPrior) = (isInitial, isPrior)
+    }
 }
 
 /// Keeps an observation alive; it ends when this is cancelled or released.
@@ -42,22 +47,11 @@ public final class BlobObservation: Sendable {
         }
     }
 
-    convenience init<State>(of waker: Waker, by core: ObservableCore<State>) {
-        core.add(waker)
-        self.init { core.remove(waker) }
-    }
-
     deinit { self.cancel() }
 
     /// Ends the observation and drops what waits for its executor. Works twice, and inside the handler.
     ///
     /// No call of the handler starts any more. One that another thread was just starting may still run: this method does
     /// not wait for it. On the thread, serial queue or actor that the handler runs on there is no such call.
-    public func cancel() {
-        let cancellation = self.cancellation.withLock { cancellation in
-            defer { cancellation = nil }
-            return cancellation
-        }
-        cancellation?()
-    }
+    public func cancel() { self.cancellation.take()?() }
 }

@@ -1,47 +1,34 @@
-/// A signal at each change of an observable, by the thread that made it.
-final class Waker: Sendable {
-    let call: @Sendable () -> Void
-
-    init(_ call: @escaping @Sendable () -> Void) { self.call = call }
-}
-
 /// The value of a ``BlobObservable``, its observers and the changes that wait for them: shared with tokens and iterations.
 ///
-/// Other modules call all of this unspecialised. There each use of a type that is generic over the state costs a
-/// look-up, which was most of the time of a delivery: hence `SystemLock` instead of a ``Locked``, observers without
-/// their type, and `hasPending`.
+/// Other modules call all of this unspecialised. There each use of a type that is generic over the state, an optional of
+/// it as well, costs a look-up, which was most of the time of a delivery: hence variables beside a lock, observers
+/// without their type, and `hasPending`.
 final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
     private struct Delivery {
         var change: Change<State>
         let observers: [AnyObserver]  // One, of an initial change.
     }
 
-    private let lock = SystemLock()
+    private let lock = Locked(())
     let rules: ObservableRules<State>
     private var state: State
     private var version: UInt64 = 0
     private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
-    private var wakers: [Waker] = []
+    private var wakers: [BlobWaker] = []
     private var pending: [Delivery] = []
     private var hasPending = false  // That `pending` is not empty.
     private var isDelivering = false
     private var hasEnded = false
 
-    private var hasAudience: Bool { !self.observers.isEmpty || !self.wakers.isEmpty }
-
     init(_ state: State, _ rules: ObservableRules<State>) { (self.state, self.rules) = (state, rules) }
 
-    deinit { self.lock.destroy() }
-
-    var value: State { self.lock.withLock { self.state } }
+    var versioned: (state: State, version: UInt64) { self.withValue { ($0, self.version) } }
 
     func withValue<Result>(_ body: (State) throws -> Result) rethrows -> Result {
         self.lock.lock()
         defer { self.lock.unlock() }
         return try body(self.state)
     }
-
-    var versioned: (state: State, version: UInt64) { self.lock.withLock { (self.state, self.version) } }
 
     // MARK: Changes
 
@@ -50,7 +37,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     /// Without an audience nobody asks what changed, and each update counts as a change.
     func update<Result>(delivers: Bool = true, _ body: (inout State) throws -> Result) rethrows -> Result {
         self.lock.lock()
-        guard self.hasAudience else {
+        guard !self.observers.isEmpty || !self.wakers.isEmpty else {
             defer {
                 self.version &+= 1
                 self.lock.unlock()
@@ -69,26 +56,26 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         let (wakers, observers) = (self.wakers, self.observers)
         guard !observers.isEmpty else {
             self.lock.unlock()
-            for waker in wakers { waker.call() }
+            for waker in wakers { waker.wake() }
             return
         }
         let new = self.state
         let mayDeliver = delivers && !self.isDelivering  // Else a thread is at it and will take this too.
         let isNext = mayDeliver && !self.hasPending
         if mayDeliver { self.isDelivering = true }
-        if !isNext { self.enqueue(old, new, for: observers) }
+        if !isNext { self.enqueue(old, new, isInitial: false, for: observers) }
         self.lock.unlock()
-        for waker in wakers { waker.call() }
+        for waker in wakers { waker.wake() }
         guard mayDeliver else { return }
         if isNext {
-            for observer in observers { observer.typed(for: State.self).receive(old: old, new: new) }
+            for observer in observers { observer.typed(for: State.self).receive(old: old, new: new, isInitial: false) }
         }
         while self.mustDeliverMore() { self.deliverPending() }
     }
 
     /// Tells the observers of the changes that wait, unless a thread is at it.
     func deliver() {
-        let mayDeliver = self.lock.withLock {
+        let mayDeliver = self.lock.withLock { _ in
             guard self.hasPending, !self.isDelivering else { return false }
             self.isDelivering = true
             return true
@@ -100,38 +87,40 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     // MARK: The audience
 
     func add(_ observer: Observer<State>, isInitialWanted: Bool) {
-        self.lock.withLock {
+        self.lock.withLock { _ in
             self.observers.append(observer)
-            if isInitialWanted { self.enqueue(nil, self.state, for: [observer]) }
+            if isInitialWanted { self.enqueue(self.state, self.state, isInitial: true, for: [observer]) }
         }
         if isInitialWanted { self.deliver() }
     }
 
     /// Adds a queue that begins with the value as it is: no change comes in between, and none twice.
     func addQueue() -> StateQueue<State> {
-        self.lock.withLock {
+        self.lock.withLock { _ in
             let queue = StateQueue(self.state, self.rules)
             if self.hasEnded { queue.end() } else { self.observers.append(queue) }
             return queue
         }
     }
 
-    func remove(_ observer: Observer<State>) {
-        // The observers are released outside the lock, with whatever their handlers hold.
-        _ = self.lock.withLock {
-            self.observers.firstIndex { $0 === observer }.map { self.observers.remove(at: $0) }
+    func add(_ waker: BlobWaker) { self.lock.withLock { _ in self.wakers.append(waker) } }
+
+    /// Removes an observer or a waker.
+    func remove(_ member: AnyObject) {
+        // Released outside the lock, with whatever their handlers hold.
+        let old = self.lock.withLock { _ in
+            defer {
+                self.observers.removeAll { $0 === member }
+                self.wakers.removeAll { $0 === member }
+            }
+            return (self.observers, self.wakers)
         }
-    }
-
-    func add(_ waker: Waker) { self.lock.withLock { self.wakers.append(waker) } }
-
-    func remove(_ waker: Waker) {
-        _ = self.lock.withLock { self.wakers.firstIndex { $0 === waker }.map { self.wakers.remove(at: $0) } }
+        withExtendedLifetime(old) {}
     }
 
     /// Tells the observers that no change will come any more. Not while a thread delivers.
     func end() {
-        let observers = self.lock.withLock {
+        let observers = self.lock.withLock { _ in
             self.hasEnded = true
             defer { self.observers = [] }
             return self.observers
@@ -141,10 +130,10 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     // MARK: Pending changes
 
-    /// Under the lock. `old` is nil for an initial delivery.
+    /// Under the lock.
     @inline(never)  // Else each update, not only one that has to wait, looks up the types that are used here.
-    private func enqueue(_ old: State?, _ new: State, for observers: [AnyObserver]) {
-        let change = Change(old: old, new: new)
+    private func enqueue(_ old: State, _ new: State, isInitial: Bool, for observers: [AnyObserver]) {
+        let change = Change(old: old, new: new, isInitial: isInitial)
         if let last = self.pending.last, last.observers.elementsEqual(observers, by: ===),
             self.rules.mayCoalesce(last.change, change)
         {
@@ -157,23 +146,23 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     @inline(never)  // As above.
     private func deliverPending() {
-        for delivery in self.takePending() {
-            for observer in delivery.observers { observer.typed(for: State.self).take(delivery.change) }
+        let pending = self.lock.withLock { _ in
+            defer { (self.pending, self.hasPending) = ([], false) }
+            return self.pending
+        }
+        for delivery in pending {
+            let change = delivery.change
+            for observer in delivery.observers {
+                observer.typed(for: State.self).receive(old: change.old, new: change.new, isInitial: change.isInitial)
+            }
         }
     }
 
     /// False when nothing is pending: the calling thread no longer delivers.
     private func mustDeliverMore() -> Bool {
-        self.lock.withLock {
+        self.lock.withLock { _ in
             self.isDelivering = self.hasPending
             return self.isDelivering
-        }
-    }
-
-    private func takePending() -> [Delivery] {
-        self.lock.withLock {
-            defer { (self.pending, self.hasPending) = ([], false) }
-            return self.pending
         }
     }
 }

@@ -3,15 +3,28 @@ struct ObservableRules<State: Sendable>: Sendable {
     let coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)?
     let isLast: (@Sendable (State) -> Bool)?
 
-    func mayCoalesce(_ old: State, _ new: State) -> Bool {
-        guard let coalescing, coalescing(old, new) else { return false }
-        // Else an iteration that has not seen the end might never.
-        return !self.isLast(old) || self.isLast(new)
-    }
-
     func mayCoalesce(_ first: Change<State>, _ second: Change<State>) -> Bool {
-        first.old != nil && second.old != nil && self.mayCoalesce(first.new, second.new)
+        guard !first.isInitial, !second.isInitial, let coalescing, coalescing(first.new, second.new) else {
+            return false
+        }
+        // Else an iteration that has not seen the end might never.
+        return !self.isLast(first.new) || self.isLast(second.new)
     }
 
     func isLast(_ state: State) -> Bool { self.isLast.map { $0(state) } ?? false }
+}
+
+extension Fifo {
+    /// Adds a change, or makes it one with the newest that waits.
+    ///
+    /// - Returns: The state that nobody will see any more, to be released outside of any lock.
+    mutating func append<State>(_ change: Change<State>, _ rules: ObservableRules<State>) -> State?
+    where Element == Change<State> {
+        guard let last = self.last, rules.mayCoalesce(last, change) else {
+            self.append(change)
+            return nil
+        }
+        self.last?.new = change.new
+        return last.new
+    }
 }

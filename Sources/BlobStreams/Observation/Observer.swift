@@ -1,7 +1,8 @@
 /// A change of a state on its way to observers.
 struct Change<State: Sendable>: Sendable {
-    let old: State?  // Nil in the initial call.
+    let old: State  // The same as `new` in the initial call.
     var new: State
+    let isInitial: Bool
 }
 
 /// An observer of the changes of a state of some type.
@@ -14,22 +15,41 @@ class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have no
 
 /// An observer of the changes of a state: subclasses do what this one leaves undone.
 class Observer<State: Equatable & Sendable>: AnyObserver, @unchecked Sendable {  // Safe: see `AnyObserver`.
-    final func take(_ change: Change<State>) {
-        if let old = change.old { self.receive(old: old, new: change.new) } else { self.begin(with: change.new) }
-    }
-
-    /// The state as it is when the observation begins.
-    func begin(with state: State) {}
-
-    /// The state is a different one now.
-    func receive(old: State, new: State) {}
-
-    /// True when the change is one for this observer.
-    func isConcerned(old: State, new: State) -> Bool { true }
+    /// The state is a different one now, or `isInitial`, as it is when the observation begins.
+    func receive(old: State, new: State, isInitial: Bool) {}
 
     /// The observable is gone.
     func end() {}
 
     /// The observation ends: nothing that the observer is told from now on has an effect.
     func cancel() {}
+}
+
+/// An observer that calls a handler for the changes that concern it.
+final class HandlerObserver<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see above.
+    typealias Handler = @Sendable (_ old: State, _ new: State, _ isInitial: Bool, _ isPrior: Bool) -> Void
+
+    private let isPriorWanted: Bool
+    private let concerns: @Sendable (_ old: State, _ new: State) -> Bool
+    private let handler: Handler
+    private let isCancelled = Locked(false)
+
+    init(
+        _ options: BlobObservingOptions, concerns: @escaping @Sendable (_ old: State, _ new: State) -> Bool,
+        _ handler: @escaping Handler
+    ) {
+        self.isPriorWanted = options.contains(.prior)
+        self.concerns = concerns
+        self.handler = handler
+    }
+
+    func isConcerned(old: State, new: State) -> Bool { self.concerns(old, new) }
+
+    override func receive(old: State, new: State, isInitial: Bool) {
+        guard isInitial || self.concerns(old, new) else { return }
+        if self.isPriorWanted, !isInitial, !self.isCancelled.withLock({ $0 }) { self.handler(old, new, false, true) }
+        if !self.isCancelled.withLock({ $0 }) { self.handler(old, new, isInitial, false) }
+    }
+
+    override func cancel() { self.isCancelled.withLock { $0 = true } }
 }

@@ -2,23 +2,49 @@
 final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
     typealias Demand = CheckedContinuation<State?, Never>
 
-    private let waiting = Locked(WaitingStates<State, Demand>())
+    private struct Waiting {
+        var changes = Fifo<Change<State>>()
+        var demand: Demand?
+        var isComplete = false  // No value comes any more.
+
+        mutating func takeDemand() -> Demand? {
+            defer { self.demand = nil }
+            return self.demand
+        }
+    }
+
+    private let waiting = Locked(Waiting())
     private let rules: ObservableRules<State>
 
     init(_ first: State, _ rules: ObservableRules<State>) {
         self.rules = rules
         super.init()
-        self.append(first)
+        self.receive(old: first, new: first, isInitial: false)
     }
 
-    override func receive(old: State, new: State) { self.append(new) }
+    override func receive(old: State, new: State, isInitial: Bool) {
+        let (demand, superseded) = self.waiting.withLock { waiting -> (Demand?, State?) in
+            guard !waiting.isComplete else { return (nil, nil) }
+            waiting.isComplete = self.rules.isLast(new)
+            if let demand = waiting.takeDemand() { return (demand, nil) }
+            // Nobody asks for the old value, which is not kept.
+            return (nil, waiting.changes.append(Change(old: new, new: new, isInitial: false), self.rules))
+        }
+        demand?.resume(returning: new)
+        withExtendedLifetime(superseded) {}  // Released outside the lock.
+    }
 
-    override func end() { self.waiting.withLock { $0.end() }?.resume(returning: nil) }
+    override func end() {
+        self.waiting.withLock { waiting in
+            waiting.isComplete = true
+            return waiting.takeDemand()
+        }?.resume(returning: nil)
+    }
 
     override func cancel() {
         // The values are released outside the lock.
         let cancelled = self.waiting.withLock { waiting in
-            defer { waiting = WaitingStates(isComplete: true) }
+            defer { waiting = Waiting(isComplete: true) }
             return waiting
         }
         cancelled.demand?.resume(returning: nil)
@@ -26,61 +52,13 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
 
     /// Gives the next value to `demand`, now or when there is one; nil at the end. One demand at a time.
     func resume(_ demand: Demand) {
-        switch self.waiting.withLock({ $0.answer(demand) }) {
-        case .now(let state): demand.resume(returning: state)
-        case .later: break
+        let answer = self.waiting.withLock { waiting -> State?? in
+            if let change = waiting.changes.popFirst() { return .some(change.new) }
+            if waiting.isComplete { return .some(nil) }
+            precondition(waiting.demand == nil, "An iterator of states has one user at a time.")
+            waiting.demand = demand
+            return nil
         }
-    }
-
-    private func append(_ state: State) {
-        let (demand, superseded) = self.waiting.withLock { $0.append(state, self.rules) }
-        demand?.resume(returning: state)
-        withExtendedLifetime(superseded) {}  // Released outside the lock.
-    }
-}
-
-/// What waits in a ``StateQueue``: events in, and out whom to resume.
-struct WaitingStates<State: Sendable, Demand> {
-    enum Answer {
-        case now(State?)
-        case later
-    }
-
-    private var states: [State] = []
-    private var next: [State] = []  // Older than all `states`, the oldest last: taking one is cheap however many wait.
-    private(set) var demand: Demand?
-    private var isComplete: Bool  // No value comes any more.
-
-    init(isComplete: Bool = false) { self.isComplete = isComplete }
-
-    mutating func append(_ state: State, _ rules: ObservableRules<State>) -> (Demand?, superseded: State?) {
-        guard !self.isComplete else { return (nil, nil) }
-        self.isComplete = rules.isLast(state)
-        if let demand = self.takeDemand() { return (demand, nil) }
-        guard let newest = self.states.last ?? self.next.first, rules.mayCoalesce(newest, state) else {
-            self.states.append(state)
-            return (nil, nil)
-        }
-        if self.states.isEmpty { self.next[0] = state } else { self.states[self.states.count - 1] = state }
-        return (nil, newest)
-    }
-
-    mutating func answer(_ demand: Demand) -> Answer {
-        if self.next.isEmpty { (self.next, self.states) = (self.states.reversed(), []) }
-        if let state = self.next.popLast() { return .now(state) }
-        if self.isComplete { return .now(nil) }
-        precondition(self.demand == nil, "An iterator of states has one user at a time.")
-        self.demand = demand
-        return .later
-    }
-
-    mutating func end() -> Demand? {
-        self.isComplete = true
-        return self.takeDemand()
-    }
-
-    private mutating func takeDemand() -> Demand? {
-        defer { self.demand = nil }
-        return self.demand
+        if let answer { demand.resume(returning: answer) }
     }
 }

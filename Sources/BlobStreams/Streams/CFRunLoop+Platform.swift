@@ -34,8 +34,11 @@ import Foundation
             } else if self === RunLoop.main {
                 body(CFRunLoopGetMain())
             } else {
+                // Foundation frees neither a timer nor its block: those that are left hold nothing.
+                let body = Locked(Optional(body))
                 // A timer that is added from another thread wakes the run loop.
-                self.add(Timer(timeInterval: 0, repeats: false) { _ in body(CFRunLoopGetCurrent()) }, forMode: mode)
+                let timer = Timer(timeInterval: 0, repeats: false) { _ in body.take()?(CFRunLoopGetCurrent()) }
+                self.add(timer, forMode: mode)
             }
         }
     }

@@ -1,61 +1,39 @@
 import Foundation
 
-/// A lock of the system, which its owner destroys.
+/// A value behind a lock, shared by the copies of this one.
 ///
 /// A `pthread_mutex_t`: the thread sanitizer does not see `Synchronization.Mutex` on Linux, and an `NSLock` takes four
-/// allocations there, which streams with a dozen of them would feel.
-struct SystemLock: @unchecked Sendable {  // Safe: this is what a mutex is for.
-    // On the heap: a mutex must never move.
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-
-    init() {
-        self.mutex = .allocate(capacity: 1)
-        pthread_mutex_init(self.mutex, nil)
+/// allocations there. This takes one, which streams with a dozen of them would feel.
+package struct Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
+    private final class Storage: ManagedBuffer<State, pthread_mutex_t> {
+        deinit { _ = self.withUnsafeMutablePointerToElements { pthread_mutex_destroy($0) } }
     }
 
-    func destroy() {
-        pthread_mutex_destroy(self.mutex)
-        self.mutex.deallocate()
-    }
-
-    func lock() { pthread_mutex_lock(self.mutex) }
-    func unlock() { pthread_mutex_unlock(self.mutex) }
-
-    func withLock<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
-        self.lock()
-        defer { self.unlock() }
-        return try body()
-    }
-}
-
-/// A value behind a lock, shared by all copies. Both lie in one piece of memory, where a mutex does not move.
-package struct Locked<State>: @unchecked Sendable {  // Safe: the state is touched only with the lock held.
-    private final class Memory: ManagedBuffer<pthread_mutex_t, State> {
-        deinit {
-            self.withUnsafeMutablePointers { mutex, state in
-                pthread_mutex_destroy(mutex)
-                state.deinitialize(count: 1)
-            }
-        }
-    }
-
-    private let memory: ManagedBuffer<pthread_mutex_t, State>
+    private let storage: ManagedBuffer<State, pthread_mutex_t>
 
     package init(_ state: State) {
-        self.memory = Memory.create(minimumCapacity: 1) { _ in pthread_mutex_t() }
-        self.memory.withUnsafeMutablePointers { mutex, first in
-            pthread_mutex_init(mutex, nil)
-            first.initialize(to: state)
+        self.storage = Storage.create(minimumCapacity: 1) { storage in
+            _ = storage.withUnsafeMutablePointerToElements { pthread_mutex_init($0, nil) }
+            return state
         }
     }
+
+    func lock() { _ = self.storage.withUnsafeMutablePointerToElements { pthread_mutex_lock($0) } }
+    func unlock() { _ = self.storage.withUnsafeMutablePointerToElements { pthread_mutex_unlock($0) } }
 
     package func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try self.memory.withUnsafeMutablePointers { mutex, state throws(Failure) in
-            pthread_mutex_lock(mutex)
-            defer { pthread_mutex_unlock(mutex) }
-            return try body(&state.pointee)
+        self.lock()
+        defer { self.unlock() }
+        return try self.storage.withUnsafeMutablePointerToHeader { state throws(Failure) in try body(&state.pointee) }
+    }
+
+    /// Takes the value out, for one caller to use outside of the lock.
+    package func take<Value>() -> Value? where State == Value? {
+        self.withLock { value in
+            defer { value = nil }
+            return value
         }
     }
 }

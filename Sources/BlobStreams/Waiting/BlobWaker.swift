@@ -4,18 +4,30 @@
 /// ``BlobReadResult/notYet``. It only signals: it resumes a task, signals a semaphore, or schedules a job that reads.
 /// It never reads or closes itself, and never blocks, because it is called by the thread that produces the bytes.
 public final class BlobWaker: Sendable {
-    private let signal: @Sendable (_ isMissing: Bool) -> Void
+    private enum Signal {
+        case plain(@Sendable () -> Void)
+        case reporting(@Sendable (_ isMissing: Bool) -> Void)
+    }
+
+    private let signal: Signal
 
     /// Creates a waker.
     ///
     /// - Parameter signal: Called at each ``wake()``, on any thread, perhaps on several at once.
-    public init(_ signal: @escaping @Sendable () -> Void) { self.signal = { _ in signal() } }
+    public init(_ signal: @escaping @Sendable () -> Void) { self.signal = .plain(signal) }
 
     /// Creates a waker that is also told when the reader cannot wake anybody.
-    init(reporting signal: @escaping @Sendable (_ isMissing: Bool) -> Void) { self.signal = signal }
+    init(reporting signal: @escaping @Sendable (_ isMissing: Bool) -> Void) { self.signal = .reporting(signal) }
 
     /// Signals. One call too many does no harm: the read that follows says again that there is nothing yet.
-    public func wake() { self.signal(false) }
+    public func wake() { self.call(isMissing: false) }
 
-    func reportMissing() { self.signal(true) }
+    func reportMissing() { self.call(isMissing: true) }
+
+    private func call(isMissing: Bool) {
+        switch self.signal {
+        case .plain(let signal): signal()
+        case .reporting(let signal): signal(isMissing)
+        }
+    }
 }

@@ -1,0 +1,27 @@
+/// A queue: what comes first goes first. Adding and taking one is cheap however many wait.
+struct Fifo<Element> {
+    private var elements: [Element?] = []  // Those before `start` were taken.
+    private var start = 0
+
+    var count: Int { self.elements.count - self.start }
+    var isEmpty: Bool { self.count == 0 }
+
+    /// The newest element; nil when there is none.
+    var last: Element? {
+        get { self.isEmpty ? nil : self.elements[self.elements.count - 1] }
+        set { self.elements[self.elements.count - 1] = newValue }
+    }
+
+    mutating func append(_ element: Element) { self.elements.append(element) }
+
+    mutating func popFirst() -> Element? {
+        guard !self.isEmpty else { return nil }
+        let element = self.elements[self.start].take()
+        self.start += 1
+        if self.start * 2 >= self.elements.count {
+            self.elements.removeFirst(self.start)
+            self.start = 0
+        }
+        return element
+    }
+}
