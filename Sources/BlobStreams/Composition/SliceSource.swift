@@ -92,15 +92,17 @@ private final class SliceReader: BlobReader {
         self.end = end
     }
 
-    var isOpen: Bool { self.base.isOpen }
+    // A slice that takes nothing ends before its base is open.
+    var isOpen: Bool { self.base.isOpen || self.room == 0 }
     var neverBlocks: Bool { self.base.neverBlocks }
+
+    private var room: Int { self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
-        let room = self.end.map { Int(clamping: $0 - self.base.byteOffset) } ?? .max
-        guard room > 0 else { return .end }
+        guard self.room > 0 else { return .end }
         var result = BlobReadResult.end
-        try output.append(atMost: room) { result = try self.base.read(into: &$0) }
+        try output.append(atMost: self.room) { result = try self.base.read(into: &$0) }
         guard result == .end, let end else { return result }
         throw BlobError(
             .truncated, "The base ended at byte \(self.base.byteOffset), before the slice's end at \(end).")
