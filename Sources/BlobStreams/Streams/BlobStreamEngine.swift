@@ -235,7 +235,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         var isReading = false
         switch purpose {
         case .looking: break
-        case .nothing: mayPeek = false
+        case .nothing: (mayPeek, outcome.isReadable) = (false, nil)
         case .reading(let buffer, let mayWait):
             (isReading, reader.isWaitLimited) = (true, true)
             if buffer.isEmpty || (!mayWait && !reader.neverBlocks) { break }

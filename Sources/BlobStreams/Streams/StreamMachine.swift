@@ -44,8 +44,8 @@ struct StreamMachine<Reader: AnyObject> {
     struct Outcome {
         var appended = 0
         var window: Window?
-        /// The reader has bytes in memory.
-        var isReadable = false
+        /// The reader has bytes in memory; nil when that is as before.
+        var isReadable: Bool? = false
         /// A limit holds for a wait that begins now.
         var isLimited = false
         /// The result of the last read.
@@ -239,7 +239,7 @@ struct StreamMachine<Reader: AnyObject> {
         self.pass?.wasWoken = false
         state.byteOffset += Int64(outcome.appended)
         if let window = outcome.window { self.window = window }
-        self.pass?.isReadable = outcome.isReadable
+        if let isReadable = outcome.isReadable { self.pass?.isReadable = isReadable }
         self.pass?.isLimited = outcome.isLimited
         if reads, outcome.appended > 0 { self.wantsEvent = true }
         switch outcome.result {
