@@ -249,7 +249,8 @@ struct StreamMachine<Reader: AnyObject> {
             self.pass?.isParked = !wasWoken
         case .failure(let error): self.ending = .failure(error)
         }
-        if wasWoken { actions.append(.look) }
+        // Whoever came to look while the reader was used for something else found it busy.
+        if wasWoken || (outcome.isReadable == nil && self.pass?.isParked == false) { actions.append(.look) }
         if let info = outcome.info, self.pass?.isOpenCompleted == false {
             actions += self.completeOpening(info, &state)
             return (true, actions)
