@@ -24,6 +24,11 @@ final class GzipEncodedReader: BlobReader {
         if let failure { throw failure }
         do {
             if self.encoder == nil { self.encoder = try GzipEncoder(level: self.level) }
+            // Whoever has the first byte, here of the header, may rely on the info.
+            if !self.base.isOpen {
+                _ = try self.encoder?.gather { [base] in try base.read(into: &$0) }
+                guard self.base.isOpen else { return .notYet }
+            }
             return try self.encoder?.encode(into: &output) { [base] in try base.read(into: &$0) } ?? .end
         } catch {
             self.failure = error

@@ -70,7 +70,7 @@ struct GzipEncoder: ~Copyable {
     }
 
     /// Takes one more piece of input; false when there is none for now.
-    private mutating func gather(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> Bool {
+    mutating func gather(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> Bool {
         var input = OutputRawSpan(buffer: self.input, initializedCount: self.gatheredByteCount)
         let result = try read(&input)
         self.gatheredByteCount = input.finalize(for: self.input)

@@ -38,7 +38,8 @@ extension Kit {
         let validator = try source.info(BlobContext()).validator
         if let validator, source.capabilities.contains(.repeatable) {
             let pass = Pass(
-                try source.openReader(at: 0, matching: validator, context: BlobContext()), self.findings, capacity: 64)
+                try source.openReader(at: 0, matching: validator, context: BlobContext()), self.findings, capacity: 64,
+                patience: self.patience)
             _ = try pass.step()
         }
         let others: [BlobValidator] = [
@@ -61,7 +62,7 @@ extension Kit {
         let open = { (byteOffset: Int64) in
             Pass(
                 try source.openReader(at: byteOffset, matching: nil, context: BlobContext()), self.findings,
-                capacity: 512)
+                capacity: 512, patience: self.patience)
         }
         guard source.capabilities.contains(.repeatable) else {
             let first = try open(0)
@@ -97,7 +98,7 @@ extension Kit {
             do {
                 var byteOffset = self.expected.byteCount / 4 * Int64(index)
                 let reader = try source.openReader(at: byteOffset, matching: nil, context: BlobContext())
-                let pass = Pass(reader, self.findings, capacity: 1024)
+                let pass = Pass(reader, self.findings, capacity: 1024, patience: self.patience)
                 for _ in 0..<256 {
                     guard case .bytes(let bytes) = try pass.step() else { return }
                     guard self.expected.agrees(with: bytes, at: byteOffset) else {

@@ -16,7 +16,8 @@ extension Kit {
     ) throws -> Pass {
         let reader = try self.makeSource()
             .openReader(at: byteOffset, matching: validator, context: context)
-        return Pass(reader, self.findings, capacity: capacity, waiting: waiting ?? context)
+        return Pass(
+            reader, self.findings, capacity: capacity, waiting: waiting ?? context, patience: self.patience)
     }
 
     /// C1, C8, C9, C11: all bytes, whatever the room in a read.

@@ -9,21 +9,30 @@ final class Pass {
     }
 
     /// How long an event-driven reader may take to have news: its task may have to wait for many others.
-    private static let patience = Duration.seconds(240)
+    static let patience = Duration.seconds(240)
 
     let reader: any BlobReader
     private let findings: Findings
     private let context: BlobContext
     private let memory: UnsafeMutableRawPointer
     private let capacity: Int
+    private let patience: Duration
+
+    /// Some are allowed; a reader that does not write `whenReadable` calls for ever.
+    private static let vainCallLimit = 1000
+    private var vainCallCount = 0
 
     /// - Parameter context: The terms of waiting for an event-driven reader, as the guard does for those who block.
-    init(_ reader: any BlobReader, _ findings: Findings, capacity: Int, waiting context: BlobContext = BlobContext()) {
+    init(
+        _ reader: any BlobReader, _ findings: Findings, capacity: Int, waiting context: BlobContext = BlobContext(),
+        patience: Duration = Pass.patience
+    ) {
         self.reader = reader
         self.findings = findings
         self.context = context
         self.memory = .allocate(byteCount: capacity, alignment: 16)
         self.capacity = capacity
+        self.patience = patience
     }
 
     deinit {
@@ -33,14 +42,24 @@ final class Pass {
 
     /// The next bytes, or the end; waits for the waker of an event-driven reader.
     func step(atMost byteCount: Int = .max) throws -> Step {
-        let room = UnsafeMutableRawBufferPointer(start: self.memory, count: min(byteCount, self.capacity))
         while true {
-            let (result, count) = try self.read(into: room)
-            switch result {
-            case .bytes: return .bytes(Data(bytes: self.memory, count: count))
-            case .end: return .end
-            case .notYet: try self.waitUntilReadable()
-            }
+            if let step = try self.attempt(atMost: byteCount) { return step }
+            try self.waitUntilReadable()
+        }
+    }
+
+    /// The next bytes, or the end; nil when nothing is there yet.
+    func attempt(atMost byteCount: Int = .max) throws -> Step? {
+        let room = UnsafeMutableRawBufferPointer(start: self.memory, count: min(byteCount, self.capacity))
+        let (result, count) = try self.read(into: room)
+        switch result {
+        case .bytes:
+            self.vainCallCount = 0
+            return .bytes(Data(bytes: self.memory, count: count))
+        case .end: return .end
+        case .notYet:
+            self.vainCallCount += 1
+            return nil
         }
     }
 
@@ -57,10 +76,15 @@ final class Pass {
     }
 
     /// C1: the waker is called when a read is worth trying again; also in vain, but not for ever.
-    private func waitUntilReadable() throws {
+    func waitUntilReadable() throws {
+        guard self.vainCallCount < Self.vainCallLimit else {
+            self.findings.add(
+                1, "The waker was called \(Self.vainCallLimit) times in vain: is 'whenReadable' written?")
+            throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when.")
+        }
         let signal = WaitSignal()
         var waiting = self.context
-        waiting.idleLimit = Self.patience
+        waiting.idleLimit = self.patience
         let isWoken = Locked(false)
         self.reader.whenReadable(
             BlobWaker {
@@ -71,7 +95,7 @@ final class Pass {
             try waiting.wait(on: signal) { isWoken.withLock { $0 } ? () : nil }
         }
         if case .failure(let error) = result, error.code == .timedOut, self.context.deadline == nil {
-            self.findings.add(1, "The waker was not called within \(Self.patience).")
+            self.findings.add(1, "The waker was not called within \(self.patience).")
         }
         try result.get()
     }

@@ -47,15 +47,19 @@ struct Kit: Sendable {
     typealias Make = @Sendable () throws -> any BlobInputStreamDataSource
 
     /// How long one check may take; what takes this long is stuck, also on a loaded machine.
-    private static let patience = Duration.seconds(300)
+    private static let checkLimit = Duration.seconds(300)
 
     let makeSource: Make
     let expected: Expectation
     let findings = Findings()
 
-    init(_ makeSource: @escaping Make, expecting expected: Expectation) {
+    /// How long an event-driven reader may take to have news.
+    let patience: Duration
+
+    init(_ makeSource: @escaping Make, expecting expected: Expectation, patience: Duration = Pass.patience) {
         self.makeSource = makeSource
         self.expected = expected
+        self.patience = patience
     }
 
     func run() -> [BlobViolation] {
@@ -63,7 +67,9 @@ struct Kit: Sendable {
             self.checkReads, self.checkEnd, self.checkBuffers, self.checkInfo, self.checkOffsets,
             self.checkOffsetsOutside, self.checkValidators, self.checkIndependence, self.checkConcurrency,
             self.checkStickyErrors, self.checkCancellation, self.checkDeadline, self.checkClosing, self.checkRelease,
-            self.checkErrorContext,
+            self.checkErrorContext, self.checkNewestWaker, self.checkEarlySignals, self.checkLateRegistrations,
+            self.checkVainReads, self.checkLocksOfWakers, self.checkThreads, self.checkWakersAfterClose,
+            self.checkIsOpen, self.checkWakerAtOpening, self.checkNeverBlocks,
         ]
         for check in checks { self.run(check) }
         return self.findings.all
@@ -80,8 +86,8 @@ struct Kit: Sendable {
             }
             isDone.signal()
         }
-        if !isDone.wait(for: Self.patience) {
-            self.findings.add(12, "A call did not return within \(Self.patience).")
+        if !isDone.wait(for: Self.checkLimit) {
+            self.findings.add(12, "A call did not return within \(Self.checkLimit).")
         }
     }
 }

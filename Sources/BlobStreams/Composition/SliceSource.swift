@@ -80,8 +80,13 @@ private final class SliceReader: ForwardingReader {
         self.end = end
     }
 
+    // A slice that takes nothing ends before its base is open.
+    var isOpen: Bool { self.guarded.isOpen || self.room == 0 }
+
+    private var room: Int { self.end.map { Int(clamping: $0 - self.guarded.byteOffset) } ?? .max }
+
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let room = self.end.map { Int(clamping: $0 - self.guarded.byteOffset) } ?? .max
+        let room = self.room
         var result = BlobReadResult.end
         // Without room too, as a reader that is closed says so.
         try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }

@@ -181,9 +181,9 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used 
             do {
                 let reader = try self.open(self.context)
                 self.reader = reader
-                let info = reader.info
+                let (info, isOpen) = (reader.info, reader.isOpen)
                 let goesOn = self.publish { state in
-                    (state.info, state.isOpen, state.isDirect) = (info, true, reader.neverBlocks)
+                    (state.info, state.isOpen, state.isDirect) = (info, isOpen, reader.neverBlocks)
                     state.isBusy = !state.isDirect
                     return state.isBusy
                 }
@@ -199,7 +199,9 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used 
         while let reader, !self.isClosed {
             do {
                 let window = Window(self.state.withLock { $0.windowByteCount })
-                switch try window.fill(from: reader) {
+                let result = try window.fill(from: reader)
+                self.noteOpening(of: reader)
+                switch result {
                 case .end: return self.end(.success(()))
                 case .bytes:
                     let goesOn = self.publish { state in
@@ -209,8 +211,6 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used 
                     }
                     guard goesOn else { return }
                 case .notYet:
-                    let info = reader.info
-                    self.state.withLock { $0.info = info }
                     // The next job begins once this call and the waker have both been: a reader is in one call at a time.
                     let isFirst = Locked(false)
                     let goOn: @Sendable () -> Void = {
@@ -224,6 +224,16 @@ private final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used 
             }
         }
         self.closeReader()
+    }
+
+    /// The base may open late, which consumers are told of.
+    private func noteOpening(of reader: any BlobReader) {
+        guard !self.isOpen, reader.isOpen else { return }
+        let info = reader.info
+        _ = self.publish { state in
+            (state.info, state.isOpen) = (info, true)
+            return true
+        }
     }
 
     private var isClosed: Bool { self.state.withLock { $0.isClosed } }

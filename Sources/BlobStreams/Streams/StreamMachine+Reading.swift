@@ -64,8 +64,12 @@ extension StreamMachine {
 
     /// Gives the reader to the calling thread for a look whether there is something; nil when there is no need.
     mutating func beginLook(_ state: BlobStreamState) -> Use? {
-        guard self.pass.neverBlocks, !self.pass.isBusy, !self.pass.isReadable, self.window == nil, self.ending == nil
-        else { return nil }
+        guard self.pass.neverBlocks, !self.pass.isReadable, self.window == nil, self.ending == nil else { return nil }
+        // Whoever is busy may do something else than read.
+        guard !self.pass.isBusy else {
+            self.pass.wasWoken = true
+            return nil
+        }
         return self.beginUse()
     }
 

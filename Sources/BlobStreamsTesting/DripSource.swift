@@ -1,0 +1,169 @@
+import BlobStreams
+
+/// Another source as if its bytes came over a wire: an event-driven one, for tests of what stands on other sources.
+///
+/// Its readers open late, say `notYet` before each piece, and call their waker on several threads: before it is
+/// registered, after that, or once in vain first.
+public struct DripSource: BlobInputStreamDataSource {
+    private let base: any BlobInputStreamDataSource
+    private let pieceByteCount: Int
+
+    /// Creates a source with the bytes of `base`.
+    ///
+    /// - Parameters:
+    ///   - base: Is read in place: its reads should not take long.
+    ///   - pieceByteCount: How many bytes come at a time, from 1.
+    public init(_ base: any BlobInputStreamDataSource, pieceByteCount: Int = 1000) {
+        precondition(pieceByteCount > 0, "A piece has at least one byte.")
+        self.base = base
+        self.pieceByteCount = pieceByteCount
+    }
+
+    /// True.
+    public var neverBlocks: Bool { true }
+
+    /// Those of the base.
+    public var capabilities: BlobCapabilities { self.base.capabilities }
+
+    /// That of the base.
+    public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
+
+    /// Makes a reader that is not open yet: what is wrong with the opening is an error of a read.
+    public func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let base = Result { () throws(BlobError) in
+            try self.base.open(at: byteOffset, matching: validator, context: context)
+        }
+        return DripReader(base, pieceByteCount: self.pieceByteCount, context)
+    }
+}
+
+private final class DripReader: BlobReader {
+    private let base: Result<BlobGuardedReader, BlobError>
+    private let pieceByteCount: Int
+    private let drops: Drops
+
+    init(_ base: Result<BlobGuardedReader, BlobError>, pieceByteCount: Int, _ context: BlobContext) {
+        self.base = base
+        self.pieceByteCount = pieceByteCount
+        self.drops = Drops(context)
+    }
+
+    deinit { self.close() }
+
+    var info: BlobInfo { self.isOpen ? (try? self.base.get().info) ?? BlobInfo() : BlobInfo() }
+    var isOpen: Bool { self.drops.isOpen }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        guard try self.drops.take() else { return .notYet }
+        var result = BlobReadResult.end
+        do {
+            let base = try self.base.get()
+            try output.append(atMost: self.pieceByteCount) { result = try base.readWaiting(into: &$0) }
+            if result == .end { self.drops.end() }
+            return result
+        } catch {
+            self.drops.end()
+            throw error
+        }
+    }
+
+    func whenReadable(_ waker: BlobWaker) { self.drops.whenReadable(waker) }
+
+    func close() {
+        self.drops.close()
+        try? self.base.get().close()
+    }
+}
+
+/// The news of one reader: one drop after each read that asked for it.
+private final class Drops: Sendable {
+    private struct State {
+        var isOpen = false
+        var isThere = false
+        var isAwaited = false
+        var hasEnded = false
+        var isClosed = false
+        var round = 0
+        var waker: BlobWaker?
+        var timer: BlobRegistration?
+
+        mutating func takeWaker() -> BlobWaker? {
+            defer { self.waker = nil }
+            return self.waker
+        }
+    }
+
+    private let state = Locked(State())
+    private let context: BlobContext
+
+    init(_ context: BlobContext) { self.context = context }
+
+    var isOpen: Bool { self.state.withLock { $0.isOpen } }
+
+    /// Takes the drop that is there; false when there is none, and then one comes.
+    func take() throws -> Bool {
+        let (isThere, round) = try self.state.withLock { state throws(BlobError) -> (Bool, Int?) in
+            guard !state.isClosed else { throw BlobError(.closed, "The reader is closed.") }
+            if state.isThere || state.hasEnded {
+                state.isThere = false
+                return (true, nil)
+            }
+            guard !state.isAwaited else { return (false, nil) }
+            state.isAwaited = true
+            defer { state.round += 1 }
+            return (false, state.round)
+        }
+        if let round { self.send(round) }
+        return isThere
+    }
+
+    /// Has a drop come, in another way each time.
+    private func send(_ round: Int) {
+        switch round % 4 {
+        case 0:
+            let timer = self.context.wake(after: .zero, BlobWaker { [weak self] in self?.fall() })
+            let old = self.state.withLock { state in
+                defer { state.timer = state.isAwaited ? timer : nil }
+                return state.timer
+            }
+            withExtendedLifetime(old) {}
+        case 1: BlockingPool.brief.run { self.fall() }
+        case 2: self.fall()
+        default:
+            BlockingPool.brief.run {
+                self.state.withLock { $0.takeWaker() }?.wake()  // In vain.
+                self.fall()
+            }
+        }
+    }
+
+    private func fall() {
+        let waker = self.state.withLock { state in
+            (state.isOpen, state.isThere, state.isAwaited) = (true, true, false)
+            return state.takeWaker()
+        }
+        waker?.wake()
+    }
+
+    func end() { self.state.withLock { $0.hasEnded = true } }
+
+    func whenReadable(_ waker: BlobWaker) {
+        let isReadable = self.state.withLock { state in
+            let isReadable = state.isThere || state.hasEnded
+            state.waker = isReadable || state.isClosed ? nil : waker
+            return isReadable && !state.isClosed
+        }
+        if isReadable { waker.wake() }
+    }
+
+    func close() {
+        let timer = self.state.withLock { state in
+            (state.isClosed, state.waker) = (true, nil)
+            defer { state.timer = nil }
+            return state.timer
+        }
+        timer?.remove()
+    }
+}

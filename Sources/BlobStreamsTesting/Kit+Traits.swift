@@ -1,0 +1,83 @@
+import BlobStreams
+import Foundation
+
+/// The sentences on `isOpen`, `info` and `neverBlocks`.
+extension Kit {
+    /// How long a call that never blocks may take, with what a loaded machine adds; and how late a waker may be.
+    private static let promptness = Duration.seconds(1)
+    private static let attemptCount = 3
+
+    /// C5, C8: a reader opens once, at its first byte or end at the latest, and from then on its facts are final.
+    func checkIsOpen() throws {
+        let pass = try self.open(capacity: 64)
+        let reader = pass.reader
+        var known = reader.isOpen ? reader.info : nil
+        for _ in 0..<512 {
+            let step = try pass.attempt()
+            let isOpen = reader.isOpen
+            if !isOpen, known != nil { return self.findings.add(5, "A reader that was open is not open any more.") }
+            if !isOpen, let step {
+                let news = step == .end ? "the end" : "bytes"
+                return self.findings.add(5, "A read gave \(news) and the reader is not open.")
+            }
+            if let known, known != reader.info {
+                return self.findings.add(8, "The info of an open reader changed from \(known) to \(reader.info).")
+            }
+            if isOpen, known == nil { known = reader.info }
+            guard step != .end else { return }
+            if step == nil { try pass.waitUntilReadable() }
+        }
+    }
+
+    /// C1: the waker is called when a reader opens, before there are bytes.
+    func checkWakerAtOpening() throws {
+        for attempt in 1...Self.attemptCount {
+            let walk = try self.walk()
+            let reader = walk.reader
+            guard !reader.isOpen, try walk.attempt() == .notYet, !reader.isOpen else { return }
+            let bell = Bell()
+            reader.whenReadable(bell.waker)
+            let end = ContinuousClock.now + self.patience
+            while !reader.isOpen, !bell.wait(for: .milliseconds(1)), ContinuousClock.now < end {}
+            // It may have opened for an end or an error as well: the call comes in any case.
+            guard !bell.wait(for: Self.promptness) else { return }
+            if attempt == Self.attemptCount { self.findings.add(1, "The waker is not called when the reader opens.") }
+        }
+    }
+
+    /// `neverBlocks` is constant, and true only of what never blocks.
+    func checkNeverBlocks() throws {
+        var slow: String?
+        for _ in 0..<Self.attemptCount {
+            slow = nil
+            let source = try self.makeSource()
+            let says = source.neverBlocks
+            func measure<Value>(_ name: String, _ neverBlocks: Bool, _ call: () throws -> Value) rethrows -> Value {
+                let start = ContinuousClock.now
+                defer { if neverBlocks, ContinuousClock.now - start > Self.promptness { slow = name } }
+                return try call()
+            }
+            let reader = try measure("openReader", says) {
+                try source.openReader(at: 0, matching: nil, context: BlobContext())
+            }
+            let neverBlocks = says || reader.neverBlocks
+            let pass = Pass(reader, self.findings, capacity: 4096, patience: self.patience)
+            reading: for _ in 0..<64 {
+                let step = try measure("read", neverBlocks) { try pass.attempt() }
+                if step == .end { break }
+                guard step == nil else { continue }
+                let bell = Bell()
+                measure("whenReadable", neverBlocks) { reader.whenReadable(bell.waker) }
+                guard bell.wait(for: self.patience) else { return }
+            }
+            if source.neverBlocks != says { self.findings.add(12, "'neverBlocks' of the source is not constant.") }
+            if !says, neverBlocks != reader.neverBlocks {
+                self.findings.add(12, "'neverBlocks' of a reader is not constant.")
+            }
+            measure("close", neverBlocks) { reader.close() }
+            // On a busy machine a thread may wait that long for a core: only what is late each time blocks.
+            if slow == nil { return }
+        }
+        if let slow { self.findings.add(12, "A call of '\(slow)' blocks, although 'neverBlocks' is true.") }
+    }
+}

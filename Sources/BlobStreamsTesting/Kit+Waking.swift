@@ -1,0 +1,153 @@
+import BlobStreams
+import Foundation
+
+/// The sentences on the waker, each with reads, registrations and news in an order of its own.
+extension Kit {
+    /// A call that races with another may be excused once; not every time.
+    private static let raceCount = 8
+    private static let lockLimit = Duration.milliseconds(1500)
+
+    /// C1: registering replaces the waker before: the newest is called, the other is not.
+    func checkNewestWaker() throws {
+        var replaced: [Bell] = []
+        try self.atEachWait { walk in
+            let (first, second) = (Bell(), Bell())
+            walk.reader.whenReadable(first.waker)
+            let wasCalled = first.wasCalled
+            walk.reader.whenReadable(second.waker)
+            guard try self.hears(second, walk, "A waker that replaced another is not called.") else { return false }
+            if !wasCalled { replaced.append(first) }
+            return replaced.count < 2 * Self.raceCount
+        }
+        if replaced.count >= Self.raceCount, replaced.allSatisfy(\.wasCalled) {
+            self.findings.add(1, "A waker that another has replaced is called all the same.")
+        }
+    }
+
+    /// C1: nothing that comes between `notYet` and the registration is lost, however much time there is for it.
+    func checkEarlySignals() throws {
+        var round = 0
+        try self.atEachWait { walk in
+            self.letTimePass(round)
+            round += 1
+            let bell = Bell()
+            walk.reader.whenReadable(bell.waker)
+            return try self.hears(bell, walk, "A signal between 'notYet' and 'whenReadable' is lost.")
+        }
+    }
+
+    /// Nothing, a turn for other threads, some instructions, and times in which most sources have news; the long ones only
+    /// a few times.
+    private func letTimePass(_ round: Int) {
+        switch round % 5 {
+        case 0: break
+        case 1: sched_yield()
+        case 2: for _ in 0..<(round * 100) { withExtendedLifetime(round) {} }
+        case 3: _ = WaitSignal().wait(for: .microseconds(100))
+        default: if round < 30 { _ = WaitSignal().wait(for: .milliseconds(5)) }
+        }
+    }
+
+    /// C1: a waker that comes when there is something to read is called at once.
+    func checkLateRegistrations() throws {
+        try self.atEachWait { walk in
+            let (first, second) = (Bell(), Bell())
+            walk.reader.whenReadable(first.waker)
+            guard try self.hears(first, walk, "The waker is not called.") else { return false }
+            walk.reader.whenReadable(second.waker)
+            return try self.hears(second, walk, "A waker that is registered when a read is worth trying is not called.")
+        }
+    }
+
+    /// C1: a read that is tried in vain, as after a spurious call, changes nothing: the waker stays registered.
+    func checkVainReads() throws {
+        try self.atEachWait { walk in
+            for _ in 0..<3 where try walk.attempt() != .notYet { return true }
+            let bell = Bell()
+            walk.reader.whenReadable(bell.waker)
+            guard try walk.attempt() == .notYet else { return true }
+            return try self.hears(bell, walk, "A read in vain loses the waker that was registered before it.")
+        }
+    }
+
+    /// C1: the waker is called outside of the locks that a read takes.
+    func checkLocksOfWakers() throws {
+        var (heldCount, callCount) = (0, 0)
+        try self.atEachWait(4 * Self.raceCount) { walk in
+            let (owner, readIsOver) = (pthread_self(), WaitSignal())
+            let (isElsewhere, isHeld) = (Locked(false), Locked(false))
+            let bell = Bell {
+                // On the owner's own thread no read can run beside this call.
+                guard pthread_equal(pthread_self(), owner) == 0 else { return }
+                isElsewhere.withLock { $0 = true }
+                if !readIsOver.wait(for: Self.lockLimit) { isHeld.withLock { $0 = true } }
+            }
+            walk.reader.whenReadable(bell.waker)
+            defer { readIsOver.signal() }
+            guard try self.hears(bell, walk, "The waker is not called.") else { return false }
+            _ = (walk.reader.isOpen, walk.reader.info, try walk.attempt())
+            if isElsewhere.withLock({ $0 }) { callCount += 1 }
+            if isHeld.withLock({ $0 }) { heldCount += 1 }
+            return callCount < 3
+        }
+        // On a busy machine a thread may wait that long for a core: only what is late each time is locked.
+        if heldCount == 3 {
+            self.findings.add(1, "The waker is called while a lock is held that a read waits for.")
+        }
+    }
+
+    /// C1: a reader belongs to no thread: each call may come from another one.
+    func checkThreads() throws {
+        let stepCount = 32
+        let shared = HandedOver(try self.walk())  // Safe: this thread waits while another uses it.
+        do {
+            for _ in 0..<stepCount {
+                let result = try onThread { try shared.value.attempt() }
+                guard result != .end else { return }
+                guard result == .notYet else { continue }
+                let bell = Bell()
+                try onThread { shared.value.reader.whenReadable(bell.waker) }
+                guard try self.hears(bell, shared.value, "A waker that another thread registers is not called.") else {
+                    return
+                }
+            }
+        } catch {
+            // What fails on one thread as well has another fault.
+            let alone = try self.walk()
+            for _ in 0..<stepCount where try alone.attempt() == .notYet { try alone.pass.waitUntilReadable() }
+            self.findings.add(1, "A reader that one thread after another uses fails: \(BlobError(wrapping: error))")
+        }
+    }
+
+    /// C14: `close` drops the waker: no call of it starts later.
+    func checkWakersAfterClose() throws {
+        let lateCalls = Locked(0)
+        var closedCount = 0
+        for _ in 0..<(4 * Self.raceCount) {
+            let walk = try self.walk()
+            guard try self.reachWait(walk) else { break }
+            let isClosed = Locked(false)
+            weak var held: Bell?
+            do {
+                let bell = Bell { if isClosed.withLock({ $0 }) { lateCalls.withLock { $0 += 1 } } }
+                walk.reader.whenReadable(bell.waker)
+                if bell.wasCalled { continue }
+                walk.reader.close()
+                isClosed.withLock { $0 = true }
+                held = bell
+            }
+            closedCount += 1
+            // A call that had begun may hold it for a moment.
+            let end = ContinuousClock.now + self.patience
+            while held != nil, ContinuousClock.now < end { _ = WaitSignal().wait(for: .milliseconds(1)) }
+            if held != nil { self.findings.add(14, "A closed reader keeps its waker.") }
+            withExtendedLifetime(walk) {}
+            guard held == nil, closedCount < Self.raceCount else { break }
+        }
+        guard closedCount == Self.raceCount else { return }
+        _ = WaitSignal().wait(for: .milliseconds(30))
+        if lateCalls.withLock({ $0 }) == closedCount {
+            self.findings.add(14, "A waker is called after the reader was closed.")
+        }
+    }
+}

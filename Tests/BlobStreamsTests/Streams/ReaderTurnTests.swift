@@ -1,0 +1,250 @@
+import BlobStreams
+import Foundation
+import Testing
+
+/// How a stream uses the readers of its source: one call of a reader at a time, one reader at a time where the source
+/// says so, and nothing on the thread of an asynchronous caller.
+@Suite(.timeLimit(.minutes(10))) struct ReaderTurnTests {
+    private static let bases: [SourceKind] = [.blocking, .eventDriven]
+
+    @Test(arguments: BlobInputStreamTests.modes, bases)
+    func aReaderIsInOneCallAtATime(_ mode: BlobStreamMode, _ kind: SourceKind) async throws {
+        for _ in 0..<50 {
+            let source = WatchedSource(kind.source(200))
+            let shared = HandedOver(BlobInputStream(source, mode: mode))  // May be used on several threads.
+            try await onThreads(3) { number in
+                let stream = shared.value
+                stream.open()
+                for round in 0..<6 {
+                    switch (number + round) % 3 {
+                    case 0: _ = stream.readBytes(3)
+                    case 1: _ = (stream.property(forKey: .color), stream.setProperty(nil, forKey: .color))
+                    default: _ = stream.setOffset(Int64(number * 50 + round))
+                    }
+                }
+                stream.close()
+            }
+            #expect(source.overlaps.values == [])
+        }
+    }
+
+    /// Without `concurrentReaders` that holds for all readers of the source, and for opening them.
+    @Test(arguments: BlobInputStreamTests.modes)
+    func aSeekWaitsForTheReaderBeforeIfReadersCannotBeUsedSideBySide(_ mode: BlobStreamMode) async throws {
+        for _ in 0..<50 {
+            let source = WatchedSource(
+                MemorySource(count: 50_000), capabilities: [.repeatable, .randomAccess], watchesAll: true)
+            let shared = HandedOver(BlobInputStream(source, mode: mode))  // May be used on several threads.
+            shared.value.open()
+            try await onThreads(2) { number in
+                for round in 0..<4 {
+                    if number == 0 {
+                        // Past the window, so that the reader is used each time.
+                        _ = shared.value.readBytes(20_000)
+                    } else {
+                        _ = shared.value.setOffset(Int64(40_000 - round * 10_000))
+                    }
+                }
+            }
+            shared.value.close()
+            #expect(source.overlaps.values.filter { !$0.contains("close") } == [])
+        }
+    }
+
+    @Test func nothingOfAPluginIsCalledOnTheThreadOfAnAsynchronousCaller() async throws {
+        let source = WatchedSource(MemorySource(count: 200_000))
+        try await onThread {
+            Thread.current.threadDictionary[WatchedSource.callerKey] = true
+            let stream = BlobInputStream(source, mode: .asynchronous)
+            stream.open()
+            _ = (stream.streamStatus, stream.hasBytesAvailable, stream.setOffset(7), stream.setOffset(150_000))
+            #expect(stream.readBytes(100_000).count > 0)
+            _ = (stream.setOffset(3), stream.unopenedCopy().offset)
+            #expect(stream.readAll() != nil)
+            stream.open()  // Starts over.
+            #expect(stream.readBytes(1).count == 1)
+            stream.close()
+        }
+        await source.closings.values(count: source.openings.values.count)
+        #expect(source.callsOfCaller.values == [])
+    }
+
+    @Test func closingAnAsynchronousStreamDoesNotWaitForASlowReader() async throws {
+        let gate = Latch()
+        let source = WatchedSource(MemorySource(count: 200_000), onClose: { gate.waitOrFail() })
+        try await onThread {
+            let stream = BlobInputStream(source, mode: .asynchronous)
+            stream.open()
+            #expect(stream.readBytes(1).count == 1)
+            stream.close()
+            gate.open()
+        }
+        await source.closings.values(count: 1)
+    }
+
+    @Test func lendingDoesNotWaitForTheReadOfAnotherThread() async throws {
+        let (gate, begun) = (Latch(), Latch())
+        let source = WatchedSource(
+            MemorySource(count: 10),
+            onRead: {
+                begun.open()
+                gate.waitOrFail()
+            })
+        let shared = HandedOver(BlobInputStream(source))  // May be used on several threads.
+        shared.value.open()
+        try await onThreads(2) { number in
+            if number == 0 {
+                #expect(shared.value.readBytes(10).count == 10)
+            } else {
+                begun.wait()
+                var (buffer, length) = (UnsafeMutablePointer<UInt8>?.none, 0)
+                #expect(!shared.value.getBuffer(&buffer, length: &length))
+                gate.open()
+            }
+        }
+    }
+
+    /// A call that was turned down is not the fate of the stream.
+    @Test(arguments: BlobInputStreamTests.modes)
+    func theErrorOfAReadBeforeOpeningIsGoneAfterTheNextCall(_ mode: BlobStreamMode) async throws {
+        try await onThread {
+            let stream = BlobInputStream(MemorySource(count: 3), mode: mode)
+            #expect(stream.readBytes(1).count == -1)
+            #expect(stream.errorCode == .closed)
+            stream.open()
+            #expect(stream.streamError == nil)
+            #expect(stream.readAll() == testBytes(3))
+            #expect(stream.streamStatus == .atEnd)
+            #expect(stream.streamError == nil)
+            let pair = BoundStreamPair()
+            #expect(pair.output.writeBytes([1]) == -1)
+            #expect(pair.output.errorCode == .closed)
+            pair.output.open()
+            #expect(pair.output.streamError == nil)
+            #expect(pair.output.writeBytes([1]) == 1)
+            #expect(pair.output.streamError == nil)
+        }
+    }
+}
+
+extension Latch {
+    /// Waits for somebody who, if all is well, does not wait for this.
+    fileprivate func waitOrFail() {
+        let end = ContinuousClock.now + .seconds(20)
+        let signal = WaitSignal()
+        while !self.isOpen, ContinuousClock.now < end { _ = signal.wait(for: .milliseconds(1)) }
+        #expect(self.isOpen, "A call waits for the one that is to end it.")
+    }
+}
+
+/// A source that notes which calls of its readers overlap, and on which threads they are made.
+private final class WatchedSource: BlobInputStreamDataSource {
+    /// Marks the thread of the one who calls the stream.
+    static let callerKey = "isCaller"
+
+    let overlaps = Recorder<String>()
+    let callsOfCaller = Recorder<String>()
+    let openings = Recorder<Int64>()
+    let closings = Recorder<Bool>()
+    private let base: any BlobInputStreamDataSource
+    private let ownCapabilities: BlobCapabilities?
+    private let calls: Locked<[String]>?  // Of all readers.
+    private let onRead: @Sendable () -> Void
+    private let onClose: @Sendable () -> Void
+
+    init(
+        _ base: any BlobInputStreamDataSource, capabilities: BlobCapabilities? = nil, watchesAll: Bool = false,
+        onRead: @escaping @Sendable () -> Void = {}, onClose: @escaping @Sendable () -> Void = {}
+    ) {
+        self.base = base
+        self.ownCapabilities = capabilities
+        self.calls = watchesAll ? Locked([]) : nil
+        self.onRead = onRead
+        self.onClose = onClose
+    }
+
+    var neverBlocks: Bool { self.base.neverBlocks && !(self.base is MemorySource) }
+
+    var capabilities: BlobCapabilities {
+        self.note("capabilities")
+        return self.ownCapabilities ?? self.base.capabilities
+    }
+
+    func info(_ context: BlobContext) throws -> BlobInfo {
+        self.note("source.info")
+        return try self.base.info(context)
+    }
+
+    func openReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.watch("open", self.calls ?? Locked([])) {
+            let reader = try self.base.openReader(at: byteOffset, matching: validator, context: context)
+            self.openings.append(byteOffset)
+            return Reader(reader, self)
+        }
+    }
+
+    private func note(_ call: String) {
+        if Thread.current.threadDictionary[Self.callerKey] != nil { self.callsOfCaller.append(call) }
+    }
+
+    /// Notes a call, and gives others the time to come in between.
+    private func watch<Result>(_ call: String, _ calls: Locked<[String]>, _ body: () throws -> Result) rethrows
+        -> Result
+    {
+        self.note(call)
+        let others = calls.withLock { calls in
+            defer { calls.append(call) }
+            return calls
+        }
+        for other in others { self.overlaps.append("\(other)/\(call)") }
+        defer { calls.withLock { calls in calls.firstIndex(of: call).map { _ = calls.remove(at: $0) } } }
+        for _ in 0..<20 { sched_yield() }
+        return try body()
+    }
+
+    private final class Reader: BlobPropertyReader {
+        private let base: any BlobReader
+        private let source: WatchedSource
+        private let calls: Locked<[String]>
+        private let isClosed = Locked(false)
+
+        init(_ base: any BlobReader, _ source: WatchedSource) {
+            (self.base, self.source, self.calls) = (base, source, source.calls ?? Locked([]))
+        }
+
+        var info: BlobInfo { self.source.watch("info", self.calls) { self.base.info } }
+        var isOpen: Bool { self.source.watch("isOpen", self.calls) { self.base.isOpen } }
+        var neverBlocks: Bool { self.base.neverBlocks && self.source.neverBlocks }
+
+        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+            try self.source.watch("read", self.calls) {
+                self.source.onRead()
+                return try self.base.read(into: &output)
+            }
+        }
+
+        func whenReadable(_ waker: BlobWaker) {
+            self.source.watch("whenReadable", self.calls) { self.base.whenReadable(waker) }
+        }
+
+        func property(forKey key: Stream.PropertyKey) -> Any? {
+            self.source.watch("property", self.calls) { nil }
+        }
+
+        func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
+            self.source.watch("setProperty", self.calls) { true }
+        }
+
+        func close() {
+            self.source.watch("close", self.calls) {
+                if self.isClosed.takeOnce() {
+                    self.source.onClose()
+                    self.source.closings.append(true)
+                }
+                self.base.close()
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+import BlobStreams
+import BlobStreamsTesting
+import CryptoDigest
+import Foundation
+import GzipSource
+import Testing
+
+/// Every source that stands on another one against the conformance kit, over each kind of base.
+@Suite struct LayerConformanceTests {
+    @Test(arguments: LayerMaker.all, BaseKind.allCases)
+    func everyLayerKeepsEveryContractOverEveryKindOfBase(_ layer: LayerMaker, _ kind: BaseKind) async throws {
+        for length in [0, 1, 65, 3000] {
+            let bytes = sampleBytes(length)
+            let make: @Sendable () throws -> any BlobInputStreamDataSource = { try layer.make(bytes, kind.source) }
+            let expected = try await layer.expected(bytes)
+            expectNone(await violations(of: try make(), expecting: expected), "of \(length) bytes")
+        }
+    }
+
+    /// A base that opens late, and has nothing for some reads after that.
+    @Test(arguments: LayerMaker.all)
+    func aLayerOpensOverABaseThatIsNotOpenYet(_ layer: LayerMaker) async throws {
+        let bytes = sampleBytes(3000)
+        let expected = try await layer.expected(bytes)
+        let all = try await onThread {
+            let reader = try layer.make(bytes) { DripSource(MemorySource($0), pieceByteCount: 500) }.open()
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 16)
+            defer { memory.deallocate() }
+            var all = Data()
+            while case let count = try reader.readWaiting(into: memory), count > 0 {
+                #expect(reader.isOpen)
+                all.append(contentsOf: memory[..<count])
+            }
+            return all
+        }
+        #expect(all == expected)
+    }
+}
+
+/// What a base does when it has nothing to give.
+enum BaseKind: CaseIterable, Sendable {
+    case neverBlocks, blocks, saysNotYet, isReadAhead
+
+    @Sendable func source(_ bytes: Data) -> any BlobInputStreamDataSource {
+        let memory = MemorySource(bytes)
+        return switch self {
+        case .neverBlocks: memory
+        case .blocks: FaultSource(memory, .half)
+        case .saysNotYet: DripSource(memory, pieceByteCount: 100)
+        case .isReadAhead: ReadAheadSource(FaultSource(memory, .half), windowByteCounts: 64...256)
+        }
+    }
+}
+
+/// A way to make a source of given bytes that stands on others.
+struct LayerMaker: Sendable, CustomTestStringConvertible {
+    typealias Base = @Sendable (Data) -> any BlobInputStreamDataSource
+
+    let testDescription: String
+    let make: @Sendable (Data, Base) throws -> any BlobInputStreamDataSource
+    var expected: @Sendable (Data) async throws -> Data = { $0 }
+
+    static let all: [LayerMaker] = [
+        LayerMaker(testDescription: "concatenation") { bytes, base in
+            ConcatenatedSource(bytes.inParts(3).map(base) + [base(Data())])
+        },
+        LayerMaker(testDescription: "concatenation beside memory") { bytes, base in
+            let parts = bytes.inParts(3)
+            return ConcatenatedSource([MemorySource(parts[0]), base(parts[1]), MemorySource(parts[2])])
+        },
+        LayerMaker(testDescription: "slice") { bytes, base in
+            SliceSource(base(sampleBytes(9) + bytes + sampleBytes(5)), range: 9..<Int64(9 + bytes.count))
+        },
+        LayerMaker(testDescription: "slice to the end") { bytes, base in
+            SliceSource(base(sampleBytes(9) + bytes), from: 9)
+        },
+        LayerMaker(testDescription: "counting") { bytes, base in CountingSource(base(bytes)) { _, _, _ in } },
+        LayerMaker(testDescription: "progress") { bytes, base in
+            base(bytes).reporting(to: Progress(totalUnitCount: 0))
+        },
+        LayerMaker(testDescription: "digest") { bytes, base in
+            DigestSource(base(bytes), digest: CryptoDigest.sha256)
+        },
+        LayerMaker(testDescription: "read-ahead") { bytes, base in ReadAheadSource(base(bytes)) },
+        LayerMaker(testDescription: "read-ahead by bytes") { bytes, base in
+            ReadAheadSource(base(bytes), windowByteCounts: 1...7)
+        },
+        LayerMaker(testDescription: "gzip") { bytes, base in GzipSource(base(try gzipped(bytes))) },
+        LayerMaker(testDescription: "members of gzip") { bytes, base in
+            GzipSource(base(try bytes.inParts(5).map(gzipped).reduce(Data(), +)))
+        },
+        LayerMaker(testDescription: "gzip, encoded", make: { bytes, base in GzipEncodedSource(base(bytes)) }) {
+            try await GzipEncodedSource(MemorySource($0)).data(upTo: 1 << 20)
+        },
+        LayerMaker(testDescription: "several layers") { bytes, base in
+            let slice = SliceSource(
+                base(try gzipped(sampleBytes(3) + bytes) + Data([1])),
+                range: 0..<Int64(try gzipped(sampleBytes(3) + bytes).count))
+            let decoded = CountingSource(GzipSource(slice)) { _, _, _ in }
+            return DigestSource(SliceSource(decoded, from: 3), digest: CryptoDigest.sha256)
+        },
+        LayerMaker(testDescription: "stream, read by a source") { bytes, base in
+            let source = base(bytes)
+            return InputStreamSource { BlobInputStream(source) }
+        },
+        LayerMaker(testDescription: "asynchronous stream, read by a source") { bytes, base in
+            let source = base(bytes)
+            return InputStreamSource { BlobInputStream(source, mode: .asynchronous) }
+        },
+        LayerMaker(testDescription: "chunks, read by a source") { bytes, base in
+            let source = base(bytes)
+            return AsyncSequenceSource(isRepeatable: true, chunks: { source.chunks(ofAtMost: 600) })
+        },
+    ]
+}
+
+/// One member of gzip.
+private func gzipped(_ bytes: Data) throws -> Data {
+    let reader = try GzipEncodedSource(MemorySource(bytes)).open()
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+    defer { memory.deallocate() }
+    var all = Data()
+    while case let count = try reader.readWaiting(into: memory), count > 0 { all.append(contentsOf: memory[..<count]) }
+    return all
+}
+
+/// Runs `body`, which blocks, on a thread of its own.
+func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
+    }
+}
