@@ -21,6 +21,10 @@ final class Findings: Sendable {
         self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
     }
 
+    /// Whoever waits for the reader would be called in vain for ever.
+    var isHopeless: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.hopeless) } } }
+    static let hopeless = "times in vain: is 'whenReadable' written?"
+
     /// By number of contract.
     var all: [BlobViolation] {
         self.found.withLock { $0.sorted { ($0.contract, $0.message) < ($1.contract, $1.message) } }

@@ -71,7 +71,7 @@ struct Kit: Sendable {
             self.checkVainReads, self.checkLocksOfWakers, self.checkThreads, self.checkWakersAfterClose,
             self.checkIsOpen, self.checkWakerAtOpening, self.checkNeverBlocks,
         ]
-        for check in checks { self.run(check) }
+        for check in checks where !self.findings.isHopeless { self.run(check) }
         return self.findings.all
     }
 

@@ -19,6 +19,15 @@ import Testing
         #expect(found.isEmpty, "\(found)")
     }
 
+    @Test func anAssetKeepsEveryContractWhenItIsMadeEventDriven() async throws {
+        let bytes = sampleBytes(70_000)
+        let source = self.test.library.source(for: try self.test.add(bytes).id)
+        for eventDriven: any BlobInputStreamDataSource in [ReadAheadSource(source), DripSource(source)] {
+            let found = await violations(of: eventDriven, expecting: Data(bytes))
+            #expect(found.isEmpty, "\(found)")
+        }
+    }
+
     @Test func theInfoIsThatOfTheCatalogue() throws {
         let asset = try self.test.add([0xFF, 0xD8, 0xFF, 0xD9], named: "holiday.jpeg")
         let source = self.test.library.source(for: asset.id)

@@ -6,7 +6,7 @@ import GzipSource
 import Testing
 
 /// A delegate may call anything of its stream, in each event: nothing waits for what the delegate holds up.
-@Suite(.timeLimit(.minutes(10))) struct DelegateReentryTests {
+@Suite(.timeLimit(.minutes(120))) struct DelegateReentryTests {
     @Test(arguments: [BlobStreamMode.synchronous, .asynchronous], DelegateCall.allCases)
     func aDelegateMayCallAnythingOfItsStream(_ mode: BlobStreamMode, _ call: DelegateCall) async throws {
         let rounds = ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap { Int($0) }.map { $0 / 100 } ?? 2

@@ -57,6 +57,23 @@ import Testing
         }
     }
 
+    /// Parts that never block, that block, and that are not open yet and say `notYet` in between.
+    @Test(arguments: [0, 1, 5000]) func aFormKeepsEveryContractOverEveryKindOfPart(length: Int) async throws {
+        let memory = MemorySource(Data((0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31) }))
+        let kinds: [any BlobInputStreamDataSource] = [
+            memory, FaultSource(memory, .half), DripSource(memory), ReadAheadSource(FaultSource(memory, .half)),
+        ]
+        for kind in kinds {
+            let body = try makeBody {
+                try $0.appendPart(value: "v", name: "value")
+                try $0.appendPart(source: kind, name: "file", fileName: "f")
+                try $0.appendPart(value: kind, name: "field")
+            }
+            let found = await violations(of: body, expecting: try await bytes(of: body))
+            #expect(found.isEmpty, "\(found), \(type(of: kind))")
+        }
+    }
+
     @Test func aFormOfUnknownLengthKeepsEveryContract() async throws {
         let make = { @Sendable in
             try makeBody {

@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// An observer may call anything of its stream: nothing that a stream does waits for its observers.
-@Suite(.timeLimit(.minutes(10))) struct StreamReentryTests {
+@Suite(.timeLimit(.minutes(120))) struct StreamReentryTests {
     /// A call that a handler makes on its stream.
     enum Call: CaseIterable, Sendable {
         case readByte, readAll, lend, status, property, setForeignProperty, seekToStart, seekOn, open, close, copy
