@@ -184,8 +184,10 @@ public final class BlobGuardedReader: BlobLendingReader {
     private func skipAndRead(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if self.skipped.rest > 0 {
             let offset = self.byteOffset
-            let skipping = try self.skipped.drop(using: &output, before: offset) { try self.readChecked(into: &$0) }
-            if let skipping { return skipping }
+            var skipped = self.skipped
+            defer { self.skipped = skipped }
+            let result = try skipped.drop(using: &output, before: offset) { try self.readChecked(into: &$0) }
+            if let result { return result }
         }
         return try self.readChecked(into: &output)
     }

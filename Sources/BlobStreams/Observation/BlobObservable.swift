@@ -60,11 +60,15 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     @discardableResult
     public func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         defer { withExtendedLifetime(self) {} }
-        return try self.core.update(body)
+        return try self.core.update(delivers: true, body).0
     }
 
     /// Changes the value as ``update(_:)`` does, but leaves the observers to ``deliver()``, or to the next update.
-    func updateWithoutDelivering<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
+    ///
+    /// - Returns: Also whether there may be something to deliver.
+    func updateWithoutDelivering<Result>(
+        _ body: (inout State) throws -> Result
+    ) rethrows -> (Result, hasPending: Bool) {
         defer { withExtendedLifetime(self) {} }
         return try self.core.update(delivers: false, body)
     }

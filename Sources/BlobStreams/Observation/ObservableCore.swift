@@ -35,18 +35,22 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     /// Changes the value and calls the wakers. With `delivers` tells the observers too; else ``deliver()`` does.
     ///
     /// Without an audience nobody asks what changed, and each update counts as a change.
-    func update<Result>(delivers: Bool = true, _ body: (inout State) throws -> Result) rethrows -> Result {
+    ///
+    /// - Returns: Also whether there may be something to deliver.
+    func update<Result>(
+        delivers: Bool, _ body: (inout State) throws -> Result
+    ) rethrows -> (Result, hasPending: Bool) {
         self.lock.lock()
         guard !self.observers.isEmpty || !self.wakers.isEmpty else {
             defer {
                 self.version &+= 1
                 self.lock.unlock()
             }
-            return try body(&self.state)
+            return (try body(&self.state), self.hasPending)
         }
         let old = self.state
         defer { self.endUpdate(from: old, delivers: delivers) }
-        return try body(&self.state)
+        return (try body(&self.state), !delivers)
     }
 
     /// Lets go of the lock and tells the audience.

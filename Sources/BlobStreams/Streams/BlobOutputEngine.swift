@@ -38,9 +38,9 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     /// Has the machine handle an event, then acts. Observers are told last.
     private func change(_ body: (inout OutputMachine, inout BlobOutputStreamState) -> [OutputMachine.Action]) {
-        let actions = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
+        let (actions, hasPending) = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
         for action in actions { self.perform(action) }
-        self.state.deliver()
+        if hasPending { self.state.deliver() }
     }
 
     private func perform(_ action: OutputMachine.Action) {

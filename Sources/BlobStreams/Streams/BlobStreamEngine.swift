@@ -13,7 +13,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     weak var face: BlobInputStream?
     var onEnded: (@Sendable () -> Void)?
     private let turn: ReaderTurn?  // In asynchronous mode, of a source that may block.
-    var machine: Machine
+    // Behind a pointer: the lock orders what Swift would otherwise check at each access.
+    private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
     private let registration = Locked<BlobRegistration?>(nil)
 
     init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
@@ -21,8 +22,10 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         self.mode = mode
         self.context = context
         self.turn = mode == .asynchronous && !source.neverBlocks ? ReaderTurn() : nil
-        self.machine = Machine { [cancellation = context.cancellation] in cancellation.makeChild() }
+        self.machine.initialize(to: Machine { [cancellation = context.cancellation] in cancellation.makeChild() })
     }
+
+    deinit { self.machine.deinitialize(count: 1).deallocate() }
 
     var stream: (any Stream & StreamDelegate)? { self.face }
 
@@ -30,7 +33,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     /// Asks the machine, which changes nothing that observers see.
     func ask<Result>(_ body: (inout Machine, BlobStreamState) -> Result) -> Result {
-        self.state.withValue { body(&self.machine, $0) }
+        self.state.withValue { body(&self.machine.pointee, $0) }
     }
 
     /// Has the machine handle an event, then acts. Observers are told last: one may take its time, or call the stream.
@@ -41,9 +44,9 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     func change<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
     ) -> Result {
-        let (result, actions) = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
+        let ((result, actions), hasPending) = self.state.updateWithoutDelivering { body(&self.machine.pointee, &$0) }
         for action in actions { self.perform(action) }
-        if delivers { self.state.deliver() }
+        if delivers, hasPending { self.state.deliver() }
         return result
     }
 
@@ -146,7 +149,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     /// Events come from threads that use the reader, which tell no observer.
     func note(_ event: BlobEvent) {
-        self.state.updateWithoutDelivering { state in
+        _ = self.state.updateWithoutDelivering { state in
             switch event {
             case .invalidated: state.interruption = .invalidated
             case .recovering: state.interruption = .recovering
