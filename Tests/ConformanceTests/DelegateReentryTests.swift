@@ -146,7 +146,7 @@ private final class Life: NSObject, StreamDelegate {
             self.stream.schedule(in: .current, forMode: .default)
         case .becomeNobody: self.stream.delegate = nil
         case .becomeAnother: self.stream.delegate = self.another
-        case .runTheRunLoop: RunLoop.current.run(mode: .default, before: Date())
+        case .runTheRunLoop: _ = RunLoop.current.run(mode: .default, before: Date())
         }
         if self.call.endsEvents { self.isOver = true }
     }

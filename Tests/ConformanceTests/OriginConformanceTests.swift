@@ -31,7 +31,7 @@ import Testing
 
 /// The reading end of a pipe of the system, lent to its reader as standard input is.
 @Sendable private func descriptorSource(_ bytes: Data) throws -> any BlobInputStreamDataSource {
-    OneShotSource(layerName: "descriptor", info: BlobInfo()) { _ in
+    SequentialSource(layerName: "descriptor", info: BlobInfo()) { _ in
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw BlobError(systemError: errno, doing: "Could not make a pipe") }
         let (readEnd, writeEnd) = (ends[0], ends[1])

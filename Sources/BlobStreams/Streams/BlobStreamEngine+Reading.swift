@@ -19,8 +19,7 @@ extension BlobStreamEngine {
                 if let count { return count }
             case .start(let id): self.start(id)
             case .use(let use, let count):
-                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-                let total = count + self.read(use, into: rest, mayWait: count == 0)
+                let total = count + self.read(use, into: buffer, from: count)
                 if total > 0 { return total }
             case .wait:
                 if let waiter { BlockingPool.leave { _ = waiter.wait(for: nil) } } else { waiter = WaitSignal() }
@@ -30,23 +29,24 @@ extension BlobStreamEngine {
 
     /// From here on, reads go straight to the caller's memory; smaller ones take from a window.
     private static let directByteCount = 16 * 1024
-    private static let peekByteCount = 4 * 1024
+    private static let peekByteCount = 512
 
     /// Reads, and gives the reader back.
     ///
-    /// - Parameter mayWait: False when the caller has bytes already.
-    /// - Returns: How many bytes the caller got.
-    func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, mayWait: Bool) -> Int {
+    /// - Parameter offset: How many bytes the caller has already.
+    /// - Returns: How many more the caller got.
+    func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         var outcome = Machine.Outcome()
         use.reader.isWaitLimited = true
-        var windowByteCount = BlobPipe.defaultCapacity
-        if !buffer.isEmpty, mayWait || use.neverBlocks {
-            if buffer.count >= Self.directByteCount || use.reader.lending != nil {
-                windowByteCount = Self.peekByteCount
-                outcome.result = self.read(use.reader, into: buffer, &outcome.appended)
+        let isDirect = buffer.count >= Self.directByteCount || use.reader.lending != nil
+        let windowByteCount = isDirect ? Self.peekByteCount : BlobPipe.defaultCapacity
+        if offset < buffer.count, offset == 0 || use.neverBlocks {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
+            if isDirect {
+                outcome.result = self.read(use.reader, into: rest, &outcome.appended)
             } else {
                 self.fill(windowByteCount, use.reader, &outcome)
-                outcome.appended = outcome.window?.move(to: buffer) ?? 0
+                outcome.appended = outcome.window?.move(to: rest) ?? 0
                 if outcome.window?.isEmpty ?? false { outcome.window = nil }
             }
         }

@@ -9,6 +9,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     let mode: RunLoop.Mode
     private let source: CFRunLoopSource
     private let attachment = Locked<CFRunLoop?>(nil)
+    fileprivate let performer = Locked<pthread_t?>(nil)
 
     /// - Parameter perform: Called on the thread of the run loop after each signal.
     init(_ runLoop: RunLoop, _ mode: RunLoop.Mode, perform: @escaping @Sendable (RunLoopSource) -> Void) {
@@ -44,7 +45,8 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     /// Has the run loop perform, once for all signals until it does.
     func signal() {
         CFRunLoopSourceSignal(self.source)
-        self.wake()
+        // A run loop that performs looks again before it sleeps.
+        if self.performer.withLock({ $0 != pthread_self() }) { self.wake() }
     }
 
     /// Takes the source out of its run loop, which then ends if this was all that kept it going.
@@ -65,6 +67,12 @@ private final class Target {
     init(_ action: @escaping @Sendable (RunLoopSource) -> Void) { self.action = action }
 
     func perform() {
-        if let source { self.action(source) }
+        guard let source else { return }
+        let outer = source.performer.withLock { performer in
+            defer { performer = pthread_self() }
+            return performer
+        }
+        self.action(source)
+        source.performer.withLock { $0 = outer }
     }
 }
