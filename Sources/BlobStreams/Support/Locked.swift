@@ -1,32 +1,33 @@
 import Foundation
 
-/// A value behind a lock, shared by the copies of this one.
+/// A value behind a lock.
 ///
 /// A `pthread_mutex_t`: the thread sanitizer does not see `Synchronization.Mutex` on Linux, and an `NSLock` takes four
-/// allocations there. This takes one, which streams with a dozen of them would feel.
-package struct Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
-    private final class Storage: ManagedBuffer<State, pthread_mutex_t> {
-        deinit { _ = self.withUnsafeMutablePointerToElements { pthread_mutex_destroy($0) } }
-    }
-
-    private let storage: ManagedBuffer<State, pthread_mutex_t>
+/// allocations there. A `ManagedBuffer` would take one, but the sanitizer takes each use of its memory for one of all of it.
+package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
+    // On the heap: a mutex must never move.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+    private var state: State
 
     package init(_ state: State) {
-        self.storage = Storage.create(minimumCapacity: 1) { storage in
-            _ = storage.withUnsafeMutablePointerToElements { pthread_mutex_init($0, nil) }
-            return state
-        }
+        self.state = state
+        pthread_mutex_init(self.mutex, nil)
     }
 
-    func lock() { _ = self.storage.withUnsafeMutablePointerToElements { pthread_mutex_lock($0) } }
-    func unlock() { _ = self.storage.withUnsafeMutablePointerToElements { pthread_mutex_unlock($0) } }
+    deinit {
+        pthread_mutex_destroy(self.mutex)
+        self.mutex.deallocate()
+    }
+
+    func lock() { pthread_mutex_lock(self.mutex) }
+    func unlock() { pthread_mutex_unlock(self.mutex) }
 
     package func withLock<Result, Failure: Error>(
         _ body: (inout State) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         self.lock()
         defer { self.unlock() }
-        return try self.storage.withUnsafeMutablePointerToHeader { state throws(Failure) in try body(&state.pointee) }
+        return try body(&self.state)
     }
 
     /// Takes the value out, for one caller to use outside of the lock.
