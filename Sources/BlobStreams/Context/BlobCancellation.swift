@@ -2,10 +2,28 @@
 ///
 /// Shared by all who work on one job. Safe to use from any thread.
 public final class BlobCancellation: Sendable {
+    private typealias Handler = @Sendable () -> Void
+
     private struct State {
         var isCancelled = false
-        var lastKey: UInt64 = 0
-        var handlers: [UInt64: @Sendable () -> Void] = [:]  // The keys tell in which order they came.
+        private var lastKey: UInt64 = 0
+        // The keys tell in which order they came. Most cancellations have one listener, which takes no table.
+        private var first: (key: UInt64, handler: Handler)?
+        private var others: [UInt64: Handler] = [:]
+
+        var keys: [UInt64] { ((self.first.map { [$0.key] } ?? []) + self.others.keys).sorted() }
+
+        mutating func add(_ handler: @escaping Handler) -> UInt64 {
+            self.lastKey += 1
+            if self.first == nil { self.first = (self.lastKey, handler) } else { self.others[self.lastKey] = handler }
+            return self.lastKey
+        }
+
+        mutating func remove(_ key: UInt64) -> Handler? {
+            guard self.first?.key == key else { return self.others.removeValue(forKey: key) }
+            defer { self.first = nil }
+            return self.first?.handler
+        }
     }
 
     /// Apart from this object, so that a parent can hold on to it without holding on to the child.
@@ -32,11 +50,11 @@ public final class BlobCancellation: Sendable {
         let keys: [UInt64] = state.withLock { state in
             guard !state.isCancelled else { return [] }
             state.isCancelled = true
-            return state.handlers.keys.sorted()
+            return state.keys
         }
         for key in keys {
             // Taken one by one: what an earlier handler or another thread has removed meanwhile must not start.
-            state.withLock { $0.handlers.removeValue(forKey: key) }?()
+            state.withLock { $0.remove(key) }?()
         }
     }
 
@@ -47,10 +65,7 @@ public final class BlobCancellation: Sendable {
     /// - Returns: Keeps the handler registered while it lives.
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
         let key: UInt64? = self.state.withLock { state in
-            guard !state.isCancelled else { return nil }
-            state.lastKey += 1
-            state.handlers[state.lastKey] = handler
-            return state.lastKey
+            state.isCancelled ? nil : state.add(handler)
         }
         guard let key else {
             handler()
@@ -58,7 +73,7 @@ public final class BlobCancellation: Sendable {
         }
         return BlobRegistration { [state] in
             // Released outside the lock: it may hold the last reference to something with a deinit of its own.
-            _ = state.withLock { $0.handlers.removeValue(forKey: key) }
+            _ = state.withLock { $0.remove(key) }
         }
     }
 

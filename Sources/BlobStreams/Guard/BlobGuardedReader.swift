@@ -8,22 +8,16 @@ public final class BlobGuardedReader: BlobLendingReader {
         case failed(BlobError)
     }
 
-    let inner: any BlobReader
+    private(set) var inner: any BlobReader
     // Looked up once: to ask whether an object has a protocol takes longer than a call of it.
-    let lending: (any BlobLendingReader)?
-    private let skipping: (any BlobSkippingReader)?
+    private(set) var lending: (any BlobLendingReader)?
+    private var skipping: (any BlobSkippingReader)?
     private let source: any BlobInputStreamDataSource
     let context: BlobContext
-    private let validator: BlobValidator?
     private var phase = Phase.reading
-    private var openingIsChecked = false
-    private var byteCount: Int64?  // As declared, once the opening is checked.
+    private var declared: DeclaredContent
     private var skipped = BytesToSkip(0)
-    private var limit: BlobContext.StepLimit?  // Of the wait that goes on.
-    private var relay: (WakerRelay, waker: BlobWaker)?
-    /// Whether waits begin now: false while nobody waits for what a read may not bring yet.
-    var isWaitLimited = true
-    private var blocked: (signal: WaitSignal, waker: BlobWaker)?
+    var wait = ReaderWait()
 
     /// The offset of the next byte that the plugin reads, from the start of the blob.
     private var readOffset: Int64
@@ -33,7 +27,7 @@ public final class BlobGuardedReader: BlobLendingReader {
         context: BlobContext
     ) throws(BlobError) {
         self.source = source
-        self.validator = validator
+        self.declared = DeclaredContent(matching: validator)
         self.context = context
         self.readOffset = byteOffset
         do {
@@ -47,7 +41,7 @@ public final class BlobGuardedReader: BlobLendingReader {
         (self.lending, self.skipping) = (self.inner as? any BlobLendingReader, self.inner as? any BlobSkippingReader)
         guard self.inner.isOpen else { return }
         do {
-            try self.checkOpening()
+            try self.declared.check(self.inner.info, at: byteOffset)
         } catch {
             self.inner.close()
             throw self.inContext(error, .open)
@@ -87,39 +81,11 @@ public final class BlobGuardedReader: BlobLendingReader {
         do {
             try self.context.check()
             let result = try self.skipAndRead(into: &output)
-            if result == .notYet { try self.checkWait() } else if self.limit != nil { self.limit = nil }
+            if result == .notYet { try self.wait.begin(self.context) } else { self.wait.end() }
             return result
         } catch {
             throw self.fail(error)
         }
-    }
-
-    /// Reads the next bytes, waiting while there are none: never says ``BlobReadResult/notYet``.
-    ///
-    /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
-    ///   timers, where waiting would stop everything.
-    public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        while true {
-            let result = try self.read(into: &output)
-            guard result == .notYet else { return result }
-            guard !EventLoop.isCurrentThread else {
-                throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that wakes those who wait."))
-            }
-            let blocked = self.blocked ?? { signal in (signal, BlobWaker { signal.signal() }) }(WaitSignal())
-            self.blocked = blocked
-            self.whenReadable(blocked.waker)
-            BlockingPool.leave { _ = blocked.signal.wait(for: nil) }
-        }
-    }
-
-    /// Reads the next bytes into memory that the caller owns, waiting while there are none.
-    ///
-    /// - Parameter buffer: The memory, filled from the front; an empty one reads nothing.
-    /// - Returns: The number of bytes read; 0 with room in the buffer is the end.
-    public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
-        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-        _ = try self.readWaiting(into: &output)
-        return output.finalize(for: buffer)
     }
 
     /// Has `waker` called once when a read is worth trying again, which is also when the job is cancelled or its time is
@@ -129,10 +95,7 @@ public final class BlobGuardedReader: BlobLendingReader {
             if case .closed = self.phase { return }
             return waker.wake()
         }
-        let relay = self.relay ?? { relay in (relay, relay.makeWaker()) }(WakerRelay())
-        self.relay = relay
-        relay.0.prepare(waker, self.context, until: self.limit?.end)
-        self.inner.whenReadable(relay.waker)
+        self.inner.whenReadable(self.wait.relay(to: waker, self.context))
     }
 
     /// Passes over bytes: they are dropped by the next read, or at no cost by readers that can.
@@ -141,8 +104,8 @@ public final class BlobGuardedReader: BlobLendingReader {
     public func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "Bytes are passed over forward.")
         guard case .reading = self.phase else { return }
-        if self.openingIsChecked, self.skipped.rest == 0, let skipping, let end = self.byteCount,
-            byteCount <= end - self.readOffset
+        if let skipping, self.skipped.rest == 0, let rest = self.declared.byteCount.map({ $0 - self.readOffset }),
+            byteCount <= rest
         {
             skipping.skip(byteCount)
             self.readOffset += byteCount
@@ -155,18 +118,19 @@ public final class BlobGuardedReader: BlobLendingReader {
     ///
     /// - Returns: Nil when it has none, and when the next read will throw.
     public func lend() -> BlobLentBytes? {
+        if !self.declared.isKnown { self.takeDirect() }
         guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
             let lent = lending.lend()
         else { return nil }
-        if !self.openingIsChecked, (try? self.checkOpening()) == nil { return nil }
-        guard let byteCount else { return lent }
+        if !self.declared.isKnown, (try? self.declared.check(self.inner.info, at: self.readOffset)) == nil { return nil }
+        guard let byteCount = self.declared.byteCount else { return lent }
         return self.readOffset < byteCount ? lent.prefix(byteCount - self.readOffset) : nil
     }
 
     /// Takes bytes from the front of those that were lent last.
     public func consume(_ byteCount: Int) {
         self.readOffset += Int64(byteCount)
-        self.limit = nil
+        self.wait.end()
         self.lending?.consume(byteCount)
     }
 
@@ -174,12 +138,19 @@ public final class BlobGuardedReader: BlobLendingReader {
     public func close() {
         if case .closed = self.phase { return }
         self.phase = .closed
-        self.relay?.0.close()
+        self.wait.close()
         self.inner.close()
     }
 
+    /// Gives the plugin's reader away, as it is; this one is closed.
+    func takeInner() -> any BlobReader {
+        self.phase = .closed
+        self.wait.close()
+        return self.inner
+    }
+
     /// True when all bytes that were declared are read: what is left is to check the end.
-    var isAtDeclaredEnd: Bool { self.openingIsChecked && self.readOffset == self.byteCount }
+    var isAtDeclaredEnd: Bool { self.declared.isKnown && self.readOffset == self.declared.byteCount }
 
     private func skipAndRead(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if self.skipped.rest > 0 {
@@ -193,9 +164,10 @@ public final class BlobGuardedReader: BlobLendingReader {
     }
 
     private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let byteCount = self.openingIsChecked ? self.byteCount : self.inner.info.byteCount
+        if !self.declared.isKnown { self.takeDirect() }
+        let byteCount = self.declared.isKnown ? self.declared.byteCount : self.inner.info.byteCount
         let room = byteCount.map { Int(clamping: $0 - self.readOffset) } ?? .max
-        guard room > 0 || !self.openingIsChecked else { return try self.confirmEnd() }
+        guard room > 0 || !self.declared.isKnown else { return try self.confirmEnd() }
         let before = output.byteCount
         do {
             var result = BlobReadResult.end
@@ -220,15 +192,12 @@ public final class BlobGuardedReader: BlobLendingReader {
             throw BlobError(.misbehavingPlugin, "A read says '\(result)' and appended \(appended) bytes (C1).")
         }
         guard result != .notYet || self.inner.isOpen else { return }
-        if !self.openingIsChecked { try self.checkOpening() }
-        switch result {
-        case .notYet: break
-        case .end: try self.noteEnd()
-        case .bytes:
-            let (offset, overflows) = self.readOffset.addingReportingOverflow(Int64(appended))
-            guard !overflows else { throw BlobError.pastLargestOffset }
-            if let byteCount, offset > byteCount { throw self.surplus }
-        }
+        if !self.declared.isKnown { try self.declared.check(self.inner.info, at: self.readOffset) }
+        let (offset, overflows) = self.readOffset.addingReportingOverflow(Int64(appended))
+        guard !overflows else { throw BlobError.pastLargestOffset }
+        guard result == .end else { return try self.declared.checkBytes(upTo: offset) }
+        try self.declared.checkEnd(at: offset)
+        self.phase = .ended
     }
 
     /// All declared bytes were delivered: lets the plugin check what it checks at its end, and sees that no more comes.
@@ -236,49 +205,19 @@ public final class BlobGuardedReader: BlobLendingReader {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             let result = try self.inner.read(into: &output)
-            guard output.finalize(for: buffer) == 0, result != .bytes else { throw self.surplus }
-            if result == .end { try self.noteEnd() }
+            try self.check(result, output.finalize(for: buffer))
             return result
         }
     }
 
-    private var surplus: BlobError {
-        BlobError(
-            .misbehavingPlugin, "More bytes came than the \(self.byteCount ?? self.readOffset) that were declared (C8)."
-        )
+    /// A reader that turned out never to block is read in place of the one that would read it ahead.
+    private func takeDirect() {
+        guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return }
+        self.inner = direct
+        (self.lending, self.skipping) = (direct as? any BlobLendingReader, direct as? any BlobSkippingReader)
     }
 
-    private func noteEnd() throws {
-        if let byteCount, self.readOffset != byteCount {
-            throw BlobError(
-                .misbehavingPlugin,
-                "The end came after \(self.readOffset) of \(byteCount) declared bytes, without an error (C8).")
-        }
-        self.phase = .ended
-    }
-
-    private func checkOpening() throws {
-        let info = self.inner.info
-        if let byteCount = info.byteCount, byteCount < 0 {
-            throw BlobError(.misbehavingPlugin, "A byte count of \(byteCount) was declared (C8).")
-        }
-        try info.check(byteOffset: self.readOffset, matching: self.validator)
-        self.byteCount = info.byteCount
-        self.openingIsChecked = true
-    }
-
-    /// Begins a wait, or ends one that took too long or has nobody to end it.
-    private func checkWait() throws {
-        if self.relay?.0.isMissing == true {
-            throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when (C1).")
-        }
-        guard self.isWaitLimited else { return }
-        let limit = self.limit ?? self.context.stepLimit()
-        self.limit = limit
-        if let end = limit.end, Moment.now >= end { throw limit.error(idleLimit: self.context.idleLimit) }
-    }
-
-    private func fail(_ error: any Error) -> BlobError {
+    func fail(_ error: any Error) -> BlobError {
         let error = self.inContext(error, .read)
         self.phase = .failed(error)
         return error

@@ -1,7 +1,7 @@
 /// A source whose readers begin at the first byte: the bytes before an offset are read and dropped.
 ///
 /// Its bytes pass by once, so that opening takes them and a second opening is refused, unless it is repeatable.
-package struct SequentialSource: BlobInputStreamDataSource {
+package final class SequentialSource: BlobInputStreamDataSource {
     package let layerName: String
     package let locator: BlobLocator?
     package let neverBlocks: Bool

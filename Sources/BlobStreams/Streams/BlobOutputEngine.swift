@@ -9,8 +9,6 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     private let reading: BlobObservable<BlobStreamState>?
     private let context: BlobContext
     private var machine: OutputMachine
-    private let registration = Locked<BlobRegistration?>(nil)
-    private let timer = Locked<BlobRegistration?>(nil)
 
     /// - Parameter reading: Tells why the reader went, if it knows.
     init(_ buffer: PipeBuffer, reading: BlobObservable<BlobStreamState>?, _ context: BlobContext) {
@@ -47,14 +45,11 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         switch action {
         case .signal(let sources): for source in sources { source.signal() }
         case .invalidate(let sources): for source in sources { source.invalidate() }
-        case .finish(let ending):
-            self.registration.withLock { $0 = nil }
-            self.timer.withLock { $0 = nil }
-            self.buffer.finish(ending.error)
+        case .finish(let ending): self.buffer.finish(ending.error)
         case .lookLater(let delay):
             let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.lookAtLimit() } }
-            let registration = self.context.wake(after: delay, waker)
-            self.timer.withLock { $0 = registration }
+            let timer = self.context.wake(after: delay, waker)
+            self.ask { machine, _ in machine.timer = timer }
         }
     }
 
@@ -110,11 +105,10 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
             return machine.fail(error, &state)
         }
         guard error == nil, self.state.value.phase == .open else { return }
-        let registration = self.context.onCancel { [weak self] in
+        let watching = self.context.onCancel { [weak self] in
             self?.change { machine, state in machine.fail(BlobError(.cancelled, "The job was cancelled."), &state) }
         }
-        self.registration.withLock { $0 = registration }
-        if self.state.value.phase != .open { self.registration.withLock { $0 = nil } }
+        self.ask { machine, state in if state.phase == .open { machine.watching = watching } }
     }
 
     /// Writes what there is room for, waiting while there is none.

@@ -37,7 +37,7 @@ extension BlobStreamEngine {
     /// - Returns: How many more the caller got.
     func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         var outcome = Machine.Outcome()
-        use.reader.isWaitLimited = true
+        use.reader.wait.isLimited = true
         let isDirect = buffer.count >= Self.directByteCount || use.reader.lending != nil
         let windowByteCount = isDirect ? Self.peekByteCount : BlobPipe.defaultCapacity
         if offset < buffer.count, offset == 0 || use.neverBlocks {
@@ -57,7 +57,7 @@ extension BlobStreamEngine {
     /// Sees what there is, and gives the reader back.
     func look(_ use: Machine.Use) {
         var outcome = Machine.Outcome()
-        use.reader.isWaitLimited = self.isAwaited
+        use.reader.wait.isLimited = self.isAwaited
         self.finish(use, &outcome, peeking: use.neverBlocks ? BlobPipe.defaultCapacity : nil)
     }
 
@@ -77,7 +77,7 @@ extension BlobStreamEngine {
         if case .success(.notYet) = outcome.result {
             reader.whenReadable(BlobWaker { [weak self, id = use.passID] in self?.woken(id) })
         }
-        outcome.isLimited = reader.isWaitLimited
+        outcome.isLimited = reader.wait.isLimited
         self.finish(use, outcome)
     }
 

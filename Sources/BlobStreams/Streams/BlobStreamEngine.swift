@@ -15,14 +15,13 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     private let turn: ReaderTurn?  // In asynchronous mode, of a source that may block.
     // Behind a pointer: the lock orders what Swift would otherwise check at each access.
     private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
-    private let registration = Locked<BlobRegistration?>(nil)
 
     init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
         self.source = source
         self.mode = mode
         self.context = context
         self.turn = mode == .asynchronous && !source.neverBlocks ? ReaderTurn() : nil
-        self.machine.initialize(to: Machine { [cancellation = context.cancellation] in cancellation.makeChild() })
+        self.machine.initialize(to: Machine())
     }
 
     deinit { self.machine.deinitialize(count: 1).deallocate() }
@@ -165,10 +164,9 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     /// Has a cancellation end the stream also when nobody reads.
     func watchCancellation() {
-        let isWatched = self.registration.withLock { $0 != nil }
-        guard !isWatched else { return }
-        let registration = self.context.onCancel { [weak self] in self?.cancel() }
-        self.registration.withLock { $0 = registration }
+        guard self.ask({ machine, _ in machine.watching == nil }) else { return }
+        let watching = self.context.onCancel { [weak self] in self?.cancel() }
+        self.ask { machine, _ in machine.watching = watching }
     }
 
     func cancel() {
@@ -179,6 +177,5 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     func close(evenUnopened: Bool = false) {
         self.change { machine, state in ((), machine.close(evenUnopened: evenUnopened, &state)) }
-        self.registration.withLock { $0 = nil }
     }
 }

@@ -23,6 +23,8 @@ struct OutputMachine {
     /// The first one; every later step hands the same to the pipe, whichever thread comes there first.
     private var ending: Ending?
     private var waitForRoom = WaitLimit()
+    /// Of the job's cancellation, and of the next look at the limit; until the bytes end.
+    var (watching, timer): (BlobRegistration?, BlobRegistration?)
     private let context: BlobContext
 
     init(_ context: BlobContext) { self.context = context }
@@ -109,6 +111,7 @@ struct OutputMachine {
 
     private mutating func end(_ error: BlobError?) -> [Action] {
         self.waitForRoom.end()
+        (self.watching, self.timer) = (nil, nil)
         let ending = self.ending ?? Ending(error: error)
         self.ending = ending
         return [.finish(ending)]

@@ -25,7 +25,7 @@ extension StreamMachine {
     mutating func close(evenUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
         (self.refusal, self.lent) = (nil, nil)
         guard state.phase != .notOpen || evenUnopened else { return [] }
-        state.phase = .closed
+        (state.phase, self.watching) = (.closed, nil)
         state.hasBytesAvailable = false
         return self.endPass() + [.invalidate(self.events.removeAll()), .ended]
     }

@@ -108,6 +108,8 @@ struct StreamMachine<Reader: AnyObject> {
     /// A read brought bytes since the last event told of some.
     var wantsEvent = false
     var waiters: [(signal: WaitSignal, reads: Bool)] = []
+    /// Of the job's cancellation, until the stream is closed.
+    var watching: BlobRegistration?
 
     // MARK: Opening
 
@@ -139,13 +141,9 @@ struct StreamMachine<Reader: AnyObject> {
     /// Makes a new opening the current one.
     mutating func beginPass(at byteOffset: Int64) -> Int {
         self.passCount += 1
-        self.pass = Pass(id: self.passCount, byteOffset: byteOffset, cancellation: self.makeCancellation())
+        self.pass = Pass(id: self.passCount, byteOffset: byteOffset, cancellation: BlobCancellation())
         return self.passCount
     }
-
-    let makeCancellation: @Sendable () -> BlobCancellation
-
-    init(makeCancellation: @escaping @Sendable () -> BlobCancellation) { self.makeCancellation = makeCancellation }
 
     /// Gives the opening to the calling thread, unless another has it or the stream went another way.
     mutating func start(

@@ -7,7 +7,7 @@ struct StreamTimeline {
     final class Reader {}
     typealias Machine = StreamMachine<Reader>
 
-    private(set) var machine = Machine { BlobCancellation() }
+    private(set) var machine = Machine()
     private(set) var state = BlobStreamState()
     private(set) var uses: [Machine.Use] = []
     private(set) var closedReaders: [Reader] = []

@@ -1,0 +1,27 @@
+extension BlobGuardedReader {
+    /// Reads the next bytes, waiting while there are none: never says ``BlobReadResult/notYet``.
+    ///
+    /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
+    ///   timers, where waiting would stop everything.
+    public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        while true {
+            let result = try self.read(into: &output)
+            guard result == .notYet else { return result }
+            guard !EventLoop.isCurrentThread else {
+                throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that wakes those who wait."))
+            }
+            self.whenReadable(self.wait.unblocker())
+            self.wait.block()
+        }
+    }
+
+    /// Reads the next bytes into memory that the caller owns, waiting while there are none.
+    ///
+    /// - Parameter buffer: The memory, filled from the front; an empty one reads nothing.
+    /// - Returns: The number of bytes read; 0 with room in the buffer is the end.
+    public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
+        var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+        _ = try self.readWaiting(into: &output)
+        return output.finalize(for: buffer)
+    }
+}
