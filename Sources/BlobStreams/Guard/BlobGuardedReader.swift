@@ -122,7 +122,9 @@ public final class BlobGuardedReader: BlobLendingReader {
         guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
             let lent = lending.lend()
         else { return nil }
-        if !self.declared.isKnown, (try? self.declared.check(self.inner.info, at: self.readOffset)) == nil { return nil }
+        guard self.declared.isKnown || (try? self.declared.check(self.inner.info, at: self.readOffset)) != nil else {
+            return nil
+        }
         guard let byteCount = self.declared.byteCount else { return lent }
         return self.readOffset < byteCount ? lent.prefix(byteCount - self.readOffset) : nil
     }
