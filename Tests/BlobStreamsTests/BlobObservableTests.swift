@@ -132,7 +132,6 @@ import Testing
         #expect(comparisons.values.count == 2)
         #expect(seen.values == [Transition(1, 2)])
         #expect(wakes.values == [3])
-        #expect(observable.versioned.version == 4)
     }
 
     @Test func everyObserverSeesEachTransitionOnceAndInOrderWhateverThreadsUpdate() async throws {

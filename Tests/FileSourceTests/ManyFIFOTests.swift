@@ -28,7 +28,8 @@ import Testing
                 look()
             }
             folder.remove()
-            try #require(most <= 80, "\(most) threads")
+            // One each would be 1,000; a dozen where the processors are free, more where they are not.
+            try #require(most <= 200, "\(most) threads")
         }
     }
 }

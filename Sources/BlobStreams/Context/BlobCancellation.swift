@@ -21,8 +21,7 @@ public final class BlobCancellation: Sendable {
 
         mutating func remove(_ key: UInt64) -> Handler? {
             guard self.first?.key == key else { return self.others.removeValue(forKey: key) }
-            defer { self.first = nil }
-            return self.first?.handler
+            return self.first.take()?.handler
         }
     }
 

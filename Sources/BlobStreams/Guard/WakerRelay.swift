@@ -27,11 +27,10 @@ final class WakerRelay: Sendable {
         }
         guard let end, needsTimer else { return }
         let registration = context.wake(after: end.remaining, BlobWaker { [weak self] in self?.timerFired() })
-        let superseded = self.state.withLock { state in
+        _ = self.state.withLock { state in
             defer { state.timer = (registration, end) }
-            return state.timer
+            return state.timer  // Released outside of the lock.
         }
-        withExtendedLifetime(superseded) {}
         if Moment.now >= end { self.timerFired() }  // It may have fired before it was kept.
     }
 
@@ -40,28 +39,18 @@ final class WakerRelay: Sendable {
 
     /// Drops the consumer's waker, and ends the registrations.
     func close() {
-        let old = self.state.withLock { state in
-            defer { state = State() }
-            return state
-        }
-        old.registration?.remove()
-        old.timer?.registration.remove()
+        _ = self.state.exchange(State())
     }
 
     private func timerFired() {
-        let timer = self.state.withLock { state in
-            defer { state.timer = nil }
-            return state.timer
-        }
-        withExtendedLifetime(timer) {}
+        _ = self.state.withLock { $0.timer.take() }
         self.signal()
     }
 
     private func signal(isMissing: Bool = false) {
         let target = self.state.withLock { state in
-            defer { state.target = nil }
             if isMissing { state.isMissing = true }
-            return state.target
+            return state.target.take()
         }
         target?.wake()
     }

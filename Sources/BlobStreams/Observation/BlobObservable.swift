@@ -35,9 +35,6 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// The value now.
     public var value: State { self.core.withValue { $0 } }
 
-    /// The value and the number of changes so far, read together.
-    package var versioned: (state: State, version: UInt64) { self.core.versioned }
-
     /// Runs `body` under the lock of this object, with the value as it is: for state of the caller's own that changes
     /// without it. Costs less than an ``update(_:)``.
     package func withValue<Result>(_ body: (State) throws -> Result) rethrows -> Result {

@@ -45,10 +45,7 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
     override func cancel() {
         self.observer.cancel()
         // What waits is released outside of the lock.
-        let dropped = self.waiting.withLock { waiting in
-            defer { waiting = Waiting() }
-            return waiting
-        }
+        let dropped = self.waiting.exchange(Waiting())
         dropped.connection?.close()
     }
 

@@ -2,7 +2,7 @@
 ///
 /// Other modules call all of this unspecialised. There each use of a type that is generic over the state, an optional of
 /// it as well, costs a look-up, which was most of the time of a delivery: hence variables beside a lock, observers
-/// without their type, and `hasPending`.
+/// without their type, and flags for what is empty.
 final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
     private struct Delivery {
         var change: Change<State>
@@ -11,23 +11,26 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     private let lock = Locked(())
     let rules: ObservableRules<State>
-    private var state: State
-    private var version: UInt64 = 0
+    private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)  // The lock orders its accesses.
     private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
     private var wakers: [BlobWaker] = []
+    private var hasAudience = false  // That there are any of these.
     private var pending: [Delivery] = []
     private var hasPending = false  // That `pending` is not empty.
     private var isDelivering = false
     private var hasEnded = false
 
-    init(_ state: State, _ rules: ObservableRules<State>) { (self.state, self.rules) = (state, rules) }
+    init(_ state: State, _ rules: ObservableRules<State>) {
+        self.rules = rules
+        self.state.initialize(to: state)
+    }
 
-    var versioned: (state: State, version: UInt64) { self.withValue { ($0, self.version) } }
+    deinit { self.state.deinitialize(count: 1).deallocate() }
 
     func withValue<Result>(_ body: (State) throws -> Result) rethrows -> Result {
         self.lock.lock()
         defer { self.lock.unlock() }
-        return try body(self.state)
+        return try body(self.state.pointee)
     }
 
     // MARK: Changes
@@ -41,29 +44,25 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         delivers: Bool, _ body: (inout State) throws -> Result
     ) rethrows -> (Result, hasPending: Bool) {
         self.lock.lock()
-        guard !self.observers.isEmpty || !self.wakers.isEmpty else {
-            defer {
-                self.version &+= 1
-                self.lock.unlock()
-            }
-            return (try body(&self.state), self.hasPending)
+        guard self.hasAudience else {
+            defer { self.lock.unlock() }
+            return (try body(&self.state.pointee), self.hasPending)
         }
-        let old = self.state
+        let old = self.state.pointee
         defer { self.endUpdate(from: old, delivers: delivers) }
-        return (try body(&self.state), !delivers)
+        return (try body(&self.state.pointee), !delivers)
     }
 
     /// Lets go of the lock and tells the audience.
     private func endUpdate(from old: State, delivers: Bool) {
-        guard self.state != old else { return self.lock.unlock() }
-        self.version &+= 1
+        guard self.state.pointee != old else { return self.lock.unlock() }
         let (wakers, observers) = (self.wakers, self.observers)
         guard !observers.isEmpty else {
             self.lock.unlock()
             for waker in wakers { waker.wake() }
             return
         }
-        let new = self.state
+        let new = self.state.pointee
         let mayDeliver = delivers && !self.isDelivering  // Else a thread is at it and will take this too.
         let isNext = mayDeliver && !self.hasPending
         if mayDeliver { self.isDelivering = true }
@@ -92,8 +91,10 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     func add(_ observer: Observer<State>, isInitialWanted: Bool) {
         self.lock.withLock { _ in
+            self.hasAudience = true
             self.observers.append(observer)
-            if isInitialWanted { self.enqueue(self.state, self.state, isInitial: true, for: [observer]) }
+            guard isInitialWanted else { return }
+            self.enqueue(self.state.pointee, self.state.pointee, isInitial: true, for: [observer])
         }
         if isInitialWanted { self.deliver() }
     }
@@ -101,13 +102,19 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     /// Adds a queue that begins with the value as it is: no change comes in between, and none twice.
     func addQueue() -> StateQueue<State> {
         self.lock.withLock { _ in
-            let queue = StateQueue(self.state, self.rules)
+            let queue = StateQueue(self.state.pointee, self.rules)
             if self.hasEnded { queue.end() } else { self.observers.append(queue) }
+            self.hasAudience = !self.hasEnded
             return queue
         }
     }
 
-    func add(_ waker: BlobWaker) { self.lock.withLock { _ in self.wakers.append(waker) } }
+    func add(_ waker: BlobWaker) {
+        self.lock.withLock { _ in
+            self.hasAudience = true
+            self.wakers.append(waker)
+        }
+    }
 
     /// Removes an observer or a waker.
     func remove(_ member: AnyObject) {
@@ -116,6 +123,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
             defer {
                 self.observers.removeAll { $0 === member }
                 self.wakers.removeAll { $0 === member }
+                self.hasAudience = !self.observers.isEmpty || !self.wakers.isEmpty
             }
             return (self.observers, self.wakers)
         }

@@ -6,11 +6,6 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
         var changes = Fifo<Change<State>>()
         var demand: Demand?
         var isComplete = false  // No value comes any more.
-
-        mutating func takeDemand() -> Demand? {
-            defer { self.demand = nil }
-            return self.demand
-        }
     }
 
     private let waiting = Locked(Waiting())
@@ -26,7 +21,7 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
         let (demand, superseded) = self.waiting.withLock { waiting -> (Demand?, State?) in
             guard !waiting.isComplete else { return (nil, nil) }
             waiting.isComplete = self.rules.isLast(new)
-            if let demand = waiting.takeDemand() { return (demand, nil) }
+            if let demand = waiting.demand.take() { return (demand, nil) }
             // Nobody asks for the old value, which is not kept.
             return (nil, waiting.changes.append(Change(old: new, new: new, isInitial: false), self.rules))
         }
@@ -37,16 +32,13 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
     override func end() {
         self.waiting.withLock { waiting in
             waiting.isComplete = true
-            return waiting.takeDemand()
+            return waiting.demand.take()
         }?.resume(returning: nil)
     }
 
     override func cancel() {
         // The values are released outside the lock.
-        let cancelled = self.waiting.withLock { waiting in
-            defer { waiting = Waiting(isComplete: true) }
-            return waiting
-        }
+        let cancelled = self.waiting.exchange(Waiting(isComplete: true))
         cancelled.demand?.resume(returning: nil)
     }
 

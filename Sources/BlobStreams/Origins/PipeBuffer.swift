@@ -19,11 +19,6 @@ package final class PipeBuffer: Sendable {
             return self.isFinished ? BlobError(.closed, "The pipe is finished.", operation: .write) : nil
         }
 
-        mutating func takeWaker() -> BlobWaker? {
-            defer { self.waker = nil }
-            return self.waker
-        }
-
         mutating func takeHandlers() -> [@Sendable () -> Void] {
             defer { self.handlers = [:] }
             return Array(self.handlers.values) + (self.onRoom.map { [$0] } ?? [])
@@ -50,7 +45,7 @@ package final class PipeBuffer: Sendable {
         let (count, waker) = try self.state.withLock { state throws(BlobError) -> (Int, BlobWaker?) in
             if let refusal = state.refusal { throw refusal }
             let count = state.ring.append(bytes, capacity: self.capacity)
-            return (count, count > 0 ? state.takeWaker() : nil)
+            return (count, count > 0 ? state.waker.take() : nil)
         }
         waker?.wake()
         return count
@@ -132,7 +127,7 @@ package final class PipeBuffer: Sendable {
             state.isFinished = true
             state.failure = error
             state.onRoom = nil
-            return (state.takeHandlers(), state.takeWaker())
+            return (state.takeHandlers(), state.waker.take())
         }
         for handler in handlers { handler() }
         waker?.wake()
@@ -227,8 +222,7 @@ final class Gate: Sendable {
     func open() {
         let continuation = self.state.withLock { state in
             state.isOpen = true
-            defer { state.continuation = nil }
-            return state.continuation
+            return state.continuation.take()
         }
         continuation?.resume()
     }

@@ -30,7 +30,7 @@ public final class ObservedReader: BlobReader {
         self.readBytes = read
         self.onClose = close
         let waker = self.waker
-        self.observation = state.onChange { Self.take(waker)?.wake() }
+        self.observation = state.onChange { waker.take()?.wake() }
     }
 
     deinit { self.close() }
@@ -57,7 +57,7 @@ public final class ObservedReader: BlobReader {
     public func whenReadable(_ waker: BlobWaker) {
         self.waker.withLock { $0 = self.isClosed ? nil : waker }
         // Looked at after it was stored: a change in between wakes once more at most.
-        if self.state.withValue({ $0.isReady }) { Self.take(self.waker)?.wake() }
+        if self.state.withValue({ $0.isReady }) { self.waker.take()?.wake() }
     }
 
     /// Ends the observation.
@@ -67,12 +67,5 @@ public final class ObservedReader: BlobReader {
         self.observation?.cancel()
         self.waker.withLock { $0 = nil }
         self.onClose()
-    }
-
-    private static func take(_ waker: Locked<BlobWaker?>) -> BlobWaker? {
-        waker.withLock { waker in
-            defer { waker = nil }
-            return waker
-        }
     }
 }

@@ -17,11 +17,6 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
         var isClosed = false
         var windowByteCount: Int
         var waker: BlobWaker?
-
-        mutating func takeWaker() -> BlobWaker? {
-            defer { self.waker = nil }
-            return self.waker
-        }
     }
 
     /// So that one can be read into while another is taken from.
@@ -181,7 +176,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
     private func publish(_ change: (inout State) -> Bool) -> Bool {
         let (result, waker, mustClose) = self.state.withLock { state in
             guard !state.isClosed else { return (false, BlobWaker?.none, true) }
-            return (change(&state), state.takeWaker(), false)
+            return (change(&state), state.waker.take(), false)
         }
         if mustClose { self.closeReader() }
         waker?.wake()

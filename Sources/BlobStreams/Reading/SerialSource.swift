@@ -40,16 +40,13 @@ final class ReaderTurn: Sendable {
 }
 
 /// A source whose readers take turns.
-struct SerialSource: BlobInputStreamDataSource {
-    private let base: any BlobInputStreamDataSource
+struct SerialSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
     private let turn: ReaderTurn
 
     init(_ base: any BlobInputStreamDataSource, _ turn: ReaderTurn) { (self.base, self.turn) = (base, turn) }
 
-    var capabilities: BlobCapabilities { self.base.capabilities }
-    var locator: BlobLocator? { self.base.locator }
     var layerName: String { self.base.layerName }
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
 
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
@@ -65,19 +62,15 @@ struct SerialSource: BlobInputStreamDataSource {
     }
 }
 
-private final class SerialReader: BlobReader {
-    private let base: any BlobReader
+private final class SerialReader: ForwardingReader {
+    let base: any BlobReader
     private var turn: ReaderTurn?
 
     init(_ base: any BlobReader, _ turn: ReaderTurn) { (self.base, self.turn) = (base, turn) }
 
     deinit { self.turn?.give() }
 
-    var info: BlobInfo { self.base.info }
-    var isOpen: Bool { self.base.isOpen }
-    var neverBlocks: Bool { self.base.neverBlocks }
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
     func close() {
         self.base.close()

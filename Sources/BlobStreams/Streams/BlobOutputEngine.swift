@@ -117,8 +117,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard self.ask({ machine, state in machine.beginWrite(state) }) else { return -1 }
         let result = Result { () throws(BlobError) in try self.buffer.writeSome(bytes, self.context) }
-        let reason = self.reasonOfReader
-        self.change { machine, state in machine.endWrite(result, self.buffer.room, reason, &state) }
+        self.change { machine, state in machine.endWrite(result, self.buffer.room, self.reasonOfReader, &state) }
         return (try? result.get()) ?? -1
     }
 
@@ -127,8 +126,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     }
 
     private func followPipe() {
-        let reason = self.reasonOfReader
-        self.change { machine, state in machine.follow(self.buffer.room, reason, &state) }
+        self.change { machine, state in machine.follow(self.buffer.room, self.reasonOfReader, &state) }
     }
 
     private var reasonOfReader: BlobError {
@@ -137,11 +135,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     }
 
     private var contextError: BlobError? {
-        do {
-            try self.context.check()
-            return nil
-        } catch {
-            return error
-        }
+        do { try self.context.check() } catch { return error }
+        return nil
     }
 }

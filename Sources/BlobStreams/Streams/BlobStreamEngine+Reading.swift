@@ -43,7 +43,7 @@ extension BlobStreamEngine {
         if offset < buffer.count, offset == 0 || use.neverBlocks {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
             if isDirect {
-                outcome.result = self.read(use.reader, into: rest, &outcome.appended)
+                self.read(use.reader, into: rest, &outcome)
             } else {
                 self.fill(windowByteCount, use.reader, &outcome)
                 outcome.appended = outcome.window?.move(to: rest) ?? 0
@@ -95,18 +95,10 @@ extension BlobStreamEngine {
         if !window.isEmpty { outcome.window = window }
     }
 
-    func read(
-        _ reader: BlobGuardedReader, into buffer: UnsafeMutableRawBufferPointer, _ appended: inout Int
-    ) -> Result<BlobReadResult, BlobError> {
+    func read(_ reader: BlobGuardedReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome) {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-        do {
-            let result = try reader.read(into: &output)
-            appended = output.finalize(for: buffer)
-            return .success(result)
-        } catch {
-            _ = output.finalize(for: buffer)
-            return .failure(BlobError(wrapping: error))
-        }
+        outcome.result = Result { try reader.read(into: &output) }.mapError { BlobError(wrapping: $0) }
+        outcome.appended = output.finalize(for: buffer)
     }
 
     func woken(_ id: Int) { self.change(delivers: false) { machine, _ in ((), machine.woken(id)) } }

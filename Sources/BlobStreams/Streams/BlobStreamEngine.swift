@@ -148,18 +148,16 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     /// Events come from threads that use the reader, which tell no observer.
     func note(_ event: BlobEvent) {
-        _ = self.state.updateWithoutDelivering { state in
+        let (isShown, _) = self.state.updateWithoutDelivering { state in
             switch event {
             case .invalidated: state.interruption = .invalidated
             case .recovering: state.interruption = .recovering
             case .recovered: (state.interruption, state.recoveries) = (nil, state.recoveries + 1)
-            default: break
+            default: return false
             }
+            return true
         }
-        switch event {
-        case .invalidated, .recovering, .recovered: BlockingPool.brief.run { [state] in state.deliver() }
-        default: break
-        }
+        if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
     }
 
     /// Has a cancellation end the stream also when nobody reads.

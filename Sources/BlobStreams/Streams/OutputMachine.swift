@@ -30,13 +30,13 @@ struct OutputMachine {
     init(_ context: BlobContext) { self.context = context }
 
     mutating func open(
-        _ room: PipeBuffer.Room, _ reason: BlobError, _ state: inout BlobOutputStreamState
+        _ room: PipeBuffer.Room, _ reason: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
     ) -> [Action] {
         self.refusal = nil
         guard state.phase == .notOpen else { return [] }
         state.phase = .open
         let opened = room == .readerIsGone ? [] : self.post(.openCompleted)
-        return opened + self.follow(room, reason, &state)
+        return opened + self.follow(room, reason(), &state)
     }
 
     /// Begins a write; false when it is turned down.
@@ -51,17 +51,17 @@ struct OutputMachine {
     }
 
     mutating func endWrite(
-        _ result: Result<Int, BlobError>, _ room: PipeBuffer.Room, _ reason: BlobError,
+        _ result: Result<Int, BlobError>, _ room: PipeBuffer.Room, _ reason: @autoclosure () -> BlobError,
         _ state: inout BlobOutputStreamState
     ) -> [Action] {
         self.writerCount -= 1
         switch result {
         case .success(let count):
             state.byteOffset += Int64(count)
-            return count > 0 ? self.follow(room, reason, &state) : []
+            return count > 0 ? self.follow(room, reason(), &state) : []
         case .failure(let error):
             self.refuse(state)
-            let followed = self.follow(room, reason, &state)  // Knows why a reader went.
+            let followed = self.follow(room, reason(), &state)  // Knows why a reader went.
             return followed + self.fail(error, &state)
         }
     }
@@ -87,7 +87,7 @@ struct OutputMachine {
 
     /// Has the state show what the pipe has come to.
     mutating func follow(
-        _ room: PipeBuffer.Room, _ reason: BlobError, _ state: inout BlobOutputStreamState
+        _ room: PipeBuffer.Room, _ reason: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
     ) -> [Action] {
         guard state.phase == .open else { return [] }
         state.hasSpaceAvailable = room == .some
@@ -96,7 +96,7 @@ struct OutputMachine {
             self.waitForRoom.end()
             return self.post(.hasSpaceAvailable)
         case .none: return self.waitForRoom.begin(self.context).map { [.lookLater($0)] } ?? []
-        case .readerIsGone: return self.fail(reason, &state)
+        case .readerIsGone: return self.fail(reason(), &state)
         }
     }
 

@@ -65,12 +65,7 @@ package final class BlockingPool: Sendable {
     private static let waitingCount = Locked(0)
 
     /// The pool of the calling thread, while it is one of its threads.
-    private static let current: pthread_key_t = {
-        var key = pthread_key_t()
-        let result = pthread_key_create(&key, nil)
-        precondition(result == 0, "The process has no room for one more thread-specific value.")
-        return key
-    }()
+    private static let current = makeThreadKey()
 
     private let state = Locked(State())
     private let timer = Locked<BlobRegistration?>(nil)

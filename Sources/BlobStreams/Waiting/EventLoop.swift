@@ -35,12 +35,7 @@ package final class EventLoop: Sendable {
     private static let longestDelay = Duration.seconds(100 * 366 * 86400)
 
     /// Holds something on the threads of loops only. Made once; a process that has no key left has none of this.
-    private static let threadMark: pthread_key_t = {
-        var key = pthread_key_t()
-        let result = pthread_key_create(&key, nil)
-        precondition(result == 0, "The process has no room for one more thread-specific value.")
-        return key
-    }()
+    private static let threadMark = makeThreadKey()
 
     private let state = Locked(State())
 
@@ -59,15 +54,9 @@ package final class EventLoop: Sendable {
             }
             let key = state.nextKey()
             let tag = state.parkings.insert(waker, key: key, for: descriptor)
-            switch poller.watch(descriptor, tag: tag) {
-            case .begun: return key
-            case .alwaysReady:
-                _ = state.parkings.remove(key, for: descriptor)
-                return nil
-            case .failed(let number):
-                _ = state.parkings.remove(key, for: descriptor)
-                throw BlobError(systemError: number, doing: "Could not wait for descriptor \(descriptor)")
-            }
+            let isWatched = Result { () throws(BlobError) in try poller.watch(descriptor, tag: tag) }
+            if (try? isWatched.get()) != true { _ = state.parkings.remove(key, for: descriptor) }
+            return try isWatched.get() ? key : nil
         }
         guard let key else {
             waker.wake()

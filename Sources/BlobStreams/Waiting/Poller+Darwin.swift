@@ -5,14 +5,6 @@
     ///
     /// Never closed: the one loop of the process owns it. Safe to use from any thread; one thread waits.
     struct Poller: Sendable {
-        /// The outcome of an attempt to watch a descriptor.
-        enum Watching {
-            case begun
-            /// There is nothing to wait for: regular files, `/dev/null`.
-            case alwaysReady
-            case failed(errno: CInt)
-        }
-
         private static let eventCount = 128
 
         private let queue: CInt
@@ -30,18 +22,20 @@
 
         /// Reports `tag` once, when `descriptor` is readable, hung up or in error; instead of the tag that it was
         /// watched with before.
-        func watch(_ descriptor: CInt, tag: UInt64) -> Watching {
+        ///
+        /// - Returns: False when there is nothing to wait for: regular files, `/dev/null`.
+        func watch(_ descriptor: CInt, tag: UInt64) throws(BlobError) -> Bool {
             var status = stat()
-            guard fstat(descriptor, &status) == 0 else { return .failed(errno: errno) }
-            // At the end of a regular file its filter waits for the file to grow.
-            let type = status.st_mode & S_IFMT
-            guard type != S_IFREG, type != S_IFDIR else { return .alwaysReady }
-            if self.change(UInt(descriptor), EVFILT_READ, EV_ADD | EV_ONESHOT, tag: tag) == 0 { return .begun }
-            // Of devices, not all have a filter.
-            if type == S_IFCHR || type == S_IFBLK, [EINVAL, ENODEV, ENOTSUP, EPERM].contains(errno) {
-                return .alwaysReady
+            if fstat(descriptor, &status) == 0 {
+                // At the end of a regular file its filter waits for the file to grow.
+                let type = status.st_mode & S_IFMT
+                guard type != S_IFREG, type != S_IFDIR else { return false }
+                if self.change(UInt(descriptor), EVFILT_READ, EV_ADD | EV_ONESHOT, tag: tag) == 0 { return true }
+                // Of devices, not all have a filter.
+                let isDevice = type == S_IFCHR || type == S_IFBLK
+                if isDevice, [EINVAL, ENODEV, ENOTSUP, EPERM].contains(errno) { return false }
             }
-            return .failed(errno: errno)
+            throw BlobError(systemError: errno, doing: "Could not wait for descriptor \(descriptor)")
         }
 
         /// Stops watching; a descriptor that was closed is not watched already.

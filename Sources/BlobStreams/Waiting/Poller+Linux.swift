@@ -6,14 +6,6 @@
     ///
     /// Never closed: the one loop of the process owns it. Safe to use from any thread; one thread waits.
     struct Poller: Sendable {
-        /// The outcome of an attempt to watch a descriptor.
-        enum Watching {
-            case begun
-            /// There is nothing to wait for: regular files, `/dev/null`.
-            case alwaysReady
-            case failed(errno: CInt)
-        }
-
         private static let wakeTag = UInt64.max
         private static let eventCount = 128
 
@@ -35,11 +27,16 @@
 
         /// Reports `tag` once, when `descriptor` is readable, hung up or in error; instead of the tag that it was
         /// watched with before.
-        func watch(_ descriptor: CInt, tag: UInt64) -> Watching {
+        ///
+        /// - Returns: False when there is nothing to wait for: regular files, `/dev/null`.
+        func watch(_ descriptor: CInt, tag: UInt64) throws(BlobError) -> Bool {
             var event = epoll_event(events: EPOLLIN.rawValue | EPOLLONESHOT.rawValue, data: epoll_data_t(u64: tag))
-            if epoll_ctl(self.epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return .begun }
-            if errno == EEXIST, epoll_ctl(self.epoll, EPOLL_CTL_MOD, descriptor, &event) == 0 { return .begun }
-            return errno == EPERM ? .alwaysReady : .failed(errno: errno)
+            if epoll_ctl(self.epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return true }
+            if errno == EEXIST, epoll_ctl(self.epoll, EPOLL_CTL_MOD, descriptor, &event) == 0 { return true }
+            guard errno == EPERM else {
+                throw BlobError(systemError: errno, doing: "Could not wait for descriptor \(descriptor)")
+            }
+            return false
         }
 
         /// Stops watching; a descriptor that was closed is not watched already.

@@ -30,3 +30,11 @@ private func runJob(_ job: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer?
     if let job { Unmanaged<ThreadJob>.fromOpaque(job).takeRetainedValue().body() }
     return nil
 }
+
+/// A place for a value of each thread.
+func makeThreadKey() -> pthread_key_t {
+    var key = pthread_key_t()
+    let result = pthread_key_create(&key, nil)
+    precondition(result == 0, "The process has no room for one more thread-specific value.")
+    return key
+}
