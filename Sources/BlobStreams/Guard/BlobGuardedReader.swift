@@ -41,7 +41,7 @@ public final class BlobGuardedReader: BlobLendingReader {
         (self.lending, self.skipping) = (self.inner as? any BlobLendingReader, self.inner as? any BlobSkippingReader)
         guard self.inner.isOpen else { return }
         do {
-            try self.declared.check(self.inner.info, at: byteOffset)
+            try self.checkOpening()
         } catch {
             self.inner.close()
             throw self.inContext(error, .open)
@@ -122,9 +122,7 @@ public final class BlobGuardedReader: BlobLendingReader {
         guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
             let lent = lending.lend()
         else { return nil }
-        guard self.declared.isKnown || (try? self.declared.check(self.inner.info, at: self.readOffset)) != nil else {
-            return nil
-        }
+        if !self.declared.isKnown, (try? self.checkOpening()) == nil { return nil }
         guard let byteCount = self.declared.byteCount else { return lent }
         return self.readOffset < byteCount ? lent.prefix(byteCount - self.readOffset) : nil
     }
@@ -194,7 +192,7 @@ public final class BlobGuardedReader: BlobLendingReader {
             throw BlobError(.misbehavingPlugin, "A read says '\(result)' and appended \(appended) bytes (C1).")
         }
         guard result != .notYet || self.inner.isOpen else { return }
-        if !self.declared.isKnown { try self.declared.check(self.inner.info, at: self.readOffset) }
+        if !self.declared.isKnown { try self.checkOpening() }
         let (offset, overflows) = self.readOffset.addingReportingOverflow(Int64(appended))
         guard !overflows else { throw BlobError.pastLargestOffset }
         guard result == .end else { return try self.declared.checkBytes(upTo: offset) }
@@ -210,6 +208,12 @@ public final class BlobGuardedReader: BlobLendingReader {
             try self.check(result, output.finalize(for: buffer))
             return result
         }
+    }
+
+    /// Of a reader that is open.
+    private func checkOpening() throws(BlobError) {
+        self.takeDirect()
+        if self.inner.isOpen { try self.declared.check(self.inner.info, at: self.readOffset) }
     }
 
     /// A reader that turned out never to block is read in place of the one that would read it ahead.

@@ -95,7 +95,8 @@ extension BlobStreamEngine {
         if !window.isEmpty { outcome.window = window }
     }
 
-    func read(_ reader: BlobGuardedReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome) {
+    func read(_ reader: BlobGuardedReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome)
+    {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
         outcome.result = Result { try reader.read(into: &output) }.mapError { BlobError(wrapping: $0) }
         outcome.appended = output.finalize(for: buffer)

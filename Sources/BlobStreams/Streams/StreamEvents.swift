@@ -7,14 +7,10 @@ import Foundation
 struct StreamEvents {
     private(set) var pending: Stream.Event = []
     private(set) var sources: [RunLoopSource] = []
-    private var deliverer: (thread: ObjectIdentifier, depth: Int)?
+    private var deliverer: (thread: pthread_t, depth: Int)?
     private var wasRefused = false
-    private var delegate = Delegate.stream
-
-    private enum Delegate {
-        case stream
-        case other(WeakDelegate)
-    }
+    private var isOwnDelegate = true
+    private weak var otherDelegate: (any StreamDelegate)?
 
     /// The order of delivery.
     private static let order: [Stream.Event] = [
@@ -38,7 +34,7 @@ struct StreamEvents {
     /// delivering, which then has the others come back.
     mutating func beginDelivery(on source: RunLoopSource, _ isTrue: (Stream.Event) -> Bool) -> Stream.Event? {
         guard self.sources.contains(where: { $0 === source }) else { return nil }
-        let thread = ObjectIdentifier(Thread.current)
+        let thread = pthread_self()
         // On the same thread the delegate runs its run loop inside of a call.
         guard self.deliverer == nil || self.deliverer?.thread == thread else {
             self.wasRefused = true
@@ -94,18 +90,11 @@ struct StreamEvents {
 
     /// Sets the delegate, which is not retained; nil is the stream itself.
     mutating func setDelegate(_ delegate: (any StreamDelegate)?) {
-        self.delegate = delegate.map { .other(WeakDelegate(value: $0)) } ?? .stream
+        (self.otherDelegate, self.isOwnDelegate) = (delegate, delegate == nil)
     }
 
     /// The delegate of `stream`; nil when it is gone.
     func delegate(of stream: (any StreamDelegate)?) -> (any StreamDelegate)? {
-        switch self.delegate {
-        case .stream: stream
-        case .other(let delegate): delegate.value
-        }
+        self.isOwnDelegate ? stream : self.otherDelegate
     }
-}
-
-private struct WeakDelegate {
-    weak var value: (any StreamDelegate)?
 }
