@@ -93,8 +93,8 @@ struct StreamEvents {
         (self.otherDelegate, self.isOwnDelegate) = (delegate, delegate == nil)
     }
 
-    /// The delegate of `stream`; nil when it is gone.
-    func delegate(of stream: (any StreamDelegate)?) -> (any StreamDelegate)? {
+    /// The delegate of `stream`; nil when it is gone. Mutating, so that nothing is copied.
+    mutating func delegate(of stream: (any StreamDelegate)?) -> (any StreamDelegate)? {
         self.isOwnDelegate ? stream : self.otherDelegate
     }
 }
