@@ -22,6 +22,9 @@ public struct BlobCapabilities: OptionSet, Hashable, Sendable {
 
     /// Everything that fits a source whose bytes lie there and wait.
     public static let all: Self = [.randomAccess, .concurrentReaders, .repeatable]
+
+    /// Whether a reader may be used while another one is.
+    var areReadersIndependent: Bool { self.contains(.concurrentReaders) && !self.contains(.oneReaderAtATime) }
 }
 
 extension BlobCapabilities: CustomStringConvertible {

@@ -15,7 +15,7 @@ final class ReaderTurn: Sendable {
     fileprivate func take(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
         let capabilities = source.capabilities
         self.state.withLock { $0.capabilities = capabilities }
-        guard !capabilities.contains(.concurrentReaders) else { return false }
+        guard !capabilities.areReadersIndependent else { return false }
         let signal = WaitSignal()
         return try BlockingPool.leave {
             Result { () throws(BlobError) in

@@ -32,17 +32,24 @@ extension BlobStreamEngine {
 
     func openAndSwap(_ byteOffset: Int64, _ capabilities: BlobCapabilities?, for oldPassID: Int) -> Bool {
         let (validator, old) = self.ask { machine, _ in (machine.validator, machine.pass) }
-        let heldOld = capabilities?.contains(.concurrentReaders) == false
+        let heldOld = capabilities?.areReadersIndependent == false
         let cancellation = self.context.cancellation.makeChild()
         let reader = try? self.openReader(at: byteOffset, matching: validator, cancellation)
         withExtendedLifetime(old) {}
-        let info = reader?.info ?? BlobInfo()
-        let use = self.change(delivers: false) { machine, state in
-            machine.swap(
-                reader, neverBlocks: reader?.neverBlocks ?? false, info: info, at: byteOffset, for: oldPassID,
-                heldOld: heldOld, cancellation: cancellation, &state)
+        let use = reader.flatMap { reader in
+            let info = reader.info
+            return self.change(delivers: false) { machine, state in
+                machine.swap(
+                    reader, neverBlocks: reader.neverBlocks, info: info, at: byteOffset, for: oldPassID,
+                    heldOld: heldOld, cancellation: cancellation, &state)
+            }
         }
-        if let use { self.look(use) } else { self.state.deliver() }
+        if let use {
+            self.look(use)
+        } else {
+            reader?.close()
+            self.change { machine, _ in ((), machine.keepPass(oldPassID, heldOld: heldOld)) }
+        }
         return use != nil
     }
 }

@@ -56,7 +56,9 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         case .signal(let sources): for source in sources { source.signal() }
         case .invalidate(let sources): for source in sources { source.invalidate() }
         case .cancel(let cancellation): cancellation.cancel()
-        case .close(let reader): reader.close()
+        case .close(let reader):
+            reader.close()
+            self.change(delivers: false) { machine, _ in ((), machine.closed()) }
         case .look: BlockingPool.brief.run { [weak self] in self?.look() }
         case .release: break
         }
@@ -134,6 +136,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ cancellation: BlobCancellation
     ) throws(BlobError) -> BlobGuardedReader {
+        self.waitForClosings()
         var context = self.context
         context.cancellation = cancellation
         context.mayBlock = self.mode == .synchronous
@@ -144,6 +147,15 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         let source = self.turn.map { SerialSource(self.source, $0) } ?? self.source
         return try (self.mode == .asynchronous ? source.withoutBlocking : source)
             .open(at: byteOffset, matching: validator, context: context)
+    }
+
+    /// Has an opening wait for the reader before, if the source serves one only. In asynchronous mode ``turn`` does.
+    private func waitForClosings() {
+        let waiter = WaitSignal()
+        while self.mode == .synchronous, self.ask({ machine, _ in machine.isClosing(waiter) }) {
+            if self.source.capabilities.areReadersIndependent { return }
+            BlockingPool.leave { _ = waiter.wait(for: nil) }
+        }
     }
 
     /// Events come from threads that use the reader, which tell no observer.

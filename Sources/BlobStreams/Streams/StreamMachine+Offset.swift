@@ -38,7 +38,7 @@ extension StreamMachine {
         (self.window, self.ending) = (nil, nil)
         if let cancellation = self.pass.cancellation { actions.append(.cancel(cancellation)) }
         // Whoever is busy with the reader closes it.
-        if !self.pass.isBusy, let reader = self.pass.reader { actions.append(.close(reader)) }
+        if !self.pass.isBusy, let reader = self.pass.reader { actions.append(self.letGo(of: reader)) }
         self.pass = Pass()
         return actions
     }
@@ -94,7 +94,7 @@ extension StreamMachine {
             return (self.beginUse().map { .skip($0, count - Int64(inWindow)) } ?? .over(true), [])
         }
         let isAlone = capabilities?.contains(.oneReaderAtATime) ?? false
-        if mode == .synchronous, isAlone, self.pass.isBusy {
+        if mode == .synchronous, isAlone, self.pass.isBusy || self.pass.isOpening {
             self.waiters.append((waiter, false))
             return (.wait, [])
         }
@@ -103,7 +103,7 @@ extension StreamMachine {
             return (.run(self.beginPass(at: byteOffset)), actions)
         }
         // Without this, a reader that is being read and one that is being opened would be used at once.
-        if self.pass.reader != nil, capabilities?.contains(.concurrentReaders) == false {
+        if self.pass.reader != nil, capabilities?.areReadersIndependent == false {
             guard !self.pass.isBusy else {
                 self.waiters.append((waiter, false))
                 return (.wait, [])
@@ -115,14 +115,13 @@ extension StreamMachine {
 
     /// Puts a new opening in the place of the old one, unless the stream went another way meanwhile.
     mutating func swap(
-        _ reader: Reader?, neverBlocks: Bool, info: BlobInfo, at byteOffset: Int64, for oldPassID: Int,
+        _ reader: Reader, neverBlocks: Bool, info: BlobInfo, at byteOffset: Int64, for oldPassID: Int,
         heldOld: Bool, cancellation: BlobCancellation, _ state: inout BlobStreamState
     ) -> (Use?, [Action]) {
-        if heldOld, self.pass.id == oldPassID { self.pass.isBusy = false }
-        guard let reader else { return (nil, self.wakeWaiters()) }
         guard state.phase == .open || state.phase == .atEnd, self.pass.id == oldPassID,
             self.changeOfLength(info) == nil
-        else { return (nil, [.close(reader)] + self.wakeWaiters()) }
+        else { return (nil, []) }
+        if heldOld { self.pass.isBusy = false }
         var actions = self.moveOffset(to: byteOffset, &state)
         self.passCount += 1
         self.pass = Pass(
@@ -130,6 +129,12 @@ extension StreamMachine {
             neverBlocks: neverBlocks, isStarted: true)
         actions += self.completeOpening(info, &state)
         return (self.beginUse(), actions)
+    }
+
+    /// Goes on with the old opening, when the new one came to nothing and its reader is closed.
+    mutating func keepPass(_ passID: Int, heldOld: Bool) -> [Action] {
+        if heldOld, self.pass.id == passID { self.pass.isBusy = false }
+        return self.wakeWaiters()
     }
 
     mutating func moveOffset(to byteOffset: Int64, _ state: inout BlobStreamState) -> [Action] {

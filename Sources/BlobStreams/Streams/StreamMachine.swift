@@ -29,6 +29,9 @@ struct StreamMachine<Reader: AnyObject> {
         /// The waker came while a thread used the reader.
         var wasWoken = false
 
+        /// A thread makes the reader.
+        var isOpening: Bool { self.isStarted && self.reader == nil }
+
         /// Makes the calling thread busy with the reader.
         mutating func give() {
             self.isBusy = true
@@ -105,6 +108,7 @@ struct StreamMachine<Reader: AnyObject> {
     /// The outcome of the reading that shows once the window is empty.
     var ending: Result<Void, BlobError>?
     var passCount = 0
+    private var closingCount = 0
     /// A read brought bytes since the last event told of some.
     var wantsEvent = false
     var waiters: [(signal: WaitSignal, reads: Bool)] = []
@@ -163,12 +167,31 @@ struct StreamMachine<Reader: AnyObject> {
         let isCurrent = self.pass.id == id
         switch result {
         case .success(let reader):
-            guard isCurrent else { return (nil, [.close(reader)]) }
+            guard isCurrent else { return (nil, [self.letGo(of: reader)]) }
             self.pass.reader = reader
             self.pass.neverBlocks = neverBlocks
             return (self.beginUse(), [])
         case .failure(let error): return (nil, isCurrent ? self.fail(error, &state) : [])
         }
+    }
+
+    // MARK: Closing
+
+    /// Has a reader closed. Until ``closed()`` the source may be busy with it.
+    mutating func letGo(of reader: Reader) -> Action {
+        self.closingCount += 1
+        return .close(reader)
+    }
+
+    mutating func closed() -> [Action] {
+        self.closingCount -= 1
+        return self.wakeWaiters()
+    }
+
+    /// Whether a reader is being closed, which `waiter` is told the end of.
+    mutating func isClosing(_ waiter: WaitSignal) -> Bool {
+        if self.closingCount > 0 { self.waiters.append((waiter, false)) }
+        return self.closingCount > 0
     }
 
     // MARK: Those who wait

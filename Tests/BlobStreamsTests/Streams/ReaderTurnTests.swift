@@ -47,7 +47,31 @@ import Testing
                 }
             }
             shared.value.close()
-            #expect(source.overlaps.values.filter { !$0.contains("close") } == [])
+            #expect(source.overlaps.values == [])
+        }
+    }
+
+    /// Neither while it is read, nor while the one before is closed or at its end.
+    @Test(arguments: BlobInputStreamTests.modes)
+    func aSourceOfOneReaderAtATimeIsOpenedOnceTheReaderBeforeIsClosed(_ mode: BlobStreamMode) async throws {
+        for _ in 0..<50 {
+            let source = WatchedSource(
+                MemorySource(count: 50_000), capabilities: [.repeatable, .randomAccess, .oneReaderAtATime],
+                watchesAll: true)
+            let shared = HandedOver(BlobInputStream(source, mode: mode))  // May be used on several threads.
+            shared.value.open()
+            try await onThreads(2) { number in
+                for round in 0..<4 {
+                    if number == 0 {
+                        _ = shared.value.readBytes(50_000)
+                    } else {
+                        #expect(shared.value.setOffset(Int64(40_000 - round * 10_000)))
+                    }
+                }
+            }
+            shared.value.close()
+            #expect(source.overlaps.values == [])
+            #expect(mode == .asynchronous || source.openings.values.count > 1)
         }
     }
 
@@ -178,7 +202,9 @@ private final class WatchedSource: BlobInputStreamDataSource {
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.watch("open", self.calls ?? Locked([])) {
+        let isAlone = self.ownCapabilities?.contains(.oneReaderAtATime) ?? false
+        if isAlone, self.openings.values.count > self.closings.values.count { self.overlaps.append("reader/reader") }
+        return try self.watch("open", self.calls ?? Locked([])) {
             let reader = try self.base.openReader(at: byteOffset, matching: validator, context: context)
             self.openings.append(byteOffset)
             return Reader(reader, self)

@@ -143,7 +143,9 @@ struct StreamTimeline {
     private mutating func perform(_ actions: [Machine.Action]) {
         for action in actions {
             switch action {
-            case .close(let reader): self.closedReaders.append(reader)
+            case .close(let reader):
+                self.closedReaders.append(reader)
+                self.perform(self.machine.closed())
             case .wake(let signals):
                 for signal in signals { signal.signal() }
                 self.trace.append("wakes")
