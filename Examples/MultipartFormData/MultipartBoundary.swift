@@ -1,6 +1,6 @@
 import BlobStreams
 
-/// What separates the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
+/// The separator of the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
 ///
 /// Only letters, digits and hyphens: RFC 2046 allows more, which has to be quoted, and which some receivers cannot
 /// read.

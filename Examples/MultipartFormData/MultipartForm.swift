@@ -53,7 +53,7 @@ public struct MultipartForm: Sendable {
 
     /// Appends a part whose names are all right, as far as they are known yet.
     mutating func append(_ part: FormPart) throws(BlobError) {
-        // What the source is not asked yet stands in with nothing.
+        // Checked without the facts of the source, which is not asked yet.
         _ = try part.header(BlobInfo(), self.naming)
         self.parts.append(part)
     }

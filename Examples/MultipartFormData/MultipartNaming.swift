@@ -21,7 +21,7 @@ public struct MultipartNaming: Hashable, Sendable {
         case sanitized
     }
 
-    /// What happens to control characters (0 to 31 and 127), which receivers refuse, or cut names at.
+    /// The treatment of control characters (0 to 31 and 127), which receivers refuse, or cut names at.
     public enum ControlCharacters: Hashable, Sendable {
         /// ``BlobError/Code/invalidArgument``.
         case refused
@@ -38,7 +38,7 @@ public struct MultipartNaming: Hashable, Sendable {
 
     /// How names are written.
     public var style: Style
-    /// What happens to control characters.
+    /// The treatment of control characters.
     public var controlCharacters: ControlCharacters
     /// The longest file name, in bytes of UTF-8 before anything is replaced.
     public var fileNameLimit: Int

@@ -10,7 +10,7 @@ final class AbandonableThread: Sendable {
 
     private static let abandonedCount = Locked(0)
 
-    /// What the thread and its user share; outlives the user when a call does.
+    /// The state that the thread and its user share; outlives the user when a call does.
     private final class Shared: Sendable {
         struct State {
             var job: (@Sendable () -> Void)?

@@ -13,7 +13,7 @@ import BlobStreams
 /// programs show are accepted too: those in code page 437, and those that end at a zero. A zip, 7z or RAR may follow
 /// the program that unpacks it.
 ///
-/// What decoding takes is bounded: an archive, a member or a coder that asks for more than 128 MiB is
+/// The memory of decoding is bounded: an archive, a member or a coder that asks for more than 128 MiB is
 /// ``BlobError/Code/limitExceeded`` before any memory is taken for it. For ``ArchiveFormat/foreign`` formats that is left
 /// to libarchive.
 ///

@@ -112,7 +112,7 @@ extension Kit {
                 }
             }
         } catch {
-            // What fails on one thread as well has another fault.
+            // A reader that fails on one thread as well has another fault.
             let alone = try self.walk()
             for _ in 0..<stepCount where try alone.attempt() == .notYet { try alone.pass.waitUntilReadable() }
             self.findings.add(1, "A reader that one thread after another uses fails: \(BlobError(wrapping: error))")

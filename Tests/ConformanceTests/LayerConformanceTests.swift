@@ -37,7 +37,7 @@ import Testing
     }
 }
 
-/// What a base does when it has nothing to give.
+/// The behaviour of a base that has nothing to give.
 enum BaseKind: CaseIterable, Sendable {
     case neverBlocks, blocks, saysNotYet, isReadAhead
 

@@ -72,7 +72,7 @@ private final class LendingReader: BlobReader {
     }
 }
 
-/// What a thread writes to the output of a pair.
+/// The bytes that a thread writes to the output of a pair.
 @Sendable private func pairSource(_ bytes: Data) -> any BlobInputStreamDataSource {
     InputStreamSource(isRepeatable: false) { boundInput(bytes) }
 }

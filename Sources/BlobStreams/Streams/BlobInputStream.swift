@@ -12,8 +12,13 @@ public enum BlobStreamMode: Sendable {
 /// A Foundation `InputStream` over any data source: seekable, replayable, observable, and honest about its end.
 ///
 /// A read returns 0 only after every byte arrived and every check of the end passed; anything else is -1, with the
-/// ``BlobError`` in `streamError` and ``state``. The stream may be used from several threads at once; a call of
-/// ``close()`` or the cancellation of the context ends a read that another thread waits in.
+/// ``BlobError`` in `streamError` and ``state``.
+///
+/// ## Threads
+///
+/// Every member may be called on any thread, on several at once, and in handlers of the stream's own delegate and
+/// observers; each says whether it waits. Of two reads at once each gets bytes of its own, none of them twice. ``close()``
+/// and the cancellation of the context end a read that another thread waits in.
 ///
 /// ## Life
 ///
@@ -47,14 +52,14 @@ open class BlobInputStream: InputStream, StreamDelegate {
 
     deinit { self.engine.close(evenUnopened: true) }
 
-    /// What there is to know of the stream, to be read and observed on any thread.
+    /// The facts about the stream, to be read and observed on any thread. Never waits.
     public var state: BlobObservable<BlobStreamState> { self.engine.state }
 
-    /// What may be done with the stream on any thread.
+    /// The part of the stream that may be handed to other threads and tasks. Any thread; never waits.
     public var control: BlobStreamControl { BlobStreamControl(engine: self.engine) }
 
     /// A stream over the same source in the same mode, which begins where this one began; for requests that must send
-    /// their body again.
+    /// their body again. Any thread; never waits.
     public func unopenedCopy() -> BlobInputStream {
         let copy = BlobInputStream(self.engine.source, mode: self.engine.mode, context: self.engine.context)
         _ = copy.engine.setOffset(self.engine.firstOffset)
@@ -69,13 +74,15 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// Reads the next bytes.
     ///
     /// - Returns: How many bytes were read, from 1; 0 at the end, and when `length` is 0; -1 after an error, before
-    ///   opening and after closing. Waits while the stream is opening or has no bytes.
+    ///   opening and after closing. Any thread; waits while the stream is opening or has no bytes, and for the read of
+    ///   another thread.
     open override func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength length: Int) -> Int {
         self.engine.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(length, 0)))
     }
 
     /// Lends the bytes that wait in memory, until the next call of the stream; they stay to be read. An end of the stream
-    /// for another reason, as a cancellation, leaves the memory alone.
+    /// for another reason, as a cancellation, leaves the memory alone. Any thread, but the memory is one caller's: with
+    /// several, each call ends the loan to another. Never waits.
     ///
     /// - Returns: False when none do; in synchronous mode some do behind a read of less than 16 KiB, and when the source
     ///   never blocks.
@@ -90,7 +97,8 @@ open class BlobInputStream: InputStream, StreamDelegate {
     }
 
     /// True from opening until the end is known, also after an error: false is taken for the end by those who poll it,
-    /// as `URLSession` on Linux does. ``BlobStreamState/hasBytesAvailable`` tells whether a read would wait.
+    /// as `URLSession` on Linux does. ``BlobStreamState/hasBytesAvailable`` tells whether a read would wait. Any thread;
+    /// never waits.
     open override var hasBytesAvailable: Bool {
         switch self.state.value.phase {
         case .opening, .open, .failed: true
@@ -100,20 +108,24 @@ open class BlobInputStream: InputStream, StreamDelegate {
 
     // MARK: Stream
 
-    /// Opens the stream, or starts over at its end; see the type's description.
+    /// Opens the stream, or starts over at its end; see the type's description. Any thread; in synchronous mode waits for
+    /// the source.
     open override func open() { self.engine.open() }
 
     /// Ends the stream, for good, from whatever step it is in; before opening it does nothing. Takes the stream out of
-    /// its run loops.
+    /// its run loops. Any thread; in synchronous mode the reader's own closing, unless another thread uses it, is done
+    /// before this returns.
     open override func close() { self.engine.close() }
 
-    /// The step that the stream is in; reading while a read runs.
+    /// The step that the stream is in; reading while a read runs. Any thread; never waits.
     open override var streamStatus: Stream.Status { self.engine.status }
 
-    /// The ``BlobError`` that ended the stream, or that made the last read fail before opening or after closing.
+    /// The ``BlobError`` that ended the stream, or that made the last read fail before opening or after closing. Any
+    /// thread; never waits.
     open override var streamError: (any Error)? { self.engine.error }
 
-    /// Who gets the events, not retained. The stream itself unless set, and again when set to nil.
+    /// Who gets the events, not retained. The stream itself unless set, and again when set to nil. Any thread; a call of
+    /// the old delegate may still be running.
     open override var delegate: (any StreamDelegate)? {
         get { self.engine.delegate }
         set { self.engine.delegate = newValue }
@@ -125,12 +137,13 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.schedule(in: runLoop, mode)
     }
 
-    /// Ends what ``schedule(in:forMode:)`` began.
+    /// Ends what ``schedule(in:forMode:)`` began. Any thread; a call of the delegate may still be running on another one.
     open override func remove(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
         self.engine.unschedule(from: runLoop, mode)
     }
 
-    /// For `.fileCurrentOffsetKey` the offset of the next byte, as a number; other keys are the reader's, if it is a ``BlobPropertyReader``.
+    /// For `.fileCurrentOffsetKey` the offset of the next byte, as a number; other keys are the reader's, if it is a
+    /// ``BlobPropertyReader``. Any thread; for other keys waits for a read of another thread.
     open override func property(forKey key: Stream.PropertyKey) -> BlobStreamProperty? {
         if key == .fileCurrentOffsetKey { return NSNumber(value: self.state.value.byteOffset) }
         return self.engine.withProperties { $0.property(forKey: key) }?.map { $0 as BlobStreamProperty }
@@ -141,7 +154,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     ///
     /// Setting the offset back from the end leaves the end. In synchronous mode the source is opened there before this
     /// returns; in asynchronous mode, and before opening, an offset that turns out to be past the end is an error of the
-    /// stream. Costs nothing when the offset is the same.
+    /// stream. Costs nothing when the offset is the same. Any thread; in synchronous mode waits for the source.
     ///
     /// - Returns: False when the offset is refused: no number, negative, past the length, the source cannot be opened
     ///   there or again, its content changed, or the stream is closed or failed. Nothing has changed then.
@@ -155,6 +168,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
 
     // MARK: StreamDelegate
 
-    /// Does nothing: the stream is its own delegate until another is set. For subclasses.
+    /// Does nothing: the stream is its own delegate until another is set. For subclasses; called on the run loops that
+    /// the stream is scheduled on, by one thread at a time.
     open func stream(_ stream: Stream, handle event: Stream.Event) {}
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a ``BlobOutputStream`` does, for every thread: asks its machine under the lock of `state`, and acts outside of it.
+/// The workings of a ``BlobOutputStream``, for every thread: asks its machine under the lock of `state`, and acts outside of it.
 final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` have the lock.
     let state = BlobObservable(
         BlobOutputStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })

@@ -7,8 +7,11 @@ import Foundation
 /// ``BlobError/Code/truncated`` after the bytes so far, never a clean end. So does a reader get the error of
 /// ``finish(throwing:)``, and that of a cancellation, deadline or idle limit.
 ///
-/// The stream may be used from several threads at once; a call of ``close()``, the reader's going or the cancellation
-/// of the context ends a write that another thread waits in.
+/// ## Threads
+///
+/// Every member may be called on any thread, on several at once, and in handlers of the stream's own delegate and
+/// observers; none but a write waits. The bytes of two writes at once arrive in pieces, in some order. ``close()``, the
+/// reader's going and the cancellation of the context end a write that another thread waits in.
 ///
 /// ## Events
 ///
@@ -41,8 +44,8 @@ open class BlobOutputStream: BlobOutputStreamBase, StreamDelegate {
 
     // MARK: OutputStream
 
-    /// Writes the next bytes: as many as there is room for, which may be fewer than `length`. Waits while there is no
-    /// room at all.
+    /// Writes the next bytes: as many as there is room for, which may be fewer than `length`. Any thread; waits while
+    /// there is no room at all.
     ///
     /// - Returns: How many bytes were taken, from 1; 0 when `length` is 0; -1 after an error, before opening and after
     ///   closing, with the reason in ``streamError``.
@@ -68,7 +71,8 @@ open class BlobOutputStream: BlobOutputStreamBase, StreamDelegate {
     /// The ``BlobError`` that ended the stream, or that made the last write fail before opening or after closing.
     open override var streamError: (any Error)? { self.engine.error }
 
-    /// Who gets the events, not retained. The stream itself unless set, and again when set to nil.
+    /// Who gets the events, not retained. The stream itself unless set, and again when set to nil. A call of the old
+    /// delegate may still be running on another thread.
     open override var delegate: (any StreamDelegate)? {
         get { self.engine.delegate }
         set { self.engine.delegate = newValue }
@@ -80,7 +84,7 @@ open class BlobOutputStream: BlobOutputStreamBase, StreamDelegate {
         self.engine.schedule(in: runLoop, mode)
     }
 
-    /// Ends what ``schedule(in:forMode:)`` began.
+    /// Ends what ``schedule(in:forMode:)`` began. A call of the delegate may still be running on another thread.
     open override func remove(from runLoop: RunLoop, forMode mode: RunLoop.Mode) {
         self.engine.unschedule(from: runLoop, mode)
     }
@@ -97,6 +101,7 @@ open class BlobOutputStream: BlobOutputStreamBase, StreamDelegate {
 
     // MARK: StreamDelegate
 
-    /// Does nothing: the stream is its own delegate until another is set. For subclasses.
+    /// Does nothing: the stream is its own delegate until another is set. For subclasses; called on the run loops that
+    /// the stream is scheduled on, by one thread at a time.
     open func stream(_ stream: Stream, handle event: Stream.Event) {}
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a ``BlobInputStream`` does, for every thread: asks its machine under the lock of `state`, and acts outside of it.
+/// The workings of a ``BlobInputStream``, for every thread: asks its machine under the lock of `state`, and acts outside of it.
 final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` have the lock.
     typealias Machine = StreamMachine<BlobGuardedReader>
 

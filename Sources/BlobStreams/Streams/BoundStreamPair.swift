@@ -3,7 +3,7 @@ import Foundation
 /// An input stream and an output stream with a bounded buffer between them: what is written to the one is read from the
 /// other, in order, up to a clean end or an error.
 ///
-/// What `Stream.getBoundStreams` is on Apple platforms and Foundation on Linux does not have. For a producer that
+/// The counterpart of `Stream.getBoundStreams` of Apple platforms, which Foundation on Linux lacks. For a producer that
 /// writes, by events or by blocking, where the consumer wants an `InputStream`: the body of an HTTP request above all.
 ///
 /// - ``BlobOutputStream/close()`` of the output is the end of the input; its ``BlobOutputStream/finish(throwing:)`` and
@@ -15,7 +15,7 @@ import Foundation
 /// Each end may be used on several threads, or from several run loops, by blocking calls or by events, and the other
 /// end differently. No thread is kept for either.
 public struct BoundStreamPair {
-    /// What is written, to be read.
+    /// Reads the bytes that were written.
     public let input: BlobInputStream
 
     /// Takes what is to be read.

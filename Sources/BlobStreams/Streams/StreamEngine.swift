@@ -1,6 +1,6 @@
 import Foundation
 
-/// What the streams of this framework have in common: events for a delegate on run loops.
+/// The part that the streams of this framework have in common: events for a delegate on run loops.
 protocol StreamEngine: AnyObject, Sendable {
     /// The face that the events are about; nil when it is gone.
     var stream: (any Stream & StreamDelegate)? { get }

@@ -24,7 +24,7 @@ struct WaitLimit {
     /// Ends the wait: what was waited for has come.
     mutating func end() { self.limit = nil }
 
-    /// What a look at the clock came to.
+    /// The outcome of a look at the clock.
     enum Finding {
         case nobodyWaits
         case lookAgain(after: Duration)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BlobStreams
 
-/// What a stream decides, alone: each timeline is drawn in words, and what comes of each word stands below it.
+/// The decisions of a stream, alone: each timeline is drawn in words, and what comes of each word stands below it.
 struct StreamMachineTests {
     @Test(arguments: [
         // A reader that never blocks, from its opening to its end.
@@ -36,7 +36,7 @@ struct StreamMachineTests {
             "open opened readable read:4 read:4 brings:4 read:4 close brings:4",
             "opening | uses | open available (open) (bytes) | uses | waits | wakes dry | uses | closed | -"
         ),
-        // What ends a stream leaves the reader to whoever is busy with it.
+        // The end of a stream leaves the reader to whoever is busy with it.
         (
             "open opened readable read:4 cancel brings:4 close",
             "opening | uses | open available (open) (bytes) | uses | failed dry (error) | - | closed"
@@ -93,7 +93,7 @@ struct StreamMachineTests {
             var drawing = StreamTimeline()
             var timeline: [String] = []
             for _ in 0..<40 {
-                // What ends a stream is drawn more rarely.
+                // Words that end a stream are drawn more rarely.
                 let bound = random.next(10) == 0 ? words.count : words.count - 4
                 let word = words[random.next(bound)]
                 timeline.append(word)

@@ -84,7 +84,7 @@ extension MemorySource {
     init(count: Int) { self.init(Data(testBytes(count))) }
 }
 
-/// What a source may be for a stream.
+/// The kinds of source that a stream tells apart.
 enum SourceKind: CaseIterable, Sendable {
     case blocking, blockingOfUnknownLength, eventDriven
 
