@@ -4,8 +4,8 @@ import BlobStreams
 ///
 /// Its readers open late, say `notYet` before each piece, and call their waker on several threads: before it is
 /// registered, after that, or once in vain first.
-public struct DripSource: BlobInputStreamDataSource {
-    private let base: any BlobInputStreamDataSource
+public struct DripSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
     private let pieceByteCount: Int
 
     /// Creates a source with the bytes of `base`.
@@ -21,12 +21,6 @@ public struct DripSource: BlobInputStreamDataSource {
 
     /// True.
     public var neverBlocks: Bool { true }
-
-    /// Those of the base.
-    public var capabilities: BlobCapabilities { self.base.capabilities }
-
-    /// That of the base.
-    public func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
 
     /// Makes a reader that is not open yet: what is wrong with the opening is an error of a read.
     public func openReader(

@@ -79,7 +79,11 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let make: @Sendable (Data, TemporaryFolder) throws -> any BlobInputStreamDataSource
 
-    static let all: [SourceMaker] = [
+    static let all = origins + LayerMaker.plain.map { layer in
+        SourceMaker(testDescription: layer.testDescription) { bytes, _ in try layer.make(bytes) { MemorySource($0) } }
+    }
+
+    private static let origins: [SourceMaker] = [
         SourceMaker(testDescription: "memory") { bytes, _ in MemorySource(bytes) },
         SourceMaker(testDescription: "file") { bytes, folder in FileSource(path: try folder.file(bytes)) },
         SourceMaker(testDescription: "closure of known length") { bytes, _ in
@@ -102,24 +106,8 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
         SourceMaker(testDescription: "pipe of known length") { bytes, _ in
             pipeSource(bytes, info: BlobInfo(byteCount: Int64(bytes.count)))
         },
-        SourceMaker(testDescription: "concatenation") { bytes, _ in
-            ConcatenatedSource(bytes.inParts(4).map { MemorySource($0) } + [MemorySource(Data())])
-        },
         SourceMaker(testDescription: "concatenation of unknown lengths") { bytes, _ in
             ConcatenatedSource(bytes.inParts(3).map { ClosureSource(readAt: reading($0)) })
-        },
-        SourceMaker(testDescription: "slice") { bytes, _ in
-            SliceSource(MemorySource(sampleBytes(9) + bytes + sampleBytes(5)), range: 9..<Int64(9 + bytes.count))
-        },
-        SourceMaker(testDescription: "slice to the end") { bytes, _ in
-            SliceSource(MemorySource(sampleBytes(9) + bytes), from: 9)
-        },
-        SourceMaker(testDescription: "counting") { bytes, _ in CountingSource(MemorySource(bytes)) { _, _, _ in } },
-        SourceMaker(testDescription: "progress") { bytes, _ in
-            MemorySource(bytes).reporting(to: Progress(totalUnitCount: 0))
-        },
-        SourceMaker(testDescription: "digest") { bytes, _ in
-            DigestSource(MemorySource(bytes), digest: CryptoDigest.sha256)
         },
         SourceMaker(testDescription: "gzip, encoded and decoded") { bytes, _ in
             GzipSource(GzipEncodedSource(MemorySource(bytes)))

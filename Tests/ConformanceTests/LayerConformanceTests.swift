@@ -60,7 +60,8 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
     let make: @Sendable (Data, Base) throws -> any BlobInputStreamDataSource
     var expected: @Sendable (Data) async throws -> Data = { $0 }
 
-    static let all: [LayerMaker] = [
+    /// Those that leave their bytes as they are, or put them together.
+    static let plain: [LayerMaker] = [
         LayerMaker(testDescription: "concatenation") { bytes, base in
             ConcatenatedSource(bytes.inParts(3).map(base) + [base(Data())])
         },
@@ -81,6 +82,12 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
         LayerMaker(testDescription: "digest") { bytes, base in
             DigestSource(base(bytes), digest: CryptoDigest.sha256)
         },
+    ]
+
+    static let all = plain + ahead
+
+    /// Those that read ahead, or decode.
+    private static let ahead: [LayerMaker] = [
         LayerMaker(testDescription: "read-ahead") { bytes, base in ReadAheadSource(base(bytes)) },
         LayerMaker(testDescription: "read-ahead by bytes") { bytes, base in
             ReadAheadSource(base(bytes), windowByteCounts: 1...7)
