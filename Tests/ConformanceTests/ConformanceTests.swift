@@ -79,9 +79,14 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let make: @Sendable (Data, TemporaryFolder) throws -> any BlobInputStreamDataSource
 
-    static let all = origins + LayerMaker.plain.map { layer in
-        SourceMaker(testDescription: layer.testDescription) { bytes, _ in try layer.make(bytes) { MemorySource($0) } }
-    }
+    static let all: [SourceMaker] = {
+        let layers = LayerMaker.plain.map { layer in
+            SourceMaker(testDescription: layer.testDescription) { bytes, _ in
+                try layer.make(bytes) { MemorySource($0) }
+            }
+        }
+        return origins + layers
+    }()
 
     private static let origins: [SourceMaker] = [
         SourceMaker(testDescription: "memory") { bytes, _ in MemorySource(bytes) },
