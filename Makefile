@@ -67,7 +67,8 @@ test: setup
 sanitize: setup
 	swift build --build-tests --sanitize=thread --scratch-path .build-thread
 	.build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
-	  --filter '^(BlobStreamsTests|BlobStreamsTestingTests|BlobURLSessionTests|FileSourceTests)\.' --skip Hammer
+	  --filter '^(BlobStreamsTests|BlobStreamsTestingTests|BlobURLSessionTests|FileSourceTests|ConformanceTests)\.' \
+	  --skip Hammer
 	.build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --filter Hammer
 	swift build --build-tests --sanitize=address --scratch-path .build-address
 	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \

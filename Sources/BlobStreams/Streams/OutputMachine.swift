@@ -22,8 +22,9 @@ struct OutputMachine {
     private(set) var writerCount = 0
     /// The first one; every later step hands the same to the pipe, whichever thread comes there first.
     private var ending: Ending?
-    private var waitForRoom = WaitLimit()
-    /// Of the job's cancellation, and of the next look at the limit; until the bytes end.
+    /// Of the wait for room that goes on.
+    private var limit: BlobContext.StepLimit?
+    /// Of the job's cancellation, until the bytes end; and of a look at the limit.
     var (watching, timer): (BlobRegistration?, BlobRegistration?)
     private let context: BlobContext
 
@@ -78,11 +79,10 @@ struct OutputMachine {
     }
 
     mutating func lookAtLimit(_ state: inout BlobOutputStreamState) -> [Action] {
-        switch self.waitForRoom.look() {
-        case .nobodyWaits: []
-        case .lookAgain(let delay): [.lookLater(delay)]
-        case .passed(let limit): self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
-        }
+        guard let limit, let remaining = limit.remaining else { return [] }
+        // Of a wait that began since this look was arranged, the limit is a later one.
+        guard remaining == .zero else { return [.lookLater(remaining)] }
+        return self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
     }
 
     /// Has the state show what the pipe has come to.
@@ -93,9 +93,13 @@ struct OutputMachine {
         state.hasSpaceAvailable = room == .some
         switch room {
         case .some:
-            self.waitForRoom.end()
+            (self.limit, self.timer) = (nil, nil)
             return self.post(.hasSpaceAvailable)
-        case .none: return self.waitForRoom.begin(self.context).map { [.lookLater($0)] } ?? []
+        case .none:
+            guard self.limit == nil else { return [] }
+            let limit = self.context.stepLimit()
+            self.limit = limit
+            return limit.remaining.map { [.lookLater($0)] } ?? []
         case .readerIsGone: return self.fail(reason(), &state)
         }
     }
@@ -110,8 +114,7 @@ struct OutputMachine {
     }
 
     private mutating func end(_ error: BlobError?) -> [Action] {
-        self.waitForRoom.end()
-        (self.watching, self.timer) = (nil, nil)
+        (self.watching, self.timer, self.limit) = (nil, nil, nil)
         let ending = self.ending ?? Ending(error: error)
         self.ending = ending
         return [.finish(ending)]
