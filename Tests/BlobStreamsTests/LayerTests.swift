@@ -31,6 +31,17 @@ import Testing
         return all
     }
 
+    /// Also one whose reader turns out never to block, and is read in place when it is to be read ahead.
+    @Test func anErrorNamesEachLayerInBothModes() async throws {
+        let failed = BlobReaderState(isOpenCompleted: true, error: BlobError(.io, "No."))
+        let base = SequentialSource(info: BlobInfo(), isRepeatable: true) { _ in PlayedReader(failed) }
+        let source = CountingSource(base) { _, _, _ in }
+        let synchronous = try #require(throws: BlobError.self) { try source.data(upTo: 10) }
+        #expect(synchronous.layers == ["CountingSource", "SequentialSource"])
+        let asynchronous = try await #require(throws: BlobError.self) { try await source.data(upTo: 10) }
+        #expect(asynchronous.layers == synchronous.layers)
+    }
+
     @Test func countingTellsEachReadAndTheContext() async throws {
         for base in try self.bases() {
             let (counts, events) = (Recorder<Int>(), Recorder<BlobEvent>())

@@ -39,9 +39,10 @@ public final class BlobGuardedReader: BlobLendingReader {
                 layer: source.layerName, operation: .open, locator: source.locator?.description, byteOffset: byteOffset)
         }
         (self.lending, self.skipping) = (self.inner as? any BlobLendingReader, self.inner as? any BlobSkippingReader)
+        self.takeDirect()
         guard self.inner.isOpen else { return }
         do {
-            try self.checkOpening()
+            try self.declared.check(self.inner.info, at: byteOffset)
         } catch {
             self.inner.close()
             throw self.inContext(error, .open)
@@ -53,10 +54,10 @@ public final class BlobGuardedReader: BlobLendingReader {
     /// Passed on from the plugin.
     public var info: BlobInfo { self.inner.info }
 
-    /// Passed on from the plugin.
-    public var isOpen: Bool { self.inner.isOpen }
+    /// Passed on from the plugin; true as well once bytes or the end came.
+    public var isOpen: Bool { self.declared.isKnown || self.inner.isOpen }
 
-    /// True when neither the source nor this reader of it ever blocks.
+    /// True when the source never blocks, or this reader of it does not.
     public var neverBlocks: Bool { self.inner.neverBlocks || self.source.neverBlocks }
 
     /// The offset of the next byte, from the start of the blob.
@@ -122,7 +123,9 @@ public final class BlobGuardedReader: BlobLendingReader {
         guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
             let lent = lending.lend()
         else { return nil }
-        if !self.declared.isKnown, (try? self.checkOpening()) == nil { return nil }
+        guard self.declared.isKnown || (try? self.declared.check(self.inner.info, at: self.readOffset)) != nil else {
+            return nil
+        }
         guard let byteCount = self.declared.byteCount else { return lent }
         return self.readOffset < byteCount ? lent.prefix(byteCount - self.readOffset) : nil
     }
@@ -177,6 +180,10 @@ public final class BlobGuardedReader: BlobLendingReader {
                 // So that the plugin sees no more room than it has bytes, and nothing of what others read before.
                 try output.append(atMost: max(room, 1)) { result = try self.inner.read(into: &$0) }
             }
+            // It was opened meanwhile: a waker is for a reader that said so itself.
+            if result == .notYet, !self.declared.isKnown, self.takeDirect() {
+                return try self.readChecked(into: &output)
+            }
             try self.check(result, output.byteCount - before)
             self.readOffset += Int64(output.byteCount - before)
             return result
@@ -192,7 +199,7 @@ public final class BlobGuardedReader: BlobLendingReader {
             throw BlobError(.misbehavingPlugin, "A read says '\(result)' and appended \(appended) bytes (C1).")
         }
         guard result != .notYet || self.inner.isOpen else { return }
-        if !self.declared.isKnown { try self.checkOpening() }
+        if !self.declared.isKnown { try self.declared.check(self.inner.info, at: self.readOffset) }
         let (offset, overflows) = self.readOffset.addingReportingOverflow(Int64(appended))
         guard !overflows else { throw BlobError.pastLargestOffset }
         guard result == .end else { return try self.declared.checkBytes(upTo: offset) }
@@ -210,17 +217,15 @@ public final class BlobGuardedReader: BlobLendingReader {
         }
     }
 
-    /// Of a reader that is open.
-    private func checkOpening() throws(BlobError) {
-        self.takeDirect()
-        if self.inner.isOpen { try self.declared.check(self.inner.info, at: self.readOffset) }
-    }
-
     /// A reader that turned out never to block is read in place of the one that would read it ahead.
-    private func takeDirect() {
-        guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return }
+    ///
+    /// - Returns: Whether it is, from now on.
+    @discardableResult
+    private func takeDirect() -> Bool {
+        guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return false }
         self.inner = direct
         (self.lending, self.skipping) = (direct as? any BlobLendingReader, direct as? any BlobSkippingReader)
+        return true
     }
 
     func fail(_ error: any Error) -> BlobError {
@@ -232,7 +237,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     private func inContext(_ error: any Error, _ operation: BlobError.Operation) -> BlobError {
         let error = BlobError(wrapping: error)
         // A layer that stands for its base in everything is none that an error passes.
-        if self.source is ReadAheadSource, !error.layers.isEmpty { return error }
+        if self.inner is ReadAheadReader, !error.layers.isEmpty { return error }
         return error.passing(
             layer: self.source.layerName, operation: operation, locator: self.source.locator?.description,
             byteOffset: self.byteOffset)

@@ -24,6 +24,8 @@ final class WakerRelay: Sendable {
         if isFirst {
             let registration = context.onCancel { [weak self] in self?.signal() }
             self.state.withLock { $0.registration = registration }
+        } else if context.cancellation.isCancelled {
+            self.signal()  // The cancellation may have come while there was no target.
         }
         guard let end, needsTimer else { return }
         let registration = context.wake(after: end.remaining, BlobWaker { [weak self] in self?.timerFired() })
@@ -38,9 +40,7 @@ final class WakerRelay: Sendable {
     func makeWaker() -> BlobWaker { BlobWaker(reporting: { [weak self] in self?.signal(isMissing: $0) }) }
 
     /// Drops the consumer's waker, and ends the registrations.
-    func close() {
-        _ = self.state.exchange(State())
-    }
+    func close() { _ = self.state.exchange(State()) }
 
     private func timerFired() {
         _ = self.state.withLock { $0.timer.take() }

@@ -1,4 +1,4 @@
-/// The turns of the readers of one stream, of which a source that is not `concurrentReaders` serves one at a time.
+/// The turns of the readers of one stream whose source serves one at a time.
 final class ReaderTurn: Sendable {
     private struct State {
         var capabilities: BlobCapabilities?
@@ -17,17 +17,15 @@ final class ReaderTurn: Sendable {
         self.state.withLock { $0.capabilities = capabilities }
         guard !capabilities.areReadersIndependent else { return false }
         let signal = WaitSignal()
-        return try BlockingPool.leave {
-            Result { () throws(BlobError) in
-                try context.wait(on: signal) {
-                    self.state.withLock { state in
-                        if state.isTaken { state.waiting.append(signal) }
-                        defer { state.isTaken = true }
-                        return state.isTaken ? nil : true
-                    }
+        return try BlockingPool.leave { () throws(BlobError) in
+            try context.wait(on: signal) {
+                self.state.withLock { state in
+                    if state.isTaken { state.waiting.append(signal) }
+                    defer { state.isTaken = true }
+                    return state.isTaken ? nil : true
                 }
             }
-        }.get()
+        }
     }
 
     fileprivate func give() {

@@ -59,7 +59,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     public var control: BlobStreamControl { BlobStreamControl(engine: self.engine) }
 
     /// A stream over the same source in the same mode, which begins where this one began; for requests that must send
-    /// their body again. Any thread; never waits.
+    /// their body again. Any thread.
     public func unopenedCopy() -> BlobInputStream {
         let copy = BlobInputStream(self.engine.source, mode: self.engine.mode, context: self.engine.context)
         _ = copy.engine.setOffset(self.engine.firstOffset)

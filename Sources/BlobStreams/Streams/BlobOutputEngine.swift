@@ -48,8 +48,8 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         case .finish(let ending): self.buffer.finish(ending.error)
         case .lookLater(let delay):
             let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.lookAtLimit() } }
-            let timer = self.context.wake(after: delay, waker)
-            self.ask { machine, _ in machine.timer = timer }
+            // Under the lock, so that a timer that has fired takes the place of none that its look arranged.
+            self.ask { machine, _ in machine.timer = self.context.wake(after: delay, waker) }
         }
     }
 

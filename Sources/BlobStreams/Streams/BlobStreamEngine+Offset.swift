@@ -24,23 +24,27 @@ extension BlobStreamEngine {
                 use.reader.skip(count)
                 self.look(use)
                 return true
-            case .open(let oldPassID): return self.openAndSwap(byteOffset, capabilities, for: oldPassID)
-            case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
+            case .open(let old): return self.openAndSwap(byteOffset, capabilities, for: old)
+            case .wait:
+                // A cancellation ends the stream, which wakes all who wait.
+                let limit = self.context.stepLimit().remaining
+                guard BlockingPool.leave({ waiter.wait(for: limit) }) else { return false }
             }
         }
     }
 
-    func openAndSwap(_ byteOffset: Int64, _ capabilities: BlobCapabilities?, for oldPassID: Int) -> Bool {
-        let (validator, old) = self.ask { machine, _ in (machine.validator, machine.pass) }
+    private func openAndSwap(_ byteOffset: Int64, _ capabilities: BlobCapabilities?, for old: Machine.Pass) -> Bool {
+        // Its reader must not end under the lock, whoever lets go of it.
+        defer { withExtendedLifetime(old) {} }
         let heldOld = capabilities?.areReadersIndependent == false
+        let validator = self.ask { machine, _ in machine.validator }
         let cancellation = self.context.cancellation.makeChild()
         let reader = try? self.openReader(at: byteOffset, matching: validator, cancellation)
-        withExtendedLifetime(old) {}
         let use = reader.flatMap { reader in
             let info = reader.info
             return self.change(delivers: false) { machine, state in
                 machine.swap(
-                    reader, neverBlocks: reader.neverBlocks, info: info, at: byteOffset, for: oldPassID,
+                    reader, neverBlocks: reader.neverBlocks, info: info, at: byteOffset, for: old.id,
                     heldOld: heldOld, cancellation: cancellation, &state)
             }
         }
@@ -48,7 +52,9 @@ extension BlobStreamEngine {
             self.look(use)
         } else {
             reader?.close()
-            self.change { machine, _ in ((), machine.keepPass(oldPassID, heldOld: heldOld)) }
+            self.change(delivers: false) { machine, _ in ((), machine.keepPass(old.id, heldOld: heldOld)) }
+            self.settle()
+            self.state.deliver()
         }
         return use != nil
     }

@@ -58,7 +58,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         case .cancel(let cancellation): cancellation.cancel()
         case .close(let reader):
             reader.close()
-            self.change(delivers: false) { machine, _ in ((), machine.closed()) }
+            self.change(delivers: false) { machine, _ in ((), machine.released()) }
         case .look: BlockingPool.brief.run { [weak self] in self?.look() }
         case .release: break
         }
@@ -136,7 +136,6 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     func openReader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ cancellation: BlobCancellation
     ) throws(BlobError) -> BlobGuardedReader {
-        self.waitForClosings()
         var context = self.context
         context.cancellation = cancellation
         context.mayBlock = self.mode == .synchronous
@@ -144,17 +143,23 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
             self?.note(event)
             sink?(event)
         }
+        try self.waitForTurn(context)
+        defer { self.change(delivers: false) { machine, _ in ((), machine.released()) } }
         let source = self.turn.map { SerialSource(self.source, $0) } ?? self.source
         return try (self.mode == .asynchronous ? source.withoutBlocking : source)
             .open(at: byteOffset, matching: validator, context: context)
     }
 
-    /// Has an opening wait for the reader before, if the source serves one only. In asynchronous mode ``turn`` does.
-    private func waitForClosings() {
+    /// Has an opening wait for another thread that opens or closes a reader, if the source serves one only.
+    private func waitForTurn(_ context: BlobContext) throws(BlobError) {
         let waiter = WaitSignal()
-        while self.mode == .synchronous, self.ask({ machine, _ in machine.isClosing(waiter) }) {
-            if self.source.capabilities.areReadersIndependent { return }
-            BlockingPool.leave { _ = waiter.wait(for: nil) }
+        func begin(mayOverlap: Bool) -> Void? {
+            self.ask { machine, state in machine.beginOpening(waiter, mayOverlap: mayOverlap, state) ? () : nil }
+        }
+        if begin(mayOverlap: self.turn != nil) != nil { return }
+        let mayOverlap = self.source.capabilities.areReadersIndependent
+        try BlockingPool.leave { () throws(BlobError) in
+            try context.wait(on: waiter) { begin(mayOverlap: mayOverlap) }
         }
     }
 

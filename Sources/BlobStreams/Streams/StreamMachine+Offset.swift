@@ -55,7 +55,7 @@ extension StreamMachine {
         /// The calling thread uses the reader to pass over bytes.
         case skip(Use, Int64)
         /// Synchronous: a new opening takes the place of the old one if it succeeds.
-        case open(oldPassID: Int)
+        case open(old: Pass)
         case wait
     }
 
@@ -102,15 +102,16 @@ extension StreamMachine {
             let actions = self.moveOffset(to: byteOffset, &state)
             return (.run(self.beginPass(at: byteOffset)), actions)
         }
-        // Without this, a reader that is being read and one that is being opened would be used at once.
-        if self.pass.reader != nil, capabilities?.areReadersIndependent == false {
-            guard !self.pass.isBusy else {
+        // Without this, a reader that is used and one that is being opened would be used at once.
+        if capabilities?.areReadersIndependent == false {
+            guard !self.pass.isBusy, !self.isOccupied else {
                 self.waiters.append((waiter, false))
                 return (.wait, [])
             }
-            self.pass.isBusy = true
+            self.pass.isBusy = self.pass.reader != nil
+            self.occupants.append(pthread_self())
         }
-        return (.open(oldPassID: self.pass.id), [])
+        return (.open(old: self.pass), [])
     }
 
     /// Puts a new opening in the place of the old one, unless the stream went another way meanwhile.
@@ -122,7 +123,7 @@ extension StreamMachine {
             self.changeOfLength(info) == nil
         else { return (nil, []) }
         if heldOld { self.pass.isBusy = false }
-        var actions = self.moveOffset(to: byteOffset, &state)
+        var actions = (heldOld ? self.released() : []) + self.moveOffset(to: byteOffset, &state)
         self.passCount += 1
         self.pass = Pass(
             id: self.passCount, byteOffset: byteOffset, cancellation: cancellation, reader: reader,
@@ -133,8 +134,10 @@ extension StreamMachine {
 
     /// Goes on with the old opening, when the new one came to nothing and its reader is closed.
     mutating func keepPass(_ passID: Int, heldOld: Bool) -> [Action] {
-        if heldOld, self.pass.id == passID { self.pass.isBusy = false }
-        return self.wakeWaiters()
+        let actions = heldOld ? self.released() : self.wakeWaiters()
+        guard heldOld, self.pass.id == passID, self.pass.reader != nil else { return actions }
+        defer { (self.pass.isBusy, self.pass.wasWoken) = (false, false) }
+        return self.pass.wasWoken ? actions + [.look] : actions
     }
 
     mutating func moveOffset(to byteOffset: Int64, _ state: inout BlobStreamState) -> [Action] {

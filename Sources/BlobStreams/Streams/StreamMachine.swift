@@ -108,7 +108,9 @@ struct StreamMachine<Reader: AnyObject> {
     /// The outcome of the reading that shows once the window is empty.
     var ending: Result<Void, BlobError>?
     var passCount = 0
-    private var closingCount = 0
+    /// The threads that open or close a reader, or replace one.
+    var occupants: [pthread_t] = []
+    var isOccupied: Bool { self.occupants.contains { $0 != pthread_self() } }
     /// A read brought bytes since the last event told of some.
     var wantsEvent = false
     var waiters: [(signal: WaitSignal, reads: Bool)] = []
@@ -175,23 +177,31 @@ struct StreamMachine<Reader: AnyObject> {
         }
     }
 
-    // MARK: Closing
+    // MARK: Those who open and close
 
-    /// Has a reader closed. Until ``closed()`` the source may be busy with it.
+    /// Begins to open a reader, until ``released()``.
+    ///
+    /// - Parameter mayOverlap: Whether the source serves several readers at once.
+    /// - Returns: False while another thread opens or closes one, the end of which `waiter` is told.
+    mutating func beginOpening(_ waiter: WaitSignal, mayOverlap: Bool, _ state: BlobStreamState) -> Bool {
+        let isWanted = state.phase != .failed && state.phase != .closed
+        if isWanted, !mayOverlap, self.isOccupied {
+            self.waiters.append((waiter, false))
+            return false
+        }
+        self.occupants.append(pthread_self())
+        return true
+    }
+
+    /// Has a reader closed by the calling thread, until ``released()``.
     mutating func letGo(of reader: Reader) -> Action {
-        self.closingCount += 1
+        self.occupants.append(pthread_self())
         return .close(reader)
     }
 
-    mutating func closed() -> [Action] {
-        self.closingCount -= 1
+    mutating func released() -> [Action] {
+        if let index = self.occupants.firstIndex(of: pthread_self()) { self.occupants.remove(at: index) }
         return self.wakeWaiters()
-    }
-
-    /// Whether a reader is being closed, which `waiter` is told the end of.
-    mutating func isClosing(_ waiter: WaitSignal) -> Bool {
-        if self.closingCount > 0 { self.waiters.append((waiter, false)) }
-        return self.closingCount > 0
     }
 
     // MARK: Those who wait

@@ -108,14 +108,16 @@ package final class BlockingPool: Sendable {
     }
 
     /// Runs `body`, which waits, outside of the pool that the calling thread belongs to, if it does.
-    package static func leave<Result>(_ body: () -> Result) -> Result {
-        guard let pointer = pthread_getspecific(self.current) else { return body() }
+    package static func leave<Result, Failure: Error>(
+        _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let pointer = pthread_getspecific(self.current) else { return try body() }
         let mayLeave = self.waitingCount.withLock { count in
             guard count < self.maximumWaitingCount else { return false }
             count += 1
             return true
         }
-        guard mayLeave else { return body() }
+        guard mayLeave else { return try body() }
         let pool = Unmanaged<BlockingPool>.fromOpaque(pointer).takeUnretainedValue()
         pthread_setspecific(self.current, nil)
         pool.leave()
@@ -124,7 +126,7 @@ package final class BlockingPool: Sendable {
             // Without a place it ends with its job.
             if pool.comeBack() { pthread_setspecific(self.current, pointer) }
         }
-        return body()
+        return try body()
     }
 
     private func leave() {

@@ -39,18 +39,47 @@ import Testing
                 MemorySource(count: 50_000), capabilities: more.union([.repeatable, .randomAccess]), watchesAll: true)
             let shared = HandedOver(BlobInputStream(source, mode: mode))  // May be used on several threads.
             shared.value.open()
-            try await onThreads(2) { number in
+            try await onThreads(3) { number in
                 for round in 0..<4 {
                     if number == 0 {
                         // Past the window, so that the reader is used each time, and now and then to the end.
                         _ = shared.value.readBytes(20_000)
                     } else {
-                        #expect(shared.value.setOffset(Int64(40_000 - round * 10_000)))
+                        _ = shared.value.setOffset(Int64(40_000 - round * 10_000 + number))
                     }
                 }
             }
             shared.value.close()
             #expect(source.overlaps.values == [])
+        }
+    }
+
+    /// Its own call of the stream is not kept waiting for it, and that of others no longer than their job.
+    @Test(.timeLimit(.minutes(1))) func aPluginMayTakeItsTimeToClose() async throws {
+        let (gate, begun) = (Latch(), Latch())
+        let opener = Locked<HandedOver<BlobInputStream>?>(nil)
+        let source = WatchedSource(
+            MemorySource(count: 10), capabilities: [.repeatable, .randomAccess],
+            onClose: {
+                guard let shared = opener.take() else { return }
+                #expect(shared.value.setOffset(4))
+                begun.open()
+                gate.wait()
+            })
+        let context = BlobContext()
+        let shared = HandedOver(BlobInputStream(source, context: context))  // May be used on several threads.
+        opener.withLock { $0 = shared }
+        shared.value.open()
+        try await onThreads(2) { number in
+            if number == 0 {
+                _ = shared.value.readAll()
+            } else {
+                begun.wait()
+                let isWaiting = shared.value.control
+                Thread.detachNewThread { isWaiting.cancel() }
+                #expect(!shared.value.setOffset(2))
+                gate.open()
+            }
         }
     }
 

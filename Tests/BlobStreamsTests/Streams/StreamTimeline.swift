@@ -145,7 +145,7 @@ struct StreamTimeline {
             switch action {
             case .close(let reader):
                 self.closedReaders.append(reader)
-                self.perform(self.machine.closed())
+                self.perform(self.machine.released())
             case .wake(let signals):
                 for signal in signals { signal.signal() }
                 self.trace.append("wakes")
