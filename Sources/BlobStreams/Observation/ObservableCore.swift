@@ -9,7 +9,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         let observers: [AnyObserver]  // One, of an initial change.
     }
 
-    private let lock = Locked(())
+    private let lock = Locked(false)  // Of something: nothing would lie past the end of its memory.
     let rules: ObservableRules<State>
     private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)  // The lock orders its accesses.
     private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
