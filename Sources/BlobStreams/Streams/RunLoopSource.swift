@@ -8,7 +8,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     let runLoop: RunLoop
     let mode: RunLoop.Mode
     private let source: CFRunLoopSource
-    private let attachment = Locked<CFRunLoop?>(nil)
+    private let attachment = Locked<(runLoop: CFRunLoop?, isOver: Bool)>((nil, false))
     fileprivate let performer = Locked<pthread_t?>(nil)
 
     /// - Parameter perform: Called on the thread of the run loop after each signal.
@@ -36,9 +36,12 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     /// Adds the source to its run loop: now, or when another thread's run loop runs next.
     func attach() {
         self.runLoop.withCFRunLoop(in: self.mode) { runLoop in
-            self.attachment.withLock { $0 = runLoop }
-            // Does nothing if the source was invalidated meanwhile.
-            CFRunLoopAddSource(runLoop, self.source, self.mode.cfMode)
+            self.attachment.withLock { attachment in
+                // A source that is invalidated while it is added loses memory.
+                guard !attachment.isOver else { return }
+                attachment.runLoop = runLoop
+                CFRunLoopAddSource(runLoop, self.source, self.mode.cfMode)
+            }
         }
     }
 
@@ -51,12 +54,13 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
 
     /// Takes the source out of its run loop, which then ends if this was all that kept it going.
     func invalidate() {
+        self.attachment.withLock { $0.isOver = true }
         CFRunLoopSourceInvalidate(self.source)
         self.wake()
     }
 
     private func wake() {
-        if let runLoop = self.attachment.withLock({ $0 }) { CFRunLoopWakeUp(runLoop) }
+        if let runLoop = self.attachment.withLock({ $0.runLoop }) { CFRunLoopWakeUp(runLoop) }
     }
 }
 
