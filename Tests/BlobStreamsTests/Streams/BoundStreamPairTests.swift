@@ -298,7 +298,7 @@ import Testing
 
     @Test func anIdleLimitEndsAnInputThatWaitsForEvents() async throws {
         let loop = LoopThread()
-        let ends = Ends(context: BlobContext(idleLimit: .milliseconds(30)))
+        let ends = Ends(context: BlobContext(idleLimit: .milliseconds(500)))
         ends.input.schedule(in: loop.runLoop, forMode: .default)
         // The first wait ended in time, the second one does not.
         #expect(ends.output.writeBytes(hello) == 5)
