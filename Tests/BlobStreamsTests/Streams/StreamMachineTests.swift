@@ -66,6 +66,11 @@ struct StreamMachineTests {
             "open opened readable read:3 seek:9 brings:3 opened readable",
             "opening | uses | open available (open) (bytes) | uses | runs dry | - | uses | available (bytes)"
         ),
+        // A waker that comes while a seek opens another reader is heard when that came to nothing.
+        (
+            "open opened notYet holds:9 woken keeps-on look brings:2",
+            "opening | uses | open (open) | held | - | look! | uses | -"
+        ),
         // Calls in the wrong order.
         (
             "read:1 open read:1 close read:1 open",

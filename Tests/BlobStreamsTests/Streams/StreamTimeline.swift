@@ -42,6 +42,8 @@ struct StreamTimeline {
         case "woken": self.perform(self.machine.woken(self.machine.pass.id))
         case "read": self.read(number)
         case "seek": self.seek(Int64(number))
+        case "holds": self.hold(for: Int64(number))
+        case "keeps-on": self.perform(self.machine.keepPass(self.machine.pass.id, heldOld: true))
         case "brings": self.finish(Machine.Outcome(appended: number))
         case "keeps": self.finish(Machine.Outcome(window: try Self.window(number)))
         case "readable": self.finish(Machine.Outcome(isReadable: true))
@@ -111,6 +113,14 @@ struct StreamTimeline {
             self.trace.append("waits")
         case .start, .open: self.trace.append("synchronous")
         }
+    }
+
+    /// A seek of a synchronous stream whose source serves one reader, as far as the opening of another one.
+    private mutating func hold(for byteOffset: Int64) {
+        let (setting, actions) = self.machine.beginSetting(
+            byteOffset, [.repeatable, .randomAccess], .synchronous, WaitSignal(), &self.state)
+        self.perform(actions)
+        if case .open = setting { self.trace.append("held") }
     }
 
     private mutating func begin(_ use: Machine.Use?) {
