@@ -93,7 +93,7 @@ extension ArchiveContainer: BlobIndexing {
         var hasIndex = try self.tables.table(context) != nil
         let baseHasIndex = Locked(false)
         if !hasIndex, let recording = try self.tables.recording(isRequired: true, context) {
-            // What decodes the archive may make its own index on the way.
+            // The decoder of the archive may make an index of its own on the way.
             var context = context
             context.eventSink = { [sink = context.eventSink] event in
                 if case .indexBuilt = event { baseHasIndex.withLock { $0 = true } }

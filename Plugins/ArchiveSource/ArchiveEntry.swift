@@ -2,10 +2,10 @@ import BlobStreams
 import CArchive
 import Foundation
 
-/// What the header of a member says.
+/// The facts in the header of a member.
 struct ArchiveEntry {
     let member: BlobMember
-    /// What the library found odd in the header, though it went on; nil when nothing.
+    /// The oddity of the header that the library went on in spite of; nil when there is none.
     let warning: String?
     /// How many names the bytes have, if the format tells; cpio lets the last of them have the bytes.
     let linkCount: UInt32

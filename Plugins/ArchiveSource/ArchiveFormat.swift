@@ -60,7 +60,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// Once a member was read, libarchive finds none behind it: it goes over the bytes of the record a second time.
     var endsWithData: Bool { self == .warc }
 
-    /// What goes through an archive of this format.
+    /// A walker through an archive of this format.
     func walker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
@@ -69,7 +69,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         return try ArchiveWalker(self, over: base, context)
     }
 
-    /// What goes through the headers of an archive of this format, when no bytes of members are wanted.
+    /// A walker through the headers of an archive of this format, when no bytes of members are wanted.
     func headerWalker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {

@@ -87,7 +87,7 @@ private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is 
 }
 
 extension BlobError {
-    /// What libarchive says is mostly text: its numbers do not tell a checksum from a structure.
+    /// An error from a message of libarchive: its numbers do not tell a checksum from a structure.
     init(libraryMessage message: String?, label: String) {
         // What is missing has no words in the library.
         guard let reason = message else {

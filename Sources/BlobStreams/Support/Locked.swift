@@ -6,7 +6,7 @@ import Foundation
 /// allocations there. A `ManagedBuffer` would take one, but the sanitizer takes each use of its memory for one of all of it.
 package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
     private struct Storage {
-        let mutex = pthread_mutex_t()  // First: its address is that of the whole.
+        var mutex = pthread_mutex_t()  // First: its address is that of the whole.
         var state: State
     }
 
