@@ -1,10 +1,10 @@
-# make demo   builds everything and shows it at work
+# make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
-# Both install what is missing first (make setup). There is also: sanitize, benchmark, install.
+# Both first install what is missing (make setup). Other targets: sanitize, benchmark, install.
 
 BLOB := .build/release/blob
 
-# What building this package needs: git fetches its dependencies, one of which is partly C++; Python makes the photo of
+# The packages that the build needs: git fetches the dependencies, one of which is partly C++; Python makes the photo of
 # the demonstration.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -30,8 +30,8 @@ setup:
 	  echo "On this system, make sure of: $(DEBIAN_PACKAGES) (names of Debian)"; \
 	fi
 
-# Linked statically, as far as that goes, so that it starts in milliseconds and runs where there is no Swift. What nothing
-# uses is left out, and relocations are packed where the C library knows them (glibc 2.36): megabytes less in memory.
+# Linked statically as far as possible, so that it starts in milliseconds and runs where Swift is not installed. Unused
+# sections are dropped, and relocations packed where the C library supports it (glibc 2.36): megabytes less in memory.
 ifeq ($(shell uname),Linux)
 GLIBC := $(shell getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.*2\.//')
 ARCHIVES := .build/static
@@ -40,7 +40,7 @@ STATIC := --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --gc-sections -Xli
 endif
 
 release: setup
-	@# A folder with nothing but archives: where the linker looks first, it cannot prefer shared ones.
+	@# The linker searches this folder first, and it holds only archives: so no shared library is preferred.
 	@if [ -n "$(ARCHIVES)" ]; then \
 	  mkdir -p $(ARCHIVES); \
 	  for name in libstdc++.a libz.a libsqlite3.a; do \
@@ -54,7 +54,7 @@ release: setup
 demo: release
 	@BLOB=$(BLOB) Examples/demo.sh
 
-# The tests that compute for minutes run apart: those that wait for a task would wait for them.
+# Tests that compute for minutes run separately: tests that wait for a task would have to wait for them.
 COMPUTING_TESTS := ^(ArchiveSourceTests|AssetLibrarySourceTests|GzipSourceTests)\.
 
 test: setup
@@ -62,8 +62,8 @@ test: setup
 	swift test --skip-build --skip '$(COMPUTING_TESTS)'
 	swift test --skip-build --filter '$(COMPUTING_TESTS)'
 
-# The thread sanitizer over what threads share, one test after the other: it makes each so slow that others would wait in
-# vain. The address sanitizer with the leak checker over everything. Neither measures memory, which they make larger.
+# The thread sanitizer checks the modules with threads, one test at a time: it is so slow that others would time out.
+# The address sanitizer and the leak checker check everything. Both inflate memory: tests that measure it are skipped.
 THREAD_TESTS := .build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --no-parallel
 
 sanitize: setup
@@ -81,7 +81,7 @@ install: release
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 	install $(BLOB) $(BLOB)-receive $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 
-# The folder of the build is outside of Benchmarks, so that the style is checked of nothing but sources.
+# The build folder is outside Benchmarks, so that the style check sees only sources.
 benchmark: release
 	Benchmarks/files.py $(BLOB)
 	Benchmarks/gzip_files.py $(BLOB)

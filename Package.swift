@@ -32,6 +32,12 @@ let hasAssetLibrary = isOn("AssetLibrarySource", header: "sqlite3.h")
 let hasUploads = isOn("BlobHTTP", header: "curl/curl.h")
 let hasISAL = isOn("ISAL", header: "isa-l.h")
 
+/// The features of the next language mode that concern what a module shows and sees.
+let strictness: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"), .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
 /// What the umbrella, the command and their tests are told, and which of their files are left out.
 let partSettings: [SwiftSetting] =
     settings + (hasAssetLibrary ? [.define("BLOBSTREAMS_ASSET_LIBRARY")] : [])
@@ -41,7 +47,7 @@ let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] 
 /// A plugin: one module and one product.
 func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(
-        name: name, dependencies: ["BlobStreams"] + dependencies, path: "Plugins/\(name)", swiftSettings: settings)
+        name: name, dependencies: ["BlobCore", "BlobPlatform"] + dependencies, path: "Plugins/\(name)", swiftSettings: settings)
 }
 
 /// A program that shows one use, run by a test.
@@ -59,6 +65,7 @@ let package = Package(
     name: "BlobStreams",
     platforms: [.macOS(.v13), .iOS(.v16)],
     products: [
+        .library(name: "BlobCore", targets: ["BlobCore"]),
         .library(name: "BlobStreams", targets: ["BlobStreams"]),
         .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
@@ -78,41 +85,44 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
     ],
     targets: [
-        .systemLibrary(name: "CEpoll"),
-        .target(name: "BlobStreams", dependencies: ["CEpoll"], swiftSettings: settings),
+        .target(name: "CPlatform"),
+        .target(name: "BlobPlatform", dependencies: ["CPlatform"], swiftSettings: settings),
+        .target(name: "BlobCore", dependencies: ["BlobPlatform", "CPlatform"], swiftSettings: settings),
+        .target(name: "BlobStreams", dependencies: ["BlobCore"], swiftSettings: settings),
         .target(
             name: "BlobStreamsStandard",
             dependencies: ["BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
             swiftSettings: partSettings),
-        .target(name: "BlobStreamsTesting", dependencies: ["BlobStreams"], swiftSettings: settings),
+        .target(name: "BlobStreamsTesting", dependencies: ["BlobCore"], swiftSettings: settings),
         // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
         .target(name: "BlobURLSession", dependencies: ["BlobStreams"], swiftSettings: settings),
 
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(
-            name: "BlobInflate", dependencies: ["BlobStreams", "CZlib"] + (hasISAL ? ["CIsal"] : []),
+            name: "BlobDeflate", dependencies: ["BlobCore", "BlobPlatform", "CZlib"] + (hasISAL ? ["CIsal"] : []),
             exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
         // Its library is loaded when it is first needed; what a package manager knows of it would link it.
         .target(name: "CArchive"),
-        .target(name: "BlobIndex", dependencies: ["BlobStreams", "BlobInflate"], swiftSettings: settings),
+        .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
+        // Shared by the commands.
+        .target(name: "BlobCommandLine", dependencies: ["BlobCore"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 
-        .target(name: "CReadNow"),
-        plugin("FileSource", "CReadNow"),
-        plugin("GzipSource", "BlobIndex", "BlobInflate"),
-        plugin("ArchiveSource", "BlobIndex", "BlobInflate", "CArchive"),
+        plugin("FileSource", "CPlatform"),
+        plugin("GzipSource", "BlobIndex", "BlobDeflate"),
+        plugin("ArchiveSource", "BlobIndex", "BlobDeflate", "CArchive"),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
+                "BlobCommandLine", "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut, swiftSettings: partSettings),
         .executableTarget(
             name: "blob-receive",
             dependencies: [
-                "BlobReceiving", .product(name: "NIOHTTP1", package: "swift-nio"),
+                "BlobCommandLine", "BlobReceiving", .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
@@ -142,12 +152,12 @@ let package = Package(
         .testTarget(
             name: "BlobCommandTests",
             dependencies: [
-                "blob", "blob-receive", "ArchiveSource", "BlobIndex", "BlobStreams", "FileSource",
+                "blob", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex", "BlobStreams", "FileSource",
             ],
             exclude: filesLeftOut,
             swiftSettings: partSettings),
-        tests("BlobIndexTests", "BlobIndex", "BlobInflate", "BlobStreams"),
-        tests("BlobInflateTests", "BlobStreams", "BlobInflate", "CZlib"),
+        tests("BlobIndexTests", "BlobIndex", "BlobDeflate", "BlobStreams"),
+        tests("BlobDeflateTests", "BlobStreams", "BlobDeflate", "CZlib"),
         tests("BlobReceivingTests", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
         tests("BlobStreamsTests", "BlobStreams"),
@@ -161,7 +171,7 @@ let package = Package(
             "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum", "UploadCustomSource"),
         tests("FileSourceTests", "BlobStreams", "FileSource"),
         tests(
-            "GzipSourceTests", "BlobIndex", "BlobInflate", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource",
+            "GzipSourceTests", "BlobIndex", "BlobDeflate", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource",
             "GzipSource"),
         tests("MultipartFormDataTests", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"),
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
@@ -180,11 +190,10 @@ if hasAssetLibrary {
         .target(
             name: "AssetLibrarySource",
             dependencies: [
-                "BlobStreams", "CRename", "CryptoDigest", .product(name: "GRDB", package: "GRDB.swift"),
+                "BlobStreams", "CPlatform", "CryptoDigest", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             path: "Plugins/AssetLibrarySource", swiftSettings: settings),
-        .target(name: "CRename"),
         // Kills itself in the middle of an import, or has its system calls logged.
         .executableTarget(
             name: "KilledImport", dependencies: ["AssetLibrarySource", "CSystemCallLog", "FileSource"],

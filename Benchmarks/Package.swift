@@ -2,7 +2,7 @@
 
 import PackageDescription
 
-/// A package of its own, so that the library has no product and no platform of its benchmarks.
+/// The benchmarks are a separate package, so that the library declares neither their product nor their platforms.
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS(.v15)],

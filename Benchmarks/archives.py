@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures `blob` on archives against the tools and Python modules that are present, in one run, in turn.
+"""Compares `blob` on archives with the installed tools and Python modules, in turn in one run.
 
 usage: Benchmarks/archives.py BLOB [--members N] [--large-size MIB] [--runs N] [--folder DIR] [--only WORD]
 
-Makes its data by itself, the same every time: many members of 1 to 8 KB, and 20 large ones, as tar, tar.gz, zip and 7z.
-Prints medians, the medians of the ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one more
-run of each.
+Generates its data, the same in every run: many members of 1 to 8 KB, and 20 large ones, as tar, tar.gz, zip and 7z.
+Prints medians, the medians of the ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one
+more run of each command.
 """
 import argparse, io, os, random, subprocess, tarfile, tempfile, zipfile
 
@@ -13,11 +13,11 @@ from measuring import Failure, banner, compare, has_module, measure_python, mixe
 
 parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
 parser.add_argument('blob')
-parser.add_argument('--members', type=int, default=100_000, help='how many small members (default 100000)')
+parser.add_argument('--members', type=int, default=100_000, help='number of small members (default 100000)')
 parser.add_argument('--large-size', type=int, default=25, help='MiB of each of the 20 large members (default 25)')
 parser.add_argument('--runs', type=int, default=5, help='counted runs of each command (default 5)')
-parser.add_argument('--folder', default=None, help='where the data are made (default: the folder for temporary files)')
-parser.add_argument('--only', default='', help='measure only what has this word in its title')
+parser.add_argument('--folder', default=None, help='folder for the data (default: the folder for temporary files)')
+parser.add_argument('--only', default='', help='run only the measurements with this word in their title')
 options = parser.parse_args()
 blob = os.path.abspath(options.blob)
 options.folder = options.folder and os.path.abspath(options.folder)
@@ -42,7 +42,7 @@ def large_members():
 
 
 def write_archives(base, members):
-    """As tar, tar.gz and zip; returns the names, and the sum of the lengths."""
+    """Writes the members as tar, tar.gz and zip; returns their names and the sum of their lengths."""
     names, total = [], 0
     with tarfile.open(f'{base}.tar', 'w', format=tarfile.USTAR_FORMAT) as tape, \
             zipfile.ZipFile(f'{base}.zip', 'w', zipfile.ZIP_DEFLATED, compresslevel=6) as package:
@@ -64,7 +64,7 @@ def measure(title, commands, goal='', **arguments):
         return compare(title, commands, goal, **arguments)
 
 
-# One process that reads members at random, the opening of the index included: prints the milliseconds for each.
+# Reads random members in one process; prints the mean milliseconds per member, including the opening of the index.
 RATARMOUNT_READS = '''
 import json, sys, time
 from ratarmountcore.mountsource.factory import open_mount_source

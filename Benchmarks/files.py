@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Measures `blob` on plain files against the tools that everybody has, in one run, in turn.
+"""Compares `blob` on plain files with common tools, in turn in one run.
 
 usage: Benchmarks/files.py BLOB [--size GIB] [--runs N] [--folder DIR]
 
 Prints the median of each side and the median of the ratios of neighbouring runs (below 1: blob is faster), so that
-a machine whose speed drifts does not decide. The file is read from the page cache. Peak memory is the larger one of
-the process and of this script, whose memory it starts in: a floor of some 18 MiB.
+drifts in the machine's speed cancel out. The file is read from the page cache. The peak memory of a process is at least
+that of this script, which starts it: a floor of some 18 MiB.
 """
 import argparse, os, statistics, subprocess, sys, tempfile, threading, time
 
@@ -13,21 +13,21 @@ parser = argparse.ArgumentParser()
 parser.add_argument('blob')
 parser.add_argument('--size', type=float, default=4, help='GiB of the large file (default 4)')
 parser.add_argument('--runs', type=int, default=7, help='counted runs of each command (default 7)')
-parser.add_argument('--folder', default=None, help='where the file is made (default: the folder for temporary files)')
+parser.add_argument('--folder', default=None, help='folder for the file (default: the folder for temporary files)')
 options = parser.parse_args()
 blob = os.path.abspath(options.blob)
 
 
 def run(argv, into_pipe):
-    """Wall seconds, CPU seconds of the process, and its peak memory in MiB."""
+    """Returns the wall seconds, the CPU seconds of the process, and its peak memory in MiB."""
     ends = os.pipe() if into_pipe else None
     out = ends[1] if ends else os.open(os.devnull, os.O_WRONLY)
     reader = None
     start = time.perf_counter()
     if ends:
-        # The reader is a process of its own, reading as `cat` does and doing nothing else.
+        # The reader is a separate process that reads as `cat` does and does nothing else.
         reader = subprocess.Popen([sys.executable, '-c', READER], stdin=ends[0], stdout=subprocess.PIPE)
-        reader.stdout.read(1)  # It is ready: its start does not count.
+        reader.stdout.read(1)  # Ready now: its start-up does not count.
         os.close(ends[0])
         start = time.perf_counter()
     pid = os.posix_spawnp(argv[0], argv, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out, 1)])

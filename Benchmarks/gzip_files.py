@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Measures `blob` on gzip against the tools and Python modules that are present, in one run, in turn.
+"""Compares `blob` on gzip with the installed tools and Python modules, in turn in one run.
 
 usage: Benchmarks/gzip_files.py BLOB [--size MIB] [--runs N] [--folder DIR] [--only WORD]
 
-Makes its data by itself, the same every time: one member by gzip -6, 64 members, and BGZF. Prints medians, the medians
-of the ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one more run of each.
+Generates its data, the same in every run: one member by gzip -6, 64 members, and BGZF. Prints medians, the medians of
+the ratios of neighbouring runs (below 1: blob is faster), and the peak memory of one more run of each command.
 """
 import argparse, os, random, statistics, struct, subprocess, tempfile, zlib
 
@@ -14,8 +14,8 @@ parser = argparse.ArgumentParser(description=__doc__.split('\n')[0])
 parser.add_argument('blob')
 parser.add_argument('--size', type=int, default=512, help='MiB of the decoded data (default 512)')
 parser.add_argument('--runs', type=int, default=5, help='counted runs of each command (default 5)')
-parser.add_argument('--folder', default=None, help='where the data are made (default: the folder for temporary files)')
-parser.add_argument('--only', default='', help='measure only what has this word in its title')
+parser.add_argument('--folder', default=None, help='folder for the data (default: the folder for temporary files)')
+parser.add_argument('--only', default='', help='run only the measurements with this word in their title')
 options = parser.parse_args()
 blob = os.path.abspath(options.blob)
 options.folder = options.folder and os.path.abspath(options.folder)
@@ -24,7 +24,7 @@ READ_COUNT, READ_SIZE = 200, 65536
 
 
 def write_members(source, path, count):
-    """The same data in so many members."""
+    """Writes the same data as `count` gzip members."""
     size = os.path.getsize(source)
     with open(source, 'rb') as file, open(path, 'wb') as output:
         for number in range(count):
@@ -33,7 +33,7 @@ def write_members(source, path, count):
 
 
 def write_bgzf(source, path):
-    """Blocks of 65280 bytes with their length in the extra field BC, as bgzip makes them (the SAM specification, 4.1)."""
+    """Writes blocks of 65280 bytes with their length in the extra field BC, as bgzip does (SAM specification, 4.1)."""
     with open(source, 'rb') as file, open(path, 'wb') as output:
         while True:
             block = file.read(65280)
@@ -55,7 +55,7 @@ def measure(title, commands, goal='', **arguments):
         return compare(title, commands, goal, **arguments)
 
 
-# One process that reads at random: prints the median of a read in milliseconds.
+# Reads at random offsets in one process; prints the median milliseconds of a read.
 RAPIDGZIP_READS = '''
 import json, statistics, sys, time, rapidgzip
 file = rapidgzip.open(sys.argv[1], parallelization=1)

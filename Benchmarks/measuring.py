@@ -1,9 +1,9 @@
-"""What the scripts of this folder share: running commands in turn, and making data that are the same every time."""
+"""Shared by the scripts of this folder: runs commands in turn, and generates data that are the same in every run."""
 import array, ctypes, importlib.util, json, os, random, shutil, statistics, subprocess, sys, time
 
 
 def tool(name):
-    """The path of a program, or None: beside this Python first, where pip puts it, without a shim's start-up."""
+    """Returns the path of a program, or None; prefers the one that pip put beside this Python, to avoid a slow shim."""
     beside = os.path.join(os.path.dirname(sys.executable), name)
     return beside if os.access(beside, os.X_OK) else shutil.which(name)
 
@@ -12,7 +12,7 @@ def has_module(name):
     return importlib.util.find_spec(name) is not None
 
 
-# The reader of a pipe is a process of its own, reading as `cat` does and doing nothing else.
+# The reader of a pipe is a separate process that reads as `cat` does and does nothing else.
 READER = '''
 import os
 buffer = bytearray(131072)
@@ -26,13 +26,13 @@ class Failure(Exception):
 
 
 def run(argv, into_pipe=False):
-    """Wall seconds, and CPU seconds of the process."""
+    """Returns the wall seconds and the CPU seconds of the process."""
     ends = os.pipe() if into_pipe else None
     out = ends[1] if ends else os.open(os.devnull, os.O_WRONLY)
     reader = None
     if ends:
         reader = subprocess.Popen([sys.executable, '-c', READER], stdin=ends[0], stdout=subprocess.PIPE)
-        reader.stdout.read(1)  # It is ready: its start does not count.
+        reader.stdout.read(1)  # Ready now: its start-up does not count.
         os.close(ends[0])
     start = time.perf_counter()
     pid = os.posix_spawn(argv[0], argv, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, out, 1)])
@@ -47,10 +47,10 @@ def run(argv, into_pipe=False):
 
 
 def peak_memory(argv):
-    """MiB, in a run of its own; None where that cannot be measured.
+    """Returns the peak memory in MiB of a separate run; None where it cannot be measured.
 
-    A process starts with the memory of the one that starts it, which for this script is more than what is measured. So
-    a small shell starts it and goes away, and the process becomes a child of this script (prctl(2), Linux).
+    A process starts with the memory of its parent, and this script is larger than what it measures. So a small shell
+    starts the process and exits, and the process becomes a child of this script (prctl(2), Linux).
     """
     if not sys.platform.startswith('linux'):
         return None
@@ -66,9 +66,9 @@ def peak_memory(argv):
 def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memory=True):
     """Runs the commands in turn and prints a table.
 
-    commands: names and argument lists, ours first; one without a program, or that fails, is left out. The ratios are of
-    neighbouring runs, ours over each peer's: below 1 we are faster. `before` is called with the name before each run.
-    Returns the medians of the wall seconds; None when ours failed.
+    commands: names and argument lists, ours first; one that fails or has no program is left out. The ratios are those
+    of neighbouring runs, ours divided by the peer's: below 1, ours is faster. `before` is called with the name
+    before each run. Returns the median wall seconds of each command; None when ours failed.
     """
     print(f'\n{title}' + (f'   goal: {goal}' if goal else ''), flush=True)
     times = {}
@@ -107,7 +107,7 @@ def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memo
 
 
 def measure_python(code, *arguments):
-    """Runs Python code as a process of its own; its last line is JSON. None when it fails."""
+    """Runs Python code in a separate process, and returns its last line, decoded from JSON; None when it fails."""
     result = subprocess.run([sys.executable, '-c', code, *map(str, arguments)], stdout=subprocess.PIPE)
     return json.loads(result.stdout.splitlines()[-1]) if result.returncode == 0 else None
 
@@ -118,7 +118,7 @@ def banner(what, blob, options):
 
 
 def mixed_pieces(count, byte_count=1 << 20, seed=1):
-    """Pieces of data of different kinds, the same for the same seed; `gzip -6` makes about a 3.6th of them."""
+    """Yields pieces of data of different kinds, the same for the same seed; `gzip -6` makes about a 3.6th of them."""
     rng = random.Random(seed)
     words = [''.join(rng.choices('etaoinshrdlucmfwypvbgkjqxz', weights=range(26, 0, -1), k=rng.randint(2, 10)))
              for _ in range(4000)]
@@ -161,7 +161,7 @@ def mixed_pieces(count, byte_count=1 << 20, seed=1):
 
 
 def write_mixed(path, mebibytes):
-    """Writes mixed data; few of the pieces are made, but none comes twice within the window of deflate."""
+    """Writes mixed data, made of at most 42 pieces, none of which is repeated within the window of deflate."""
     pieces = list(mixed_pieces(min(mebibytes, 42)))
     order = random.Random(2)
     with open(path, 'wb') as file:

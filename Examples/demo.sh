@@ -1,6 +1,6 @@
 #!/bin/sh
-# The whole job, in small: a photo of a library, a member of an archive and the text of a gzip go up as one form, without
-# a temporary file, and what arrives is what was sent. BLOB is the command; the receiver is beside it.
+# The whole task in miniature: a photo of a library, a member of an archive and the contents of a gzip file are uploaded
+# as one form, without a temporary file, and compared with what arrives. BLOB is the command; the receiver is beside it.
 set -eu
 
 programs=$(cd "$(dirname "$BLOB")" && pwd)
@@ -18,7 +18,7 @@ printf 'Hello, ' >first.txt
 printf 'world!\n' >second.txt
 seq 1 200000 | gzip >numbers.txt.gz
 mkdir papers && seq 1 50000 >papers/report.txt && tar -czf papers.tgz papers
-# A photo of 640 x 480 pixels: a binary PPM is one with a header of three lines, made a PNG by what is at hand.
+# A photo of 640 x 480 pixels, written as a PNG.
 python3 - photo.png <<'END'
 import struct, sys, zlib
 def chunk(kind, data): return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))

@@ -1,15 +1,15 @@
 import BlobStreamsStandard
 import Foundation
 
-/// Pumps a source into an output stream, a piece whenever there is space, as the delegate of that stream.
+/// A stream delegate that writes a source to an output stream, a piece whenever the stream has space.
 ///
-/// For whoever wants an `InputStream`, such as the body of an HTTP request, while the bytes come from somewhere else.
+/// For APIs that take an `InputStream`, such as the body of an HTTP request, when the bytes come from somewhere else.
 final class Pump: NSObject, StreamDelegate {
     private let source: any BlobInputStreamDataSource
     private let output: BlobOutputStream
     private var reader: BlobGuardedReader?
     private var buffer = [UInt8](repeating: 0, count: 32 * 1024)
-    private var piece = 0..<0  // What of the buffer is not written yet.
+    private var piece = 0..<0  // The part of the buffer that is not written yet.
     private(set) var isDone = false
 
     init(_ source: any BlobInputStreamDataSource, into output: BlobOutputStream) {
@@ -25,7 +25,7 @@ final class Pump: NSObject, StreamDelegate {
             switch event {
             case .openCompleted: self.reader = try self.source.open()
             case .hasSpaceAvailable: try self.writeNextPiece()
-            case .errorOccurred: self.finish()  // Nobody reads any more, and `output.streamError` tells why.
+            case .errorOccurred: self.finish()  // No reader is left; `output.streamError` has the reason.
             default: break
             }
         } catch {
@@ -42,7 +42,7 @@ final class Pump: NSObject, StreamDelegate {
         self.piece = self.piece.dropFirst(max(count, 0))
     }
 
-    /// Without an error this is the end of what the input stream gives; with one, it fails there as well.
+    /// Ends the input stream: with an error if there is one, otherwise normally.
     private func finish(throwing error: (any Error)? = nil) {
         self.output.finish(throwing: error)
         self.reader?.close()
@@ -50,7 +50,7 @@ final class Pump: NSObject, StreamDelegate {
     }
 }
 
-/// Prints the SHA-256 digest and the byte count of what an input stream gives.
+/// Prints the SHA-256 digest and the byte count of an input stream.
 func report(_ input: InputStream) {
     var (hasher, buffer, byteCount) = (CryptoDigest.sha256.makeHasher(), [UInt8](repeating: 0, count: 64 * 1024), 0)
     input.open()
@@ -63,9 +63,9 @@ func report(_ input: InputStream) {
     print(hasher.finalize().hexadecimal, byteCount)
 }
 
-// BoundPairPump file:///etc/hostname: here the run loop serves the pump, and another thread reads.
+// Usage: BoundPairPump file:///etc/hostname. The run loop of this thread drives the pump, and another thread reads.
 let pair = BoundStreamPair()
-nonisolated(unsafe) let input = pair.input  // Streams may be used on any thread, which their class cannot say.
+nonisolated(unsafe) let input = pair.input  // Safe: streams may be used on any thread.
 let isRead = DispatchSemaphore(value: 0)
 Thread {
     report(input)

@@ -12,7 +12,7 @@ let file = URL(fileURLWithPath: CommandLine.arguments[1])
 var form = MultipartForm()
 try form.appendPart(value: "Five kinds of source", name: "title")
 
-// A file; its name and type are its own.
+// A file, which provides its own name and media type.
 try form.appendPart(fileURL: file, name: "file")
 
 // Data in memory.
@@ -22,7 +22,7 @@ try form.appendPart(data: Data("{\"kinds\": 5}".utf8), name: "data", fileName: "
 let slice = SliceSource(FileSource(url: file), range: 0..<4)
 try form.appendPart(source: slice, name: "slice", fileName: "first4.bin")
 
-// Bytes that are made when they are read, at any offset.
+// Bytes that are computed when they are read, at any offset.
 let squares = ClosureSource(info: BlobInfo(byteCount: 1_000_000)) { offset, output, _ in
     for number in offset..<min(offset + Int64(output.freeCapacity), 1_000_000) {
         output.append(UInt8(truncatingIfNeeded: number &* number))
@@ -30,15 +30,15 @@ let squares = ClosureSource(info: BlobInfo(byteCount: 1_000_000)) { offset, outp
 }
 try form.appendPart(source: squares, name: "closure", fileName: "squares.bin")
 
-// Any InputStream, made anew each time that the body is read.
+// Any InputStream, created anew each time the body is read.
 try form.appendPart(
     makingStreams: { InputStream(data: Data("from a stream".utf8)) }, byteCount: 13, name: "stream",
     fileName: "stream.txt")
 
-// With a boundary of one's own, the same parts are the same bytes in each run.
+// With a fixed boundary, the same parts have the same bytes in each run.
 let body = try form.body(boundary: MultipartBoundary("five-kinds"))
 
-/// Reads the body from an offset, and gives the digest of what comes.
+/// Returns the digest of the body from an offset to its end.
 func digest(from byteOffset: Int64) async throws -> String {
     var hasher = CryptoDigest.sha256.makeHasher()
     for try await chunk in body.chunks(ofAtMost: 1 << 16, at: byteOffset) {

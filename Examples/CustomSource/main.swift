@@ -2,7 +2,7 @@ import BlobStreamsStandard
 import BlobStreamsTesting
 import Foundation
 
-/// The bytes of a `data:` URL (RFC 2397): a source of one's own, under its own scheme.
+/// The bytes of a `data:` URL (RFC 2397): a custom source, registered under its own scheme.
 struct DataURLSource: BlobInputStreamDataSource {
     let locator: BlobLocator?
     let bytes: Data
@@ -16,15 +16,14 @@ struct DataURLSource: BlobInputStreamDataSource {
         self.bytes = bytes
     }
 
-    var capabilities: BlobCapabilities { .all }
-    var neverBlocks: Bool { true }
+    let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
 
-    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let info = self.info(context)
+        let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         return Reader(info: info, rest: self.bytes.dropFirst(Int(byteOffset)))
     }

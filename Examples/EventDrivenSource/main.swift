@@ -2,24 +2,23 @@ import BlobStreamsStandard
 import BlobStreamsTesting
 import Foundation
 
-/// Lines that a timer writes: an event-driven source, for whose next line no thread waits.
+/// Lines written by a timer: an event-driven source, which blocks no thread while it waits for the next line.
 struct TickSource: BlobInputStreamDataSource {
     let tickCount: Int
-    let capabilities: BlobCapabilities = [.repeatable, .concurrentReaders]
-    let neverBlocks = true
+    let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
 
-    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "ticks") }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "ticks") }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let info = self.info(context)
+        let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         return SkippingReader(TickReader(self.tickCount, info), bytesToSkip: byteOffset)
     }
 }
 
-final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that varies does so under `lock`.
+final class TickReader: BlobReader, @unchecked Sendable {  // Safe: `lock` guards all mutable state.
     let info: BlobInfo
     private let lock = NSLock()
     private let timer = DispatchSource.makeTimerSource()
@@ -44,7 +43,7 @@ final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that var
             defer { self.waker = nil }
             return self.waker
         }
-        waker?.wake()  // Outside of the lock: it may read at once.
+        waker?.wake()  // Outside the lock: the waker may read at once.
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -57,7 +56,7 @@ final class TickReader: BlobReader, @unchecked Sendable {  // Safe: all that var
     }
 
     func whenReadable(_ waker: BlobWaker) {
-        let isReadable = self.lock.withLock {  // The one that `tick` takes: no tick comes between looking and storing.
+        let isReadable = self.lock.withLock {  // As in `tick`, so that no tick comes between check and registration.
             let isReadable = !self.bytes.isEmpty || self.ticksLeft == 0
             self.waker = isReadable || self.isClosed ? nil : waker
             return isReadable

@@ -1,15 +1,15 @@
 import Foundation
 
-/// Looks for a boundary in the bytes of a part, which come in pieces.
+/// Searches the bytes of a part, which arrive in pieces, for a boundary.
 ///
-/// Finds any line that begins with `--` and the boundary, however it goes on: many receivers take that for the
-/// end of the part. The beginning of a part is the beginning of a line.
+/// Finds every line that begins with `--` and the boundary, whatever follows: many receivers take such a line for the
+/// end of the part. A part begins at the beginning of a line.
 struct BoundaryScanner {
-    /// CR LF, two hyphens and the boundary. CR is only at its beginning, so that is all that a mismatch can begin anew.
+    /// CR LF, two hyphens and the boundary. Its only CR is the first byte, so a mismatch can only restart at a CR.
     let pattern: [UInt8]
     private var matched: Int
 
-    /// - Parameter isAtStart: Whether the first piece is the beginning of the part.
+    /// - Parameter isAtStart: True when the first piece is the beginning of the part.
     init(_ boundary: MultipartBoundary, isAtStart: Bool) {
         self.pattern = Self.pattern(boundary)
         self.matched = isAtStart ? 2 : 0
@@ -17,8 +17,8 @@ struct BoundaryScanner {
 
     static func pattern(_ boundary: MultipartBoundary) -> [UInt8] { Array("\r\n--\(boundary.text)".utf8) }
 
-    /// Where the line begins that the next piece completes, from the beginning of the piece, which may be below 0; nil
-    /// when it completes none.
+    /// Returns the offset in `bytes` of the first boundary line that they complete, below 0 when the line begins in an
+    /// earlier piece; nil when they complete none.
     mutating func firstMatch(in bytes: UnsafeRawBufferPointer) -> Int? {
         var index = 0
         while index < bytes.count {

@@ -1,18 +1,18 @@
-import BlobStreams
+import BlobCore
 
-/// A part as it is written on a command line, in the manner of curl's option `-F`.
+/// A part as written on a command line, in the syntax of curl's option `-F`.
 ///
-///     name=value           a field; a value with ; or spaces at its ends, or that begins with @ < ( or ", is in quotes
+///     name=value           a field; quote a value with ; or spaces at its ends, or that begins with @ < ( or "
 ///     name=@LOCATOR        a file, or several of this name, separated by commas
 ///     name=<LOCATOR        a field with these bytes
 ///
-/// Each followed by `;type=MEDIA/TYPE` (which may go on with `;parameter=…`) and `;filename=NAME`. In quotes, `\"` and
-/// `\\` stand for what follows the backslash.
+/// Each may be followed by `;type=MEDIA/TYPE`, with parameters as `;parameter=…`, and by `;filename=NAME`. In quotes,
+/// `\"` and `\\` stand for the character after the backslash.
 ///
-/// Options that curl ignores with a warning are errors here, as are its nested parts, `headers=` and `encoder=`. Several
-/// files are parts of one name and not a part inside of the part (RFC 7578, section 4.3).
+/// Options that curl ignores with a warning are errors here, as are its nested parts, `headers=` and `encoder=`.
+/// Several files become several parts of one name, not one nested part (RFC 7578, section 4.3).
 package struct FormArgument: Equatable, Sendable {
-    /// Where the bytes come from.
+    /// The bytes of a part: the value itself, or a locator.
     package enum Content: Equatable, Sendable {
         case value(String)
         case file(locator: String)
@@ -45,7 +45,7 @@ package struct FormArgument: Equatable, Sendable {
     }
 }
 
-/// By bytes: to a string a `;` with a combining character behind it is no `;`.
+/// Works on bytes: in a string, a `;` followed by a combining character does not equal `;`.
 private struct Parser {
     private let bytes: [UInt8]
     private var position = 0
@@ -111,7 +111,7 @@ private struct Parser {
         return item
     }
 
-    /// In quotes, or up to a `;` or `end`, without the spaces around it.
+    /// Takes a word in quotes, or one that ends at a `;` or `end`, without the spaces around it.
     private mutating func takeWord(endingAt end: UInt8?) throws(BlobError) -> String {
         self.skipSpaces()
         guard self.next == UInt8(ascii: "\""), let word = self.takeQuoted() else {
@@ -124,8 +124,8 @@ private struct Parser {
         return word
     }
 
-    /// Nil, and nothing taken, when the quotes are not closed: then the first is a character like any other, as in
-    /// curl.
+    /// Takes a word in quotes; nil, with nothing taken, when the quotes are not closed: as in curl, the opening quote
+    /// is then an ordinary character.
     private mutating func takeQuoted() -> String? {
         var word: [UInt8] = []
         var index = self.position + 1
@@ -166,7 +166,7 @@ private struct Parser {
         while self.next?.isSpace == true { self.position += 1 }
     }
 
-    /// Takes `word`, in any case.
+    /// Takes `word`, ignoring its case; false when something else follows.
     private mutating func take(_ word: String) -> Bool {
         let found = self.bytes[self.position...].prefix(word.utf8.count)
         guard text(found).lowercased() == word else { return false }
@@ -178,6 +178,6 @@ private struct Parser {
 private func text(_ bytes: ArraySlice<UInt8>) -> String { String(decoding: bytes, as: UTF8.self) }
 
 extension UInt8 {
-    /// As `isspace(3)` has it.
+    /// True for white space, as defined by `isspace(3)`.
     fileprivate var isSpace: Bool { self == 0x20 || (0x09...0x0D).contains(self) }
 }

@@ -1,20 +1,20 @@
 import BlobStreams
 
-/// A part as it was appended; its header may depend on what is known of its source.
+/// A part as it was appended; its header may depend on the info of its source.
 struct FormPart: Sendable {
     enum Heading: Sendable {
-        /// A field: `Content-Type` only if it is given.
+        /// A field, with `Content-Type` only if it is given.
         case field(mediaType: String?)
-        /// A file: what is nil is asked of the source.
+        /// A file; the source provides what is nil.
         case file(fileName: String?, mediaType: String?)
         case headers([(name: String, value: String)])
     }
 
-    /// The name of a file that has none, as browsers call it (`FormData` in the XMLHttpRequest standard).
+    /// The file name for a source without a name, as in browsers (`FormData` in the XMLHttpRequest standard).
     private static let unknownFileName = "blob"
 
     let source: any BlobInputStreamDataSource
-    /// Of the field; nil only with headers of one's own.
+    /// The name of the field; nil only for a part with custom headers.
     let name: String?
     let heading: Heading
     /// The length of the source in bytes, as given when the part was appended.
@@ -22,7 +22,7 @@ struct FormPart: Sendable {
     /// The bytes of the source, if they are a short value.
     var value: [UInt8]?
 
-    /// The header with the empty line that ends it.
+    /// Returns the header, including the empty line that ends it.
     func header(_ info: BlobInfo, _ naming: MultipartNaming) throws(BlobError) -> [UInt8] {
         let header = try self.unlimitedHeader(info, naming)
         guard header.count <= naming.headerLimit else {
@@ -65,7 +65,7 @@ struct FormPart: Sendable {
         return bytes + "\r\n\r\n".utf8
     }
 
-    /// Nothing that a stranger chose may end a header and begin another.
+    /// Rejects names and values that could end a header and begin another.
     private static func check(_ name: String, _ value: String) throws(BlobError) {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
             throw BlobError(.invalidArgument, "'\(name)' is no name of a header.")
@@ -73,7 +73,7 @@ struct FormPart: Sendable {
         guard !value.isEmpty, !value.utf8.contains(where: { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }) else {
             throw BlobError(.invalidArgument, "'\(value)' is no value of the header \(name).")
         }
-        // RFC 7578, section 4.7; some receivers decode what it says, most do not.
+        // Deprecated by RFC 7578, section 4.7; some receivers decode the part accordingly, most do not.
         guard name.lowercased() != "content-transfer-encoding" else {
             throw BlobError(.invalidArgument, "Forms have no Content-Transfer-Encoding.")
         }
@@ -81,7 +81,7 @@ struct FormPart: Sendable {
 }
 
 extension UInt8 {
-    /// `tchar` of RFC 9110, section 5.6.2.
+    /// True for `tchar` of RFC 9110, section 5.6.2.
     fileprivate var isTokenCharacter: Bool {
         switch self {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): true
@@ -92,7 +92,7 @@ extension UInt8 {
 }
 
 extension BlobError {
-    /// This error, with the part that it is about at the beginning of its message.
+    /// Returns this error with the label of a part at the beginning of its message.
     func naming(_ label: String) -> BlobError {
         var error = BlobError(
             self.code, "\(label): \(self.message)", operation: self.operation, locator: self.locator,

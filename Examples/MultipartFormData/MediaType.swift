@@ -1,6 +1,6 @@
-/// Media types by the extension of a file name, for those that forms are made of most.
+/// The media types of the file name extensions that are most common in forms.
 ///
-/// Whoever needs another one says so with the part.
+/// For any other type, pass a media type when you append the part.
 enum MediaType {
     /// The media type of a file of unknown content (HTML standard, and RFC 2046, section 4.5.1).
     static let unknown = "application/octet-stream"
@@ -16,7 +16,7 @@ enum MediaType {
         "zip": "application/zip",
     ]
 
-    /// The type for a name, by what follows its last dot; nil for all others.
+    /// Returns the media type for the extension after the last dot of a name; nil if it is not in the table.
     static func named(_ fileName: String) -> String? {
         guard let dot = fileName.lastIndex(of: ".") else { return nil }
         return self.byExtension[fileName[fileName.index(after: dot)...].lowercased()]

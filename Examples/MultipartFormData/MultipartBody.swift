@@ -1,15 +1,15 @@
 import BlobStreams
 
-/// The body of a form, and the `Content-Type` that belongs to it: a source like any other.
+/// The body of a form with its `Content-Type`, as a data source.
 ///
-/// Streams, seeks and replays as its parts do: any offset can be opened when they have random access, again and again
-/// when they are repeatable. The end means that every part was what it was when the body was made: one that changed is
-/// ``BlobError/Code/changed``, one that ends too early ``BlobError/Code/truncated``, one that goes on
-/// ``BlobError/Code/sizeMismatch``, always with the part in the message, and never a body of another length.
+/// Streams, seeks and replays as its parts do: any offset can be opened if they have random access, repeatedly if they
+/// are repeatable. Reading reaches the end only if every part is still as it was when the body was made. A part that
+/// has changed throws ``BlobError/Code/changed``, one that ends early ``BlobError/Code/truncated``, and one with more
+/// bytes ``BlobError/Code/sizeMismatch``; the message names the part. The body never has another length.
 public struct MultipartBody: BlobInputStreamDataSource {
     /// The boundary between the parts.
     public let boundary: MultipartBoundary
-    /// The length in bytes, for `Content-Length`; nil when that of a part is not known.
+    /// The length in bytes, for `Content-Length`; nil when the length of a part is unknown.
     public let byteCount: Int64?
     private let parts: ConcatenatedSource
     private let validator: BlobValidator?
@@ -18,37 +18,34 @@ public struct MultipartBody: BlobInputStreamDataSource {
         self.boundary = boundary
         self.parts = parts
         self.validator = validator
-        // The parts tell what they were told; none is asked.
-        self.byteCount = try? parts.checkedInfo().byteCount
+        // Does not block: the parts return the info with which they were created.
+        self.byteCount = try? parts.info().byteCount
     }
 
-    /// The value of the header `Content-Type` of this very body.
+    /// The value of the header `Content-Type` for this body, with its boundary.
     public var contentType: String { "multipart/form-data; boundary=\(self.boundary.text)" }
 
-    /// True when no part ever blocks.
-    public var neverBlocks: Bool { self.parts.neverBlocks }
+    /// The traits that all parts have.
+    public var traits: BlobTraits { self.parts.traits }
 
-    /// The abilities that all parts have.
-    public var capabilities: BlobCapabilities { self.parts.capabilities }
-
-    /// The length; ``contentType`` as the media type; an identity made of the boundary, headers, values and the
-    /// identities of all other parts, which is the same for the same form in another process.
-    public func info(_ context: BlobContext) -> BlobInfo {
+    /// Returns the length, ``contentType`` as the media type, and a validator made of the boundary, headers, values and
+    /// the validators of all other parts, which is the same for the same form in another process.
+    public func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(byteCount: self.byteCount, mediaType: self.contentType, validator: self.validator)
     }
 
-    /// Opens the part that holds `byteOffset`.
-    public func openReader(
+    /// Makes a reader at a byte offset, and opens only the part that contains it.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let info = self.info(context)
+        let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         return BodyReader(
-            try self.parts.openReader(at: byteOffset, matching: nil, context: context), info: info)
+            try self.parts.makeReader(at: byteOffset, matching: nil, context: context), info: info)
     }
 }
 
-/// Says of itself what the body says.
+/// A reader with the info of the body instead of that of its parts.
 private final class BodyReader: BlobReader {
     let info: BlobInfo
     private let base: any BlobReader

@@ -1,22 +1,22 @@
-import BlobStreams
+import BlobCore
 
 /// The separator of the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
 ///
-/// Only letters, digits and hyphens: RFC 2046 allows more, which has to be quoted, and which some receivers cannot
-/// read.
+/// Only letters, digits and hyphens are allowed: the other characters of RFC 2046 have to be quoted, and some receivers
+/// cannot parse them.
 public struct MultipartBoundary: Hashable, Sendable {
-    /// The longest boundary, in bytes (RFC 2046, section 5.1.1); some receivers refuse longer ones.
+    /// The maximum length of a boundary in bytes (RFC 2046, section 5.1.1); some receivers refuse longer ones.
     public static let maximumByteCount = 70
 
-    /// The characters, as they stand in the body behind `--`, and in `Content-Type` without quotes.
+    /// The boundary as written after `--` in the body, and without quotes in `Content-Type`.
     public let text: String
 
-    /// Whether somebody chose the text, so that a part may hold it: then bodies look for it in what they send.
+    /// True when the caller chose the text, so that a part may contain it; bodies then search their parts for it.
     let isChosen: Bool
 
-    /// Takes a text, for bodies that must be the same when they are composed again.
+    /// Creates a boundary from a text, for bodies that must be the same when they are composed again.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when it has other characters or another length.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for other characters or another length.
     public init(_ text: String) throws(BlobError) {
         guard (1...Self.maximumByteCount).contains(text.utf8.count), text.utf8.allSatisfy(\.isLetterDigitOrHyphen)
         else {
@@ -33,7 +33,7 @@ public struct MultipartBoundary: Hashable, Sendable {
         self.isChosen = false
     }
 
-    /// A new boundary, which no part holds: 128 bits from the system's generator, as 32 hexadecimal digits.
+    /// Returns a new boundary, which no part contains: 128 bits from the system's generator, as 32 hexadecimal digits.
     public static func random() -> MultipartBoundary {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }

@@ -2,23 +2,23 @@ import BlobStreams
 import FileSource
 import Foundation
 
-/// The ways to append a part.
+/// Methods that append a part.
 ///
-/// All throw ``BlobError/Code/invalidArgument`` for a name or header that cannot be sent, and
-/// ``BlobError/Code/limitExceeded`` for one that is too long; nothing is appended then. An empty name is sent as such,
-/// and lost by some receivers.
+/// All of them throw ``BlobError/Code/invalidArgument`` for a name or header that cannot be sent, and
+/// ``BlobError/Code/limitExceeded`` for one that is too long, and then append nothing. An empty name is sent as it is;
+/// some receivers drop such a part.
 extension MultipartForm {
-    /// Appends a field with a text: UTF-8, with any line break as CR LF, as browsers send it.
+    /// Appends a text field in UTF-8, with every line break as CR LF, as browsers send it.
     public mutating func appendPart(value: String, name: String) throws(BlobError) {
         try self.appendPart(value: Data(MultipartNaming.withWholeLineBreaks(value)), name: name)
     }
 
-    /// Appends a field with bytes, sent as they are.
+    /// Appends a field whose bytes are sent unchanged.
     ///
     /// - Parameters:
-    ///   - value: The bytes, which are few: each body hashes them. Appended as a source they are not.
+    ///   - value: The bytes. Each body hashes them, so append a large value as a source instead.
     ///   - name: The name of the field.
-    ///   - mediaType: What they are; nil says nothing, which stands for text.
+    ///   - mediaType: The media type; nil sends none, which means text.
     public mutating func appendPart(value: Data, name: String, mediaType: String? = nil) throws(BlobError) {
         try self.append(
             FormPart(
@@ -32,13 +32,13 @@ extension MultipartForm {
         try self.append(FormPart(source: value, name: name, heading: .field(mediaType: mediaType)))
     }
 
-    /// Appends a file that is in memory.
+    /// Appends a file whose bytes are in memory.
     ///
     /// - Parameters:
-    ///   - data: Its bytes; not copied.
+    ///   - data: The bytes of the file, which are not copied.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file.
-    ///   - mediaType: What it is; nil goes by the extension of the name.
+    ///   - mediaType: The media type; nil derives it from the extension of the file name.
     public mutating func appendPart(
         data: Data, name: String, fileName: String, mediaType: String? = nil
     ) throws(BlobError) {
@@ -48,10 +48,10 @@ extension MultipartForm {
     /// Appends a file.
     ///
     /// - Parameters:
-    ///   - fileURL: A file URL; the file may still come into being until there is a body.
+    ///   - fileURL: A file URL; the file need not exist before the body is made.
     ///   - name: The name of the field.
-    ///   - fileName: What the receiver is told; nil is the file's own name.
-    ///   - mediaType: What it is; nil goes by the extension of the name.
+    ///   - fileName: The file name that is sent; nil uses the name of the file.
+    ///   - mediaType: The media type; nil derives it from the extension of the file name.
     public mutating func appendPart(
         fileURL: URL, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(BlobError) {
@@ -61,28 +61,32 @@ extension MultipartForm {
         try self.appendPart(source: FileSource(url: fileURL), name: name, fileName: fileName, mediaType: mediaType)
     }
 
-    /// Appends what a stream has, once: the body can then be read only once, and not again after a redirection.
+    /// Appends the bytes of a stream as a file; the body can then be read only once, so not again after a redirection.
     ///
     /// - Parameters:
-    ///   - inputStream: Not open; nobody else may use it from now on.
-    ///   - byteCount: How many bytes it has, which is checked: reading the body fails when it ends earlier or goes on.
-    ///     Nil when nobody knows; then the body has no length either.
+    ///   - inputStream: A stream that is not open; nobody else may use it from now on.
+    ///   - byteCount: The number of bytes of the stream, from 0; reading the body fails when the stream has fewer or
+    ///     more. Nil if unknown; then the length of the body is unknown too.
     ///   - name: The name of the field.
     ///   - fileName: The name of the file.
-    ///   - mediaType: What it is; nil goes by the extension of the name.
+    ///   - mediaType: The media type; nil derives it from the extension of the file name.
     public mutating func appendPart(
         inputStream: sending InputStream, byteCount: Int64?, name: String, fileName: String, mediaType: String? = nil
     ) throws(BlobError) {
-        nonisolated(unsafe) let stream = inputStream  // Sent here, and from here to the one reader that there is.
+        nonisolated(unsafe) let stream = inputStream  // Safe: sent to this method, and then to the only reader.
         try self.append(
             InputStreamSource(isRepeatable: false) { stream }, byteCount, name: name, fileName: fileName, mediaType)
     }
 
-    /// Appends what streams have that are made anew for each reading of the body.
+    /// Appends the bytes of a stream as a file; a new stream is made for each reading of the body.
     ///
     /// - Parameters:
-    ///   - makeStream: Gives an unopened stream with the same bytes each time; nil is ``BlobError/Code/unavailable``.
-    ///   - byteCount: As with one stream, like the others.
+    ///   - makeStream: Returns a stream that is not open, with the same bytes each time; nil throws
+    ///     ``BlobError/Code/unavailable``.
+    ///   - byteCount: The number of bytes of each stream, checked as for a single stream; nil if unknown.
+    ///   - name: The name of the field.
+    ///   - fileName: The name of the file.
+    ///   - mediaType: The media type; nil derives it from the extension of the file name.
     public mutating func appendPart(
         makingStreams makeStream: @escaping @Sendable () -> InputStream?, byteCount: Int64?, name: String,
         fileName: String, mediaType: String? = nil
@@ -94,10 +98,10 @@ extension MultipartForm {
     /// Appends the bytes of any source as a file.
     ///
     /// - Parameters:
-    ///   - source: Where the bytes come from: a member of an archive, an asset, a locator of a registry.
+    ///   - source: The source of the bytes, such as a member of an archive, an asset or a source of a registry.
     ///   - name: The name of the field.
-    ///   - fileName: The name of the file; nil is the name that the source has, or `blob`.
-    ///   - mediaType: What it is; nil is what the source says, or goes by the extension of the name.
+    ///   - fileName: The name of the file; nil uses the name of the source, or `blob` if it has none.
+    ///   - mediaType: The media type; nil uses that of the source, or derives it from the extension of the file name.
     public mutating func appendPart(
         source: any BlobInputStreamDataSource, name: String, fileName: String? = nil, mediaType: String? = nil
     ) throws(BlobError) {
@@ -105,11 +109,11 @@ extension MultipartForm {
             FormPart(source: source, name: name, heading: .file(fileName: fileName, mediaType: mediaType)))
     }
 
-    /// Appends a part with headers of one's own, which receivers of forms expect to begin with `Content-Disposition`.
+    /// Appends a part with custom headers, which receivers of forms expect to begin with `Content-Disposition`.
     ///
     /// - Parameters:
-    ///   - headers: Written in this order, as they are; `Content-Transfer-Encoding` is refused.
-    ///   - body: Where the bytes come from.
+    ///   - headers: The headers, sent unchanged in this order; `Content-Transfer-Encoding` is refused.
+    ///   - body: The source of the bytes.
     public mutating func appendPart(
         headers: [(name: String, value: String)], body: any BlobInputStreamDataSource
     ) throws(BlobError) {

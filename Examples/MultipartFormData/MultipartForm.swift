@@ -2,8 +2,7 @@ import BlobStreams
 import CryptoDigest
 import Foundation
 
-/// Composes `multipart/form-data` (RFC 7578): parts are appended, and ``body(boundary:context:)`` makes the body of
-/// them.
+/// Composes `multipart/form-data` (RFC 7578): append the parts, then make their body with ``body(boundary:context:)``.
 ///
 /// ```swift
 /// var form = MultipartForm()
@@ -12,29 +11,29 @@ import Foundation
 /// let body = try form.body()
 /// ```
 ///
-/// Nothing is read until the body is; no part is ever in memory as a whole, or in a temporary file. Several files of
+/// Parts are read only when the body is, and never held in memory or in a temporary file as a whole. Several files of
 /// one field are several parts of one name.
 public struct MultipartForm: Sendable {
-    /// How names are written.
+    /// The rules for writing names.
     public let naming: MultipartNaming
     private var parts: [FormPart] = []
 
     /// Creates a form without parts.
     public init(naming: MultipartNaming = MultipartNaming()) { self.naming = naming }
 
-    /// How many parts there are.
+    /// The number of parts.
     public var partCount: Int { self.parts.count }
 
-    /// The body of all parts so far, fixed for good: how long each is, what it is called, and that it does not change.
+    /// Returns the body of the parts appended so far, and fixes the length, the name and the identity of each.
     ///
-    /// Asks each part what is known of it, which may block, and reads none.
+    /// Queries the info of each source, which may block, and reads none.
     ///
     /// - Parameters:
-    ///   - boundary: One of one's own makes bodies of the same parts have the same bytes. They then look for it in what
-    ///     they send, and fail when a part holds it.
-    ///   - context: The terms of asking.
-    /// - Throws: What asking throws, ``BlobError/Code/invalidArgument`` and ``BlobError/Code/limitExceeded`` for names
-    ///   that sources have; the message says which part it is.
+    ///   - boundary: The boundary. With a boundary of your own, bodies of the same parts have the same bytes; they
+    ///     search their parts for the boundary, and reading fails if a part contains it.
+    ///   - context: The context of the queries.
+    /// - Throws: The errors of the queries; ``BlobError/Code/invalidArgument`` and ``BlobError/Code/limitExceeded`` for
+    ///   names that sources provide. The message names the part.
     public func body(
         boundary: MultipartBoundary = .random(), context: BlobContext = BlobContext()
     ) throws(BlobError) -> MultipartBody {
@@ -42,7 +41,7 @@ public struct MultipartForm: Sendable {
         for (index, part) in self.parts.enumerated() {
             let label = "Part \(index + 1) of \(self.parts.count)" + (part.name.map { " ('\($0)')" } ?? "")
             do {
-                let info = try part.source.checkedInfo(context)
+                let info = try part.source.info(context)
                 assembly.append(part, info, heading: try part.header(info, self.naming), label: label)
             } catch {
                 throw error.naming(label)
@@ -51,15 +50,15 @@ public struct MultipartForm: Sendable {
         return assembly.finish()
     }
 
-    /// Appends a part whose names are all right, as far as they are known yet.
+    /// Appends a part if its names are valid as far as they are known.
     mutating func append(_ part: FormPart) throws(BlobError) {
-        // Checked without the facts of the source, which is not asked yet.
+        // The source is not queried yet, so its info is left empty.
         _ = try part.header(BlobInfo(), self.naming)
         self.parts.append(part)
     }
 }
 
-/// A body in the making: memory between the parts, and the identity of it all.
+/// The segments of a body under construction, in which memory alternates with parts, and the digest of its identity.
 private struct Assembly {
     private let boundary: MultipartBoundary
     private var segments: [any BlobInputStreamDataSource] = []
@@ -75,7 +74,7 @@ private struct Assembly {
             part.source, label: label, byteCount: part.byteCount ?? info.byteCount, validator: info.validator,
             boundary: self.boundary.isChosen ? self.boundary : nil)
         self.segments.append(source)
-        // A value is the same in each run of a program, other than the identity of its memory.
+        // The bytes of a value are the same in each run of a program; the validator of its memory is not.
         if let value = part.value { self.hash(value) } else { self.validators.append(info.validator) }
     }
 
@@ -94,7 +93,7 @@ private struct Assembly {
     }
 
     private mutating func hash(_ bytes: [UInt8]) {
-        // With its length, so that what follows cannot be taken for a part of it.
+        // With their length, so that they cannot be confused with the bytes that follow.
         withUnsafeBytes(of: UInt64(bytes.count).littleEndian) { self.hasher.update($0) }
         bytes.withUnsafeBytes { self.hasher.update($0) }
     }

@@ -1,51 +1,51 @@
-import BlobStreams
+import BlobCore
 
-/// How names of fields and files are written, and which are refused.
+/// The rules for writing the names of fields and files, and for refusing them.
 ///
-/// The defaults are those of browsers, which most receivers are made for. `filename*` is not offered: forms must not
-/// have it (RFC 7578, section 4.2), and some receivers refuse a form that does.
+/// The defaults are those of browsers, for which most receivers are made. `filename*` is not supported: forms must not
+/// use it (RFC 7578, section 4.2), and some receivers refuse a form that does.
 public struct MultipartNaming: Hashable, Sendable {
-    /// How what cannot stand in quotes as it is becomes something that can.
+    /// The encoding of characters that cannot appear in quotes as they are.
     public enum Style: Hashable, Sendable {
-        /// As browsers do it (the encoding of `multipart/form-data` in the HTML standard): `"` becomes `%22`, CR and LF
-        /// become `%0D` and `%0A`, in names of fields any line break is CR LF first, and nothing else changes.
+        /// The encoding of browsers (`multipart/form-data` in the HTML standard): `"` becomes `%22`, CR and LF become
+        /// `%0D` and `%0A`, every line break in the name of a field becomes CR LF first, and nothing else changes.
         ///
-        /// With one deviation: a backslash at the very end becomes `%5C`, because before the closing quote it makes
-        /// many receivers lose the part.
+        /// With one deviation: a backslash at the very end becomes `%5C`, because many receivers lose a part that has
+        /// one before the closing quote.
         case browser
-        /// As RFC 2046 and mail do it: a backslash before `"` and backslash. Only for receivers that are known to want
-        /// it: many browsers' receivers do not take the backslash away. Line breaks are control characters here.
+        /// The encoding of RFC 2046 and mail: a backslash before `"` and backslash. Only for receivers that are known
+        /// to expect it: many that are made for browsers keep it. Line breaks count as control characters.
         case quotedPair
-        /// As ``browser``, but in names of files what any receiver is known to stumble over is `_`: the characters
-        /// `" \ / ; = %` and line breaks. For names that strangers gave.
+        /// As ``browser``, but in file names the characters `" \ / ; = %` and line breaks, which some receivers are
+        /// known to mishandle, become `_`. For untrusted names.
         case sanitized
     }
 
-    /// The treatment of control characters (0 to 31 and 127), which receivers refuse, or cut names at.
+    /// The treatment of control characters (0 to 31 and 127), for which receivers refuse names or cut them off.
     public enum ControlCharacters: Hashable, Sendable {
-        /// ``BlobError/Code/invalidArgument``.
+        /// A control character throws ``BlobError/Code/invalidArgument``.
         case refused
-        /// Each becomes `_`.
+        /// Each control character becomes `_`.
         case replaced
     }
 
-    /// The longest file name unless told otherwise: 255 bytes, what file systems allow (`NAME_MAX`).
+    /// The default limit of a file name: 255 bytes, the limit of file systems (`NAME_MAX`).
     public static let defaultFileNameLimit = 255
 
-    /// The longest header of a part unless told otherwise: 1024 bytes with its last line, past which Django refuses
+    /// The default limit of the header of a part: 1024 bytes including its empty line, above which Django refuses
     /// forms.
     public static let defaultHeaderLimit = 1024
 
-    /// How names are written.
+    /// The encoding of names.
     public var style: Style
     /// The treatment of control characters.
     public var controlCharacters: ControlCharacters
-    /// The longest file name, in bytes of UTF-8 before anything is replaced.
+    /// The maximum length of a file name, in bytes of UTF-8 before any replacement.
     public var fileNameLimit: Int
-    /// The longest header of a part, in bytes.
+    /// The maximum length of the header of a part, in bytes, including its empty line.
     public var headerLimit: Int
 
-    /// Creates rules.
+    /// Creates naming rules.
     public init(
         style: Style = .browser, controlCharacters: ControlCharacters = .refused,
         fileNameLimit: Int = Self.defaultFileNameLimit, headerLimit: Int = Self.defaultHeaderLimit
@@ -56,13 +56,13 @@ public struct MultipartNaming: Hashable, Sendable {
         self.headerLimit = headerLimit
     }
 
-    /// The bytes of `name="…"`.
+    /// Returns the bytes of `name="…"`.
     func parameter(name: String) throws(BlobError) -> [UInt8] {
         let bytes = self.style == .quotedPair ? Array(name.utf8) : Self.withWholeLineBreaks(name)
         return Array("name=\"".utf8) + (try self.escaped(bytes, of: "name '\(name)'")) + [quote]
     }
 
-    /// The bytes of `filename="…"`.
+    /// Returns the bytes of `filename="…"`.
     func parameter(fileName: String) throws(BlobError) -> [UInt8] {
         guard fileName.utf8.count <= self.fileNameLimit else {
             throw BlobError(
@@ -77,7 +77,7 @@ public struct MultipartNaming: Hashable, Sendable {
         return Array("filename=\"".utf8) + (try self.escaped(bytes, of: "file name '\(fileName)'")) + [quote]
     }
 
-    /// `text` with each line break as CR LF.
+    /// Returns the UTF-8 bytes of `text`, with each line break as CR LF.
     static func withWholeLineBreaks(_ text: String) -> [UInt8] {
         var bytes: [UInt8] = []
         for byte in text.utf8 {

@@ -1,13 +1,13 @@
 import BlobStreams
 
-/// The bytes of one part, held to what they were said to be when the body was made.
+/// The bytes of one part, checked against the length and the validator that it had when the body was made.
 struct MultipartPart: BlobInputStreamDataSource {
     private let base: any BlobInputStreamDataSource
     private let label: String
     private let info: BlobInfo
     private let boundary: MultipartBoundary?
 
-    /// - Parameter boundary: What must not be in the part; nil when it cannot be.
+    /// - Parameter boundary: The boundary to search for, which the part must not contain; nil for a random one.
     init(
         _ base: any BlobInputStreamDataSource, label: String, byteCount: Int64?, validator: BlobValidator?,
         boundary: MultipartBoundary?
@@ -18,12 +18,10 @@ struct MultipartPart: BlobInputStreamDataSource {
         self.boundary = boundary
     }
 
-    var capabilities: BlobCapabilities { self.base.capabilities }
-    var neverBlocks: Bool { self.base.neverBlocks }
+    var traits: BlobTraits { self.base.traits }
+    func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
-    func info(_ context: BlobContext) -> BlobInfo { self.info }
-
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try self.info.check(byteOffset: byteOffset, matching: validator)
@@ -86,14 +84,14 @@ private final class PartReader: BlobReader {
             result = try self.base.read(into: &part)
             guard let start = part.bytes.withUnsafeBytes({ self.scanner?.firstMatch(in: $0) }) else { return }
             throw BlobError(
-                .invalidArgument, "The boundary of the form is in what the part holds: another one is needed.",
+                .invalidArgument, "The part contains the boundary of the form: another one is needed.",
                 operation: .read, byteOffset: self.byteOffset + Int64(start))
         }
         self.byteOffset += Int64(count)
         return result
     }
 
-    /// All bytes that were declared are there: any other is one too many.
+    /// Reads past the declared length, where any byte is a surplus.
     private func readSurplus() throws -> BlobReadResult {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)

@@ -5,16 +5,16 @@ import MultipartFormData
 extension URLRequest {
     /// Creates a request that posts a form; its body is a `BlobInputStream`.
     ///
-    /// `Content-Type` is that of the body. Where the loading system asks for the body again, in
-    /// `urlSession(_:task:needNewBodyStream:)`, give it a new `BlobInputStream` over the same `body`: the bytes are the
-    /// same. On Linux bodies of streams are always sent without `Content-Length`, in chunks; elsewhere it is set when
-    /// the length is known.
+    /// `Content-Type` is that of the body. If the loading system needs the body again, in
+    /// `urlSession(_:task:needNewBodyStream:)`, give it a new `BlobInputStream` over the same `body`, which has the
+    /// same bytes. On Linux, stream bodies are always sent in chunks, without `Content-Length`; elsewhere it is set
+    /// when the length is known.
     ///
     /// - Parameters:
-    ///   - body: What to send.
-    ///   - url: Where to.
-    ///   - mode: Whether reads of the stream wait; loading systems want them to.
-    ///   - context: The terms of reading.
+    ///   - body: The body to send.
+    ///   - url: The URL to post to.
+    ///   - mode: The mode of the stream; loading systems expect reads that wait (`.synchronous`).
+    ///   - context: The context of reading.
     public init(
         posting body: MultipartBody, to url: URL, mode: BlobStreamMode = .synchronous,
         context: BlobContext = BlobContext()

@@ -1,7 +1,7 @@
 import BlobStreamsStandard
 import Foundation
 
-// Reads a locator on the command line, and shows how far that is and which steps the stream goes through.
+// Reads the locator on the command line, and prints the progress and the phases of the stream.
 let stream = try BlobInputStream(CommandLine.arguments[1], registry: .standard, mode: .asynchronous)
 
 let state = stream.state

@@ -1,7 +1,7 @@
 import BlobStreamsStandard
 import Foundation
 
-/// Computes a digest of what a stream tells it of.
+/// A stream delegate that computes the digest of the bytes.
 final class ChecksumCalculator: NSObject, StreamDelegate {
     private var hasher = CryptoDigest.sha256.makeHasher()
     private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
@@ -25,7 +25,7 @@ final class ChecksumCalculator: NSObject, StreamDelegate {
     }
 }
 
-// The SHA-256 digest of a locator on the command line, read by a delegate on a run loop, where no call waits.
+// Prints the SHA-256 digest of the locator on the command line, read by a delegate on a run loop without blocking.
 let calculator = ChecksumCalculator()
 let stream = try BlobInputStream(CommandLine.arguments[1], registry: .standard, mode: .asynchronous)
 stream.delegate = calculator

@@ -1,7 +1,7 @@
 import BlobStreamsStandard
 import Foundation
 
-// The SHA-256 digest of each locator on the command line, read through an InputStream whose calls wait.
+// Prints the SHA-256 digest of each locator on the command line, read through an InputStream whose calls block.
 for argument in CommandLine.arguments.dropFirst() {
     let stream = try BlobInputStream(argument, registry: .standard)
     stream.open()
@@ -12,7 +12,7 @@ for argument in CommandLine.arguments.dropFirst() {
         guard count >= 0 else { break }
         buffer[..<count].withUnsafeBytes { hasher.update($0) }
     }
-    // Only the end means that every byte was there; anything else has a reason.
+    // Only the end means that every byte was read; any other status comes with an error.
     if stream.streamStatus == .atEnd {
         print(hasher.finalize().hexadecimal, argument)
     } else if let error = stream.streamError {

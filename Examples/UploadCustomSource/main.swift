@@ -2,13 +2,13 @@ import BlobStreamsStandard
 import BlobURLSession
 import Foundation
 
-/// The decimal digits of the numbers from 1 on, separated by spaces: bytes that nobody stores.
+/// The decimal digits of the numbers from 1 on, each followed by a space: bytes that are computed, not stored.
 struct CountingUp: BlobInputStreamDataSource {
     let last: Int
 
-    var capabilities: BlobCapabilities { .repeatable }
-    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(mediaType: "text/plain", name: "\(self.last).txt") }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    var traits: BlobTraits { .repeatable }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(mediaType: "text/plain", name: "\(self.last).txt") }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
         SkippingReader(Reader(self.last), bytesToSkip: byteOffset)

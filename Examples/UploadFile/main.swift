@@ -2,7 +2,7 @@ import BlobStreamsStandard
 import BlobURLSession
 import Foundation
 
-// Puts a file to a URL and prints the answer: UploadFile photo.jpg http://127.0.0.1:8080/photo.jpg
+// Uploads a file with PUT and prints the answer: UploadFile photo.jpg http://127.0.0.1:8080/photo.jpg
 guard CommandLine.arguments.count == 3, let url = URL(string: CommandLine.arguments[2]) else {
     printToStandardError("usage: UploadFile FILE URL\n")
     exit(64)
@@ -20,7 +20,7 @@ do {
     exit((200...299).contains(response.statusCode) ? 0 : 76)
 } catch let error as BlobError {
     printToStandardError("\n\(error)\n")
-    exit(error.code.exitStatus)
+    exit(1)
 }
 
 @Sendable func printToStandardError(_ text: String) { FileHandle.standardError.write(Data(text.utf8)) }

@@ -1,35 +1,35 @@
-import BlobStreams
+import BlobCore
 
-/// An archive: the members of tar, zip, 7z, cpio and ar, each a source of its own.
+/// An archive whose members are sources: tar, zip, 7z, cpio or ar.
 ///
-/// Members are read in bounded memory, by exact name or index. Hard links are followed inside of the archive;
-/// directories, symbolic links and devices are ``BlobError/Code/unsupported``, and nothing is ever opened on the disk.
-/// Before the end of a member, every check of it passed: its length, and the checksum that zip and 7z have. Zip's must
-/// be what the directory of the archive says too. Tar, cpio and ar have none for what is in a member; what vouches for
-/// it is a filter around the archive, so one that is read from one end to the other (``BlobCapabilities/randomAccess``
-/// is missing) is read to its own end before the member's.
+/// Members are read in bounded memory, by exact name or index. Hard links are followed within the archive; directories,
+/// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk.
+/// All checks of a member pass before its end: its length, and the checksum that zip and 7z have, which in a zip must
+/// also agree with the directory. Tar, cpio and ar have no checksum for the bytes of members; only a filter around the
+/// archive protects them, so an archive that is read from beginning to end, because ``BlobInfo/isRandomAccess`` is
+/// false, is read to its own end before the end of the member.
 ///
-/// Names of a zip are the bytes that it has. Where no member has the name that is asked for, the ones that other
-/// programs show are accepted too: those in code page 437, and those that end at a zero. A zip, 7z or RAR may follow
-/// the program that unpacks it.
+/// The name of a zip member is the bytes stored in the zip. If no member has the requested name, the names that other
+/// programs show are accepted too: names decoded from code page 437, and names cut off at a zero. A zip, 7z or RAR may
+/// follow the program that unpacks it.
 ///
-/// The memory of decoding is bounded: an archive, a member or a coder that asks for more than 128 MiB is
-/// ``BlobError/Code/limitExceeded`` before any memory is taken for it. For ``ArchiveFormat/foreign`` formats that is left
-/// to libarchive.
+/// The memory of decoding is bounded: an archive, a member or a coder that asks for more than 128 MiB throws
+/// ``BlobError/Code/limitExceeded`` before the memory is allocated. For ``ArchiveFormat/foreign`` formats, the limit is
+/// left to libarchive.
 ///
-/// A name that several members have is ``BlobError/Code/ambiguousMember``: before the first byte where the archive has
-/// random access, else before the end.
+/// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
+/// has random access, otherwise before the end.
 ///
-/// A table of the members, from an index file or made in memory when members are searched for again, tells where each
-/// one is and which names are unique; it takes some 30 bytes a member.
+/// A table of the members, from an index file or built in memory when members are searched for again, holds the place
+/// of each member and shows which names are unique. It takes about 30 bytes for each member.
 ///
-/// - Complexity: Opening a member goes through the headers before it, by name through all of them; with a table it is a
-///   look-up, and one seek if the archive has random access and is tar or zip.
+/// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
+///   look-up, plus one seek if the archive has random access and is a tar or zip.
 public struct ArchiveContainer: BlobContainer {
-    /// How large an archive may be that must be copied to a temporary file, in bytes: 1 GiB.
+    /// The maximum size of an archive that must be copied to a temporary file, in bytes: 1 GiB.
     ///
-    /// Zip and 7z have their contents at the end. Over a source without random access they are copied, to a file
-    /// without a name in the folder for temporary files, once for all members; larger ones are
+    /// Zip and 7z have their table of contents at the end. Over a source without random access they are copied once for
+    /// all members, to an unnamed file in the folder for temporary files; larger archives throw
     /// ``BlobError/Code/limitExceeded``.
     public static let maximumSpooledByteCount: Int64 = 1 << 30
 
@@ -37,34 +37,35 @@ public struct ArchiveContainer: BlobContainer {
     private let format: ArchiveFormat
     private let tables: TableHolder
 
-    /// Creates a container; nothing is read yet.
+    /// Creates a container without reading anything.
     ///
     /// - Parameters:
-    ///   - base: The archive.
-    ///   - format: What it is.
-    ///   - index: Where the table of its members is kept.
+    ///   - base: The source of the archive.
+    ///   - format: The format of the archive.
+    ///   - index: The policy for the index file that keeps the table of members.
     public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none) {
-        let canSeek = base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
-        let isSpooled = format.needsRandomAccess && !canSeek
-        let whole = isSpooled ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
-        self.base = format.isEmbedded && (isSpooled || canSeek) ? EmbeddedSource(whole, format) : whole
+        let needsCopy = format.needsRandomAccess
+        let whole = needsCopy ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
+        self.base = format.isEmbedded && (needsCopy || base.traits.contains(.repeatable)) ? EmbeddedSource(whole, format) : whole
         self.format = format
         self.tables = TableHolder(base, format, index)
     }
 
-    /// The member with this name or index; whether there is one shows when it is opened.
+    /// Returns a source of the member with this name or index; a missing member throws when the source is opened.
     public func member(
         _ selector: BlobLocator.Selector, context: BlobContext
     ) throws -> any BlobInputStreamDataSource {
         MemberSource(self.base, self.format, selector, self.tables)
     }
 
-    /// Lists the members, in their order in the archive (zip: in its directory).
+    /// Calls `body` with each member, in the order of the archive (in a zip, of its directory), until it returns false.
     ///
-    /// From the table of the members when there is one. Otherwise the archive is gone through, which leaves a table
-    /// behind if an index is wanted and there are enough members for it.
+    /// Reads the table of the members if there is one and the archive is not a zip. Otherwise reads the archive, and
+    /// stores a table if the policy wants an index and there are enough members.
+    ///
+    /// - Throws: Any error of reading, after the members before it; any error of `body`.
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
-        // The directory of a zip is as good as a table here.
+        // For a listing, the directory of a zip serves as well as a table.
         if self.format != .zip, let table = try self.tables.table(context) {
             return try table.forEach { record in
                 try context.check()
@@ -78,22 +79,26 @@ public struct ArchiveContainer: BlobContainer {
 }
 
 extension ArchiveContainer {
-    /// The table for a search that is about to be made: made now if that is better than to go on searching.
+    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
+    /// none.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         try self.tables.searchedTable(ArchiveListing(base: self.base, format: self.format, context: context))
     }
 }
 
 extension ArchiveContainer: BlobIndexing {
-    /// Lists the members once, unless there is a table of them, and has what is around the archive make its index too.
+    /// Builds the table of the members, unless there is one, and the index of the archive's source.
     ///
-    /// The policy is the one that the container was made with.
+    /// Uses the index policy of the container.
+    ///
+    /// - Returns: True when the members or the archive's source have an index now.
+    /// - Throws: Any error of reading the archive or writing the index.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         let base = self.base as? any BlobIndexing
         var hasIndex = try self.tables.table(context) != nil
         let baseHasIndex = Locked(false)
         if !hasIndex, let recording = try self.tables.recording(isRequired: true, context) {
-            // The decoder of the archive may make an index of its own on the way.
+            // The archive's decoder may build its own index during the listing.
             var context = context
             context.eventSink = { [sink = context.eventSink] event in
                 if case .indexBuilt = event { baseHasIndex.withLock { $0 = true } }

@@ -1,35 +1,35 @@
-import BlobStreams
+import BlobCore
 
-/// An archive that is listed, looked up in and opened, from several threads at once.
+/// An archive that can be listed, searched and opened from several threads at once.
 ///
-/// What was learnt of it is kept as long as a copy of this value: the second look-up in a tar makes a table of its
-/// members in memory, some 30 bytes each, and from then on any member costs a look-up and one seek. The same table is
-/// used from, and left in, an index file, as ``BlobIndexPolicy`` says.
+/// Copies of this value share what is known about the archive. The second look-up in a tar builds a table of its
+/// members in memory, about 30 bytes each; from then on, any member costs a look-up and one seek. The table is also
+/// read from and written to an index file, according to ``BlobIndexPolicy``.
 ///
 /// ```swift
 /// let archive = try BlobArchive(BlobLocator("file:///logs.tar.gz"), registry: .standard)
 /// let bytes = try archive.source(.name("2026/11/21.log")).data(upTo: 1 << 20)
 /// ```
 public struct BlobArchive: Sendable {
-    /// How many members ``members(atMost:_:)`` gives unless it is told otherwise.
+    /// The default limit of ``members(atMost:_:)``: 1,000,000 members.
     public static let defaultMaximumCount = 1_000_000
 
     private let container: any BlobContainer
 
-    /// The archive at a locator, whatever is around it.
+    /// Creates the archive at a locator, within whatever layers it has.
     ///
     /// - Parameters:
-    ///   - locator: Of the archive, with or without `archive+` and the like, and without a selector in it.
-    ///   - registry: What is known of formats.
-    ///   - context: The terms of finding out what it is; its index policy is that of the archive.
-    /// - Throws: ``BlobError/Code/unsupported`` when it is no archive, and what reading its beginning throws.
+    ///   - locator: The locator of the archive, with or without `archive+` and the like, and without a selector.
+    ///   - registry: The registry of formats.
+    ///   - context: The terms of detecting the format; its index policy applies to the archive.
+    /// - Throws: ``BlobError/Code/unsupported`` when the blob is not an archive; any error of reading its beginning.
     public init(
         _ locator: BlobLocator, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws(BlobError) {
         self.container = try registry.container(for: locator, context: context)
     }
 
-    /// The archive that a source is; nothing is read yet.
+    /// Creates an archive over its source, without reading anything.
     public init(
         _ source: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none
     ) {
@@ -38,16 +38,16 @@ public struct BlobArchive: Sendable {
 
     /// Calls `body` with each member, in the archive's order, until it returns false.
     ///
-    /// - Throws: What reading the archive throws, after the members before it; and what `body` throws.
+    /// - Throws: Any error of reading the archive, after the members before it; any error of `body`.
     public func forEachMember(
         _ context: BlobContext = BlobContext(), _ body: (BlobMember) throws -> Bool
     ) throws {
         try self.container.forEachMember(context, body)
     }
 
-    /// All members, in the archive's order.
+    /// Returns all members, in the archive's order.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` when there are more than `limit`, and what reading throws.
+    /// - Throws: ``BlobError/Code/limitExceeded`` when there are more than `limit`; any error of reading.
     public func members(
         atMost limit: Int = defaultMaximumCount, _ context: BlobContext = BlobContext()
     ) throws -> [BlobMember] {
@@ -62,9 +62,9 @@ public struct BlobArchive: Sendable {
         return members
     }
 
-    /// What the archive says of one member, of any kind.
+    /// Returns the description of one member, of any kind.
     ///
-    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, and what reading throws.
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/ambiguousMember``; any error of reading.
     public func member(
         _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
     ) throws -> BlobMember {
@@ -88,10 +88,10 @@ public struct BlobArchive: Sendable {
         return found
     }
 
-    /// The bytes of one member, as a source.
+    /// Returns a source of the bytes of one member.
     ///
-    /// - Throws: What ``BlobContainer/member(_:context:)`` throws; whether there is such a member may also show only
-    ///   when the source is opened.
+    /// - Throws: Any error of ``BlobContainer/member(_:context:)``; a missing member may throw only when the source is
+    ///   opened.
     public func source(
         _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
     ) throws -> any BlobInputStreamDataSource {

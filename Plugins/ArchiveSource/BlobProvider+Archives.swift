@@ -1,45 +1,45 @@
-import BlobStreams
+import BlobCore
 
 extension BlobProvider {
-    /// Tar archives, as `tar`.
+    /// The provider of tar archives, with scheme `tar`.
     public static let tar = container(.tar)
-    /// Zip archives, as `zip`.
+    /// The provider of zip archives, with scheme `zip`.
     public static let zip = container(.zip)
-    /// 7z archives, as `sevenzip`.
+    /// The provider of 7z archives, with scheme `sevenzip`.
     public static let sevenzip = container(.sevenzip)
-    /// Archives of cpio, as `cpio`.
+    /// The provider of cpio archives, with scheme `cpio`.
     public static let cpio = container(.cpio)
-    /// Archives of ar, as `ar`.
+    /// The provider of ar archives, with scheme `ar`.
     public static let ar = container(.ar)
 
-    /// bzip2, as `bzip2`.
+    /// The provider of bzip2 streams, with scheme `bzip2`.
     public static let bzip2 = filter(.bzip2)
-    /// xz, as `xz`.
+    /// The provider of xz streams, with scheme `xz`.
     public static let xz = filter(.xz)
-    /// The older format of LZMA, as `lzma`.
+    /// The provider of streams in the older LZMA format, with scheme `lzma`.
     public static let lzma = filter(.lzma)
-    /// Zstandard, as `zstd`.
+    /// The provider of Zstandard streams, with scheme `zstd`.
     public static let zstd = filter(.zstd)
-    /// LZ4 frames, as `lz4`.
+    /// The provider of LZ4 frames, with scheme `lz4`.
     public static let lz4 = filter(.lz4)
-    /// lzip, as `lzip`.
+    /// The provider of lzip streams, with scheme `lzip`.
     public static let lzip = filter(.lzip)
-    /// The format of compress, as `compress`.
+    /// The provider of streams in the format of `compress`, with scheme `compress`.
     public static let compress = filter(.compress)
 
-    /// Packages of the RPM Package Manager, as `rpm`: their payload, mostly a compressed cpio.
+    /// The provider of the payload of RPM packages, usually a compressed cpio, with scheme `rpm`.
     public static let rpm = BlobProvider(
         .filter { base, _ in RPMSource(base) }, schemes: ["rpm"], mediaTypes: ["application/x-rpm"],
         fileExtensions: ["rpm"], signatures: [BlobSignature(RPMSource.signature)], module: "ArchiveSource")
 
-    /// All providers of this module.
+    /// All providers of this module, except those of ``ArchiveFormat/foreign`` formats.
     public static let archives = [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm]
 
-    /// All providers of this module, and those of formats that are not to be trusted.
+    /// Returns ``archives`` and the providers of some formats whose decoders are not to be trusted.
     ///
-    /// - Parameter formats: Of ``ArchiveFormat/foreign``; others are there anyway. A job over them that is cancelled or
-    ///   late may leave a thread behind, for as long as libarchive takes; after four such threads at a time, further
-    ///   archives are ``BlobError/Code/limitExceeded``.
+    /// - Parameter formats: The formats of ``ArchiveFormat/foreign`` to add; others have no effect. A job over such an
+    ///   archive that is cancelled or times out may leave a thread running until libarchive returns. While there are
+    ///   four such threads, opening further archives of these formats throws ``BlobError/Code/limitExceeded``.
     public static func archives(allowing formats: Set<ArchiveFormat>) -> [BlobProvider] {
         self.archives
             + formats.filter(\.isForeign).sorted { $0.rawValue < $1.rawValue }.map { self.container($0) }
@@ -63,7 +63,7 @@ extension BlobProvider {
 }
 
 extension ArchiveFormat {
-    /// Looks for an archive that something else stands before; nil for formats that always begin with themselves.
+    /// A search for an archive behind other data; nil for formats that always begin at the first byte.
     fileprivate var search: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? {
         if self == .zip { return ZipDirectory.isThere }
         guard self.isEmbedded else { return nil }

@@ -1,15 +1,16 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// What the catalogue of an ``AssetLibrary`` knows of one asset, at the moment it was asked.
+/// An asset of an ``AssetLibrary``, as the catalogue described it at the time of the query.
 public struct Asset: Hashable, Sendable, Identifiable {
-    /// Stays the same for the asset's life.
+    /// The identifier, which never changes.
     public let id: UUID
 
-    /// The name that it was imported under; nil when its source had none.
+    /// The name under which the asset was imported; nil when its source had none.
     public let name: String?
 
-    /// The extension, 1 to 16 letters and digits of ASCII; nil when neither name nor content suggest one.
+    /// The file name extension, 1 to 16 ASCII letters and digits; nil when neither the name nor the content suggests
+    /// one.
     public let fileExtension: String?
 
     /// The length of the original in bytes, from 0.
@@ -18,22 +19,22 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The SHA-256 of the original, 32 bytes.
     public let sha256: [UInt8]
 
-    /// What the original says of itself.
+    /// The description of the original, from its content.
     public let media: MediaDescription
 
-    /// Counts the contents that the asset has had, from 1.
+    /// The number of contents that the asset has had, from 1.
     public let generation: Int64
 
-    /// Whether the last recovery did not find the original in its place.
+    /// True when the last recovery did not find the original in its place.
     public let isMissing: Bool
 
-    /// When it was imported.
+    /// The date of the import.
     public let importDate: Date
 
-    /// When the file that was imported had been modified; nil when its source could not tell.
+    /// The modification date of the file that was imported; nil when its source did not provide it.
     public let modificationDate: Date?
 
-    /// Where the original lies in the library's folder; from the catalogue, so not to be trusted.
+    /// The path of the original in the library's folder; untrusted, because it comes from the catalogue.
     let storedPath: String
 }
 
@@ -41,19 +42,19 @@ extension Asset {
     /// The asset's URL, in the form of the assets library of iOS: `assets-library://asset/asset.JPG?id=UUID&ext=JPG`.
     public var locator: BlobLocator { BlobLocator(asset: self.id, fileExtension: self.fileExtension) }
 
-    /// The identity of the original's bytes: the digest.
+    /// The validator of the original: a strong one, made from its SHA-256.
     public var validator: BlobValidator { .strong("sha256:\(self.sha256.hexadecimal)") }
 
-    /// What a reader of the asset says of its bytes.
+    /// The info that readers of the asset provide.
     var info: BlobInfo {
         BlobInfo(
             byteCount: self.byteCount, mediaType: self.media.mediaType, name: self.name, validator: self.validator)
     }
 
-    /// The length of the longest extension that is kept; longer ones are names of other things.
+    /// The length of the longest extension that is kept; a longer suffix is hardly an extension.
     private static let extensionLimit = 16
 
-    /// The extension of `name` if it is one that any file system and URL can hold.
+    /// Returns the extension of `name`, if any file system and URL can contain it.
     static func fileExtension(ofName name: String) -> String? {
         let bytes = name.utf8
         guard let dot = bytes.lastIndex(of: UInt8(ascii: ".")), dot != bytes.startIndex else { return nil }

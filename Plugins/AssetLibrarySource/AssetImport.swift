@@ -1,34 +1,35 @@
-import BlobStreams
+import BlobCore
 import Foundation
 import GRDB
 
 /// An import of many sources, which are committed in groups.
 ///
-/// A group is complete with ``groupLimit`` sources, or when its first one has waited for ``groupDuration`` and bytes of
-/// another are read. Nothing is recovered from the first source to ``finish()``. Has one owner; calls block.
+/// A group is committed when it has ``groupLimit`` sources, or when its first source has waited for ``groupDuration``
+/// and bytes of another one are read. Recovery does not run between the first source and ``finish()``. Has one owner;
+/// calls block.
 public final class AssetImport {
-    /// The largest number of sources of one commit.
+    /// The largest number of sources in one commit.
     public static let groupLimit = 100
-    /// How long a source waits for others to be committed with.
+    /// The time that a source waits for others to be committed with it.
     public static let groupDuration = Duration.seconds(1)
 
     private let library: AssetLibrary
     private let duplicates: AssetLibrary.DuplicatePolicy
     private let context: BlobContext
     private let onCommit: (AssetLibrary.ImportResult) throws -> Void
-    /// Held while something was added and not finished.
+    /// The lock against recovery, held from the first source to ``finish()``.
     private var lock: LibraryLock?
     private let folders: OriginalsFolder
     private var group: [Member] = []
     private var groupStart = ContinuousClock.now
 
-    /// A source that was copied, and is not committed.
+    /// A source that was copied, and is not committed yet.
     private struct Member {
         let id: UUID
         let file: ImportedFile
-        /// Nil when the library has the bytes.
+        /// The copied file; nil when the library has the bytes already.
         let incoming: IncomingFile?
-        /// Of an original that does not have these bytes any more.
+        /// The path of the original that should have these bytes and is damaged; nil when there is none.
         let damagedPath: String?
         var storedPath: String { LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension) }
     }
@@ -48,13 +49,13 @@ public final class AssetImport {
         }
     }
 
-    /// Copies the bytes of a source into the library; its asset is there when `onCommit` says so.
+    /// Copies the bytes of a source into the library. Its asset exists once `onCommit` is called for it.
     ///
     /// - Parameters:
-    ///   - source: What to import.
-    ///   - name: What the asset is called; nil takes the name that the source says.
-    /// - Throws: What reading the source throws, and leaves the others as they are; what committing a group throws, of
-    ///   which nothing is added then, unless it is a single source that the catalogue does not take.
+    ///   - source: The source to import.
+    ///   - name: The name of the asset; nil for the name that the source provides.
+    /// - Throws: Errors of reading the source, which do not affect the other sources; errors of committing a group, of
+    ///   which nothing is added then, unless the catalogue rejects only single sources.
     public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
         do {
             if self.lock == nil { self.lock = try LibraryLock.shared(self.library.folder, self.context) }
@@ -64,7 +65,8 @@ public final class AssetImport {
             try self.library.onImportStep?(.began)
             let file = try self.copy(source, to: incoming, name)
             try self.library.onImportStep?(.copied)
-            // Looked up once more in the transaction; here there is time to read it, and none to wait for the disk.
+            // Looked up again in the transaction. Here the original can be read without delaying other writers, and an
+            // intact one saves waiting for the disk.
             let existing = try self.library.catalogue.read { try Catalogue.asset(sha256: file.sha256, $0) }
             let isWhole = try existing.map { try self.library.hasOriginal(of: $0, file, self.context) } ?? false
             if !isWhole { try incoming.synchronise() }
@@ -79,7 +81,9 @@ public final class AssetImport {
         }
     }
 
-    /// Commits what was added since the last group.
+    /// Commits the sources that were added since the last group, and allows recovery again.
+    ///
+    /// - Throws: Errors of committing a group, as ``add(_:name:)``.
     public func finish() throws(BlobError) {
         defer { self.lock = nil }
         do {
@@ -111,7 +115,7 @@ public final class AssetImport {
         }
         let bytes = incoming.headerBytes(byteCount: reader.byteOffset)
         let format = MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount))
-        // The catalogue's texts end at a zero byte.
+        // Texts in the catalogue end at a zero byte.
         let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
         let (sha256, blocks) = hasher.finalize()
         var file = ImportedFile(
@@ -123,7 +127,7 @@ public final class AssetImport {
         return file
     }
 
-    /// As much as a read of the page cache is fastest with, and a write of the disk.
+    /// The size of the buffer in bytes, with which reads from the page cache and writes to the disk are fastest.
     private static let bufferByteCount = 256 * 1024
 
     // MARK: Committing
@@ -139,7 +143,8 @@ public final class AssetImport {
         let group = self.group
         self.group = []
         guard !group.isEmpty else { return }
-        // Before the first file is named, and until the rows are synchronised: it tells recovery to look around.
+        // Present from before the first file is named until the rows are synchronised, so that recovery runs after a
+        // crash.
         let marker = try LibraryMarker(self.folders)
         let outcomes = try self.commit(group, marker)
         var isTidy = true
@@ -149,7 +154,7 @@ public final class AssetImport {
                 continue
             }
             member.incoming?.keep()
-            // One that cannot be set aside is left for recovery to find, with the marker.
+            // A file that cannot be set aside is left to recovery, with the marker.
             guard added.result.isRepaired, let path = member.damagedPath else { continue }
             if (try? self.folders.setAside(path)) == nil { isTidy = false }
         }
@@ -158,10 +163,10 @@ public final class AssetImport {
         for case .failure(let error) in outcomes { throw error }
     }
 
-    /// The files of successes belong to the library when they are used; a failure is of its source alone.
+    /// The outcome of one source: its result, and whether the library uses its file; or an error of this source alone.
     private typealias Outcome = Result<(result: AssetLibrary.ImportResult, isUsed: Bool), BlobError>
 
-    /// Names the files and adds the rows, in one transaction.
+    /// Moves the files to their places, and then adds the rows in one transaction.
     private func commit(_ group: [Member], _ marker: LibraryMarker) throws -> [Outcome] {
         do {
             for member in group { try member.incoming?.move(toStored: member.storedPath) }
@@ -176,8 +181,8 @@ public final class AssetImport {
             try self.library.onImportStep?(.committed)
             return outcomes
         } catch {
-            // A commit that failed may have happened: a file of which nobody knows whether a row names it is left for
-            // recovery, which the marker tells to look.
+            // A commit that failed may have happened: a file that a row may name is left to recovery, which runs
+            // because of the marker.
             var isKnown = true
             for member in group where member.incoming != nil {
                 if (try? self.library.catalogue.namesNothing(member.storedPath)) == true {
@@ -192,7 +197,7 @@ public final class AssetImport {
         }
     }
 
-    /// Adds the rows of a source, or none of them where the catalogue does not take it.
+    /// Adds the rows of a source; adds none of them when the catalogue rejects one.
     private func outcome(of member: Member, _ db: Database) throws -> Outcome {
         var added: (result: AssetLibrary.ImportResult, isUsed: Bool)?
         do {
@@ -209,14 +214,14 @@ public final class AssetImport {
         return .success(added)
     }
 
-    /// Adds the rows of a source, unless somebody else has added the same bytes meanwhile.
+    /// Adds the rows of a source, except those that exist already, also if they were added in the meantime.
     private func insert(
         _ member: Member, _ db: Database
     ) throws -> (result: AssetLibrary.ImportResult, isUsed: Bool) {
         let existing = try Catalogue.asset(sha256: member.file.sha256, db)
         var isUsed = member.incoming != nil
         if let existing {
-            // One that appeared meanwhile was checked by its importer a moment ago.
+            // An original that was added in the meantime has just been verified by its import.
             isUsed = isUsed && (existing.storedPath == member.damagedPath || !self.library.hasFile(of: existing))
             if isUsed { try Catalogue.setOriginal(member.file, path: member.storedPath, db) }
         } else if isUsed {

@@ -1,12 +1,15 @@
-import BlobStreams
+import BlobCore
 import Foundation
 import GRDB
 
 extension AssetLibrary {
-    /// The digests of an asset's blocks: from the catalogue, or else computed once and stored, or kept where that fails.
+    /// Returns the digests of an asset's blocks.
     ///
-    /// - Parameter computing: Reads the original.
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when the original that was read is not the one that was imported.
+    /// Takes them from the catalogue, or computes them once and stores them, or keeps them in memory if storing fails.
+    ///
+    /// - Parameter computing: Computes the digests by reading the original.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when the original is not the one that was imported, and errors of
+    ///   `computing` and of reading the catalogue.
     func blocks(
         of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
     ) throws(BlobError) -> BlockDigests {
@@ -28,7 +31,7 @@ extension AssetLibrary {
                 try catalogue.setBlocks(blocks, of: asset)
             }
         } catch {
-            // Nobody is kept from reading by it: the library may lie on a medium that cannot be written.
+            // This must not prevent reading: the library may be on a read-only medium.
             self.unstoredBlocks.withLock { kept in
                 if kept.values.reduce(0, { $0 + $1.byteCount }) >= Self.unstoredByteLimit { kept = [:] }
                 kept[asset.sha256] = blocks
@@ -37,15 +40,15 @@ extension AssetLibrary {
         return blocks
     }
 
-    /// How many bytes of digests are kept in memory: those of half a terabyte.
+    /// The number of bytes at which the digests in memory are discarded: those of 128 GiB of originals.
     private static let unstoredByteLimit = 16 << 20
 }
 
 extension Catalogue {
-    /// Nil when there are none, or none that belong to the original.
+    /// Returns the stored digests; nil when there are none, or none that belong to the original.
     fileprivate func blocks(of asset: Asset) throws(BlobError) -> BlockDigests? {
         let stored = try self.read { db in
-            // A catalogue of the first version has no such column.
+            // A catalogue of the first version lacks this column.
             let columns = try db.columns(in: "original")
             guard columns.contains(where: { $0.name == "block_sha256" }) else { return Data?.none }
             let sql = "SELECT block_sha256 FROM original WHERE sha256 = ?"

@@ -1,44 +1,44 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
 extension AssetLibrary {
-    /// What happens to bytes that the library has already.
+    /// The treatment of bytes that the library has already.
     public enum DuplicatePolicy: Sendable {
-        /// The asset that has them is the result, and nothing is added.
+        /// The existing asset is the result, and nothing is added.
         case reuseAsset
         /// A new asset is added, which shares the original.
         case addAsset
     }
 
-    /// What an import did.
+    /// The result of an import.
     public struct ImportResult: Sendable {
-        /// The asset that has the bytes now.
+        /// The asset of the imported bytes.
         public let asset: Asset
-        /// False when the library had it before.
+        /// True when the import added the asset; false when the library had it before.
         public let isNew: Bool
-        /// True when the library had the bytes before, and its original was damaged or lost: these have taken its place,
-        /// for all assets that share it. A damaged one is in `originals/.quarantine`.
+        /// True when the library had the bytes before and its original was damaged or missing: the imported file
+        /// replaces it, for all assets that share it. A damaged original is in `originals/.quarantine`.
         public let isRepaired: Bool
     }
 
     /// Adds the bytes of a source as an asset.
     ///
-    /// The source is read once, to its end, with all of its checks, and its SHA-256 computed on the way. The file is
-    /// written aside, synchronised to the disk and named; then its row is committed, and synchronised too: a crash or a
-    /// loss of power before leaves no asset, and after it a whole one. ``makeImport(duplicates:context:onCommit:)``
-    /// is faster for many sources.
+    /// The source is read once, to its end, with all of its checks, and its SHA-256 is computed during the read. The
+    /// file is written under a temporary name, synchronised to the disk and moved to its place; then its row is
+    /// committed and synchronised too. A crash or a loss of power before the commit leaves no asset, and after it a
+    /// complete one. For many sources, ``makeImport(duplicates:context:onCommit:)`` is faster.
     ///
-    /// Where the library has the bytes already, its original is read too, and replaced when it is damaged: whoever
-    /// imports something once more may remove their copy afterwards.
+    /// If the library has the bytes already, its original is read too, and replaced when it is damaged: the source may
+    /// safely be deleted after the import in this case too.
     ///
     /// - Parameters:
-    ///   - source: What to import.
-    ///   - name: What the asset is called; nil takes the name that the source says.
-    ///   - duplicates: What happens to bytes that are there already.
-    ///   - context: The terms; a cancelled import leaves nothing.
-    /// - Throws: What reading the source throws; ``BlobError/Code/permissionDenied`` when the library was opened for
-    ///   reading or may not be written; ``BlobError/Code/io``, ``BlobError/Code/unavailable``;
-    ///   ``BlobError/Code/unsupported`` when links lie in the place of the library's folders.
+    ///   - source: The source to import.
+    ///   - name: The name of the asset; nil for the name that the source provides.
+    ///   - duplicates: The treatment of bytes that the library has already.
+    ///   - context: The cancellation and the deadline; a cancelled import leaves nothing.
+    /// - Throws: Errors of reading the source; ``BlobError/Code/permissionDenied`` when the library was opened for
+    ///   reading or is not writable; ``BlobError/Code/io``, ``BlobError/Code/unavailable``;
+    ///   ``BlobError/Code/unsupported`` when a link is in the place of one of the library's folders.
     /// - Complexity: O(bytes), in memory that does not grow with them.
     public func importAsset(
         from source: any BlobInputStreamDataSource, name: String? = nil,
@@ -52,17 +52,18 @@ extension AssetLibrary {
         return result
     }
 
-    /// Begins to import many sources: they are committed in groups, each with one synchronisation of the catalogue.
+    /// Begins an import of many sources, which are committed in groups, with one synchronisation of the catalogue each.
     ///
     ///     let photos = try library.makeImport { print($0.asset.locator) }
     ///     for file in files { try photos.add(FileSource(path: file)) }
     ///     try photos.finish()
     ///
     /// - Parameters:
-    ///   - duplicates: What happens to bytes that are there already.
-    ///   - context: The terms; what was added and not committed when it is cancelled can still be finished.
-    ///   - onCommit: Called for each source in the order in which they were added, once its asset will survive a loss of
-    ///     power.
+    ///   - duplicates: The treatment of bytes that the library has already.
+    ///   - context: The cancellation and the deadline; sources that were added before a cancellation can still be
+    ///     committed by ``AssetImport/finish()``.
+    ///   - onCommit: Called for each source in the order in which they were added, once its asset will survive a loss
+    ///     of power.
     /// - Throws: As ``importAsset(from:name:duplicates:context:)``.
     public func makeImport(
         duplicates: DuplicatePolicy = .reuseAsset, context: BlobContext = BlobContext(),
@@ -72,7 +73,7 @@ extension AssetLibrary {
         return try AssetImport(self, duplicates, context, onCommit)
     }
 
-    /// Whether the original has the bytes of `file`: reads it.
+    /// Reads the original, and returns true when it has the bytes of `file`.
     func hasOriginal(of asset: Asset, _ file: ImportedFile, _ context: BlobContext) throws(BlobError) -> Bool {
         guard file.byteCount == asset.byteCount else { return false }
         do {
@@ -83,7 +84,7 @@ extension AssetLibrary {
         }
     }
 
-    /// Whether the original lies where the catalogue says, with its length.
+    /// Returns true when the original is at its path in the catalogue, with its length.
     func hasFile(of asset: Asset) -> Bool {
         guard let path = try? self.folder.path(ofStored: asset.storedPath), let file = try? OriginalFile(path) else {
             return false
@@ -92,7 +93,7 @@ extension AssetLibrary {
     }
 }
 
-/// The steps of an import, in their order: each is what was just done.
+/// The steps of an import in their order; each names the step that was just completed.
 package enum ImportStep: String, CaseIterable, Sendable {
     case began, copied, named, inserted, committed
 }

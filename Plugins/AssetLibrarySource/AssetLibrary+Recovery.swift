@@ -1,24 +1,24 @@
-import BlobStreams
+import BlobCore
 import Foundation
 import GRDB
 
 extension AssetLibrary {
-    /// What recovery found.
+    /// The findings of a recovery.
     public struct RecoveryReport: Hashable, Sendable {
-        /// How many files were set aside because no row names them.
+        /// The number of files that were set aside because no row names them.
         public var quarantinedCount = 0
-        /// How many originals are not in their place.
+        /// The number of originals that are not in their place.
         public var missingCount = 0
     }
 
-    /// Compares files and catalogue, and clears away what a crash left behind.
+    /// Compares the files with the catalogue, and cleans up after a crash.
     ///
-    /// Files that are half written are removed, files that no row names are set aside in `originals/.quarantine`, and
-    /// originals are marked as missing or as present. Only files with names that imports give are touched, each in its
-    /// own place: those of others stay, and nothing is reached through a link. Opening for writing does it when there
-    /// is a trace of a crash.
+    /// Removes partly written files, sets files that no row names aside in `originals/.quarantine`, and marks originals
+    /// as missing or present. Touches only files with the names and places that imports give them; other files stay,
+    /// and no link is followed. Opening a library for writing recovers it when there is a trace of a crash.
     ///
-    /// - Throws: ``BlobError/Code/unavailable`` while somebody imports or removes; otherwise as opening.
+    /// - Throws: ``BlobError/Code/unavailable`` during an import or a removal, ``BlobError/Code/permissionDenied`` when
+    ///   the library was opened for reading; otherwise the errors of ``init(at:for:)``.
     /// - Complexity: O(assets).
     @discardableResult
     public func recover() throws(BlobError) -> RecoveryReport {
@@ -30,7 +30,7 @@ extension AssetLibrary {
             let folders = try OriginalsFolder(self.folder)
             let traces = try folders.incoming.names().filter(LibraryFolder.isIncoming)
             var report = RecoveryReport()
-            // First, because it throws at a row that cannot be, and a file must not be an orphan for that.
+            // First, because it throws at an invalid row, whose file must not be set aside.
             report.missingCount = try self.markMissing()
             try folders.forEachOriginal { path throws(BlobError) in
                 guard try self.catalogue.namesNothing(path), try folders.setAside(path) else { return }
@@ -43,9 +43,9 @@ extension AssetLibrary {
         }
     }
 
-    /// Recovers if there is a trace of a crash, and nobody at work to whom it belongs.
+    /// Recovers the library if there is a trace of a crash, unless an import or a removal is running.
     ///
-    /// A row that cannot be keeps nobody from importing: the trace stays, and ``recover()`` says what is wrong.
+    /// An invalid row does not prevent imports: the trace stays, and ``recover()`` throws the error.
     func recoverIfNeeded() throws(BlobError) {
         let names = try OriginalsFolder(making: self.folder).incoming.names()
         guard names.contains(where: LibraryFolder.isIncoming) else { return }
@@ -73,7 +73,7 @@ extension AssetLibrary {
 }
 
 extension Catalogue {
-    /// Whether no original has this path.
+    /// Returns true when no original has this path.
     func namesNothing(_ path: String) throws(BlobError) -> Bool {
         try self.read { db in
             try Row.fetchOne(db, sql: "SELECT 1 FROM original WHERE path = ?", arguments: [path]) == nil

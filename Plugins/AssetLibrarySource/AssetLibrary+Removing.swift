@@ -1,14 +1,15 @@
-import BlobStreams
+import BlobCore
 import Foundation
 import GRDB
 
 extension AssetLibrary {
     /// Removes an asset, and its original unless another asset shares it.
     ///
-    /// Readers that are open keep the file until they are closed; see ``AssetSource/RemovalPolicy``. When it returns,
-    /// the removal survives a loss of power.
+    /// Open readers keep the file until they are closed; see ``AssetSource/RemovalPolicy``. After the return, the
+    /// removal survives a loss of power.
     ///
-    /// - Throws: ``BlobError/Code/notFound``, and as ``importAsset(from:name:duplicates:context:)``.
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such asset; otherwise as
+    ///   ``importAsset(from:name:duplicates:context:)``.
     public func removeAsset(_ id: UUID, context: BlobContext = BlobContext()) throws(BlobError) {
         do {
             try self.checkCanWrite()
@@ -28,11 +29,11 @@ extension AssetLibrary {
         do {
             orphan = try self.catalogue.write { db in try Catalogue.remove(id, db) }
         } catch {
-            // A commit that failed may have happened: then recovery finds the file.
+            // A commit that failed may have happened: the marker stays then, so that recovery finds the file.
             if error.code == .notFound || (try? self.catalogue.names(id)) == true { marker.remove() }
             throw error
         }
-        // A file that cannot be removed is left for recovery to find, with the marker.
+        // A file that cannot be removed is left to recovery, with the marker.
         if let orphan {
             do { try folders.remove(orphan) } catch { return }
         }
@@ -41,14 +42,16 @@ extension AssetLibrary {
 }
 
 extension Catalogue {
-    /// Whether an asset has this identifier, whatever else its row holds.
+    /// Returns true when an asset has this identifier, whatever else its row contains.
     fileprivate func names(_ id: UUID) throws(BlobError) -> Bool {
         try self.read { db in
             try Row.fetchOne(db, sql: "SELECT 1 FROM asset WHERE uuid = ?", arguments: [id.uuidString]) != nil
         }
     }
 
-    /// - Returns: The path of an original that nobody names any more.
+    /// Removes an asset, and its original unless another asset shares it.
+    ///
+    /// - Returns: The path of the original, if it was removed.
     fileprivate static func remove(_ id: UUID, _ db: Database) throws -> String? {
         let sql = "SELECT id, original_id FROM asset WHERE uuid = ?"
         guard let row = try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) else {

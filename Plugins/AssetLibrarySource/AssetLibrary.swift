@@ -1,18 +1,18 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// A folder of originals with a catalogue: photos, films, anything that is bytes.
+/// A folder of originals with a catalogue: photos, films, or any other bytes.
 ///
-/// Several processes may use one library at once: reading goes on beside a writer, writers take turns, and a crash at
-/// any moment leaves whole assets only. The folder must lie on a local file system, as SQLite's log demands. Safe to
-/// use from any thread; calls block.
+/// Several processes may use one library at the same time: readers continue beside a writer, writers take turns, and a
+/// crash at any moment leaves only complete assets. The folder must be on a local file system, as SQLite's write-ahead
+/// log requires. Safe to use from any thread; calls block.
 public final class AssetLibrary: Sendable {
-    /// What a library is opened for.
+    /// The access for which a library is opened.
     public enum Access: Sendable {
-        /// Nothing in the folder is changed but SQLite's own files; and the catalogue, for the digests of the blocks of
-        /// originals that an older version imported, where it may be written.
+        /// Changes nothing in the folder but SQLite's own files and, if it is writable, the catalogue, which receives
+        /// the block digests of originals that an older version imported.
         case reading
-        /// The catalogue is brought to the present version, and what a crash left behind is cleared away.
+        /// Updates the catalogue to the current version, and cleans up after a crash.
         case writing
     }
 
@@ -20,19 +20,19 @@ public final class AssetLibrary: Sendable {
     let catalogue: Catalogue
     let access: Access
 
-    /// The folders of originals that survive a loss of power.
+    /// The names of the folders of originals that are known to survive a loss of power.
     let durableFolders = Locked<Set<String>>([])
 
-    /// The digests of blocks that could not be stored, by the digest of the original.
+    /// The block digests that could not be stored, by the digest of the original.
     let unstoredBlocks = Locked<[[UInt8]: BlockDigests]>([:])
 
-    /// Told of each step of an import: where tests pull the plug.
+    /// Called after each step of an import, so that tests can interrupt it there.
     let onImportStep: (@Sendable (ImportStep) throws -> Void)?
 
     /// Opens the library in `folder`.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is none, ``BlobError/Code/unsupported`` when it is something
-    ///   else or of a newer version, ``BlobError/Code/corrupted``, ``BlobError/Code/permissionDenied``,
+    /// - Throws: ``BlobError/Code/notFound`` when there is no library, ``BlobError/Code/unsupported`` when the database
+    ///   is not a catalogue or of a newer version, ``BlobError/Code/corrupted``, ``BlobError/Code/permissionDenied``,
     ///   ``BlobError/Code/unavailable`` when others keep the catalogue locked for seconds.
     public convenience init(at folder: URL, for access: Access = .reading) throws(BlobError) {
         try self.init(at: folder, for: access, onImportStep: nil)
@@ -56,10 +56,10 @@ public final class AssetLibrary: Sendable {
         try self.recoverIfNeeded()
     }
 
-    /// Makes a new library, and the folder if it is not there.
+    /// Creates a library, and its folder if it is missing.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when there is a library already, or something else in the folder;
-    ///   what the system says.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when the folder contains a library or anything else already; errors
+    ///   of the file system.
     public static func create(at folder: URL) throws(BlobError) -> AssetLibrary {
         let files = LibraryFolder(folder)
         try files.make()
@@ -72,13 +72,17 @@ public final class AssetLibrary: Sendable {
         return try AssetLibrary(at: folder, for: .writing)
     }
 
-    /// What the catalogue knows of an asset; nil when there is none of this identifier.
+    /// Returns the asset with an identifier; nil when there is none.
+    ///
+    /// - Throws: Errors of the catalogue.
     public func asset(_ id: UUID) throws(BlobError) -> Asset? { try self.catalogue.asset(id) }
 
     /// Calls `body` with every asset, in the order of their import.
     ///
-    /// Fetches some hundred at a time, so that memory does not grow with the library; what is imported or removed
-    /// meanwhile may be seen or not.
+    /// Fetches some hundred assets at a time, so that memory use does not grow with the library. Assets that are
+    /// imported or removed during the calls may be included or not.
+    ///
+    /// - Throws: Errors of the catalogue and of `body`, which end the calls.
     public func forEachAsset(_ body: (Asset) throws -> Void) throws {
         var row: Int64 = 0
         while true {
@@ -97,11 +101,11 @@ public final class AssetLibrary: Sendable {
         }
     }
 
-    /// An asset as a source of bytes.
+    /// Returns a source of the bytes of an asset.
     ///
     /// - Parameters:
-    ///   - id: The asset, which need not be there yet.
-    ///   - removal: What it means for readers when the asset is removed under them.
+    ///   - id: The identifier of the asset, which need not exist yet.
+    ///   - removal: The effect on readers when the asset is removed while they are open.
     public func source(
         for id: UUID, removal: AssetSource.RemovalPolicy = .finish
     ) -> AssetSource {

@@ -1,11 +1,11 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
 extension BlobLocator {
     /// The scheme of asset URLs.
     static let assetScheme = "assets-library"
 
-    /// The URL of an asset.
+    /// Creates the URL of an asset.
     init(asset id: UUID, fileExtension: String?) {
         let name = fileExtension.map { ".\($0.uppercased())" } ?? ""
         let suffix = fileExtension.map { "&ext=\($0.uppercased())" } ?? ""
@@ -16,9 +16,9 @@ extension BlobLocator {
         }
     }
 
-    /// The asset that this URL names; its extension is for people, and is not looked at.
+    /// Returns the identifier of the asset that this URL names; ignores the extension, which is for people.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator``.
+    /// - Throws: ``BlobError/Code/invalidLocator`` when this is not the URL of an asset.
     public func assetID() throws(BlobError) -> UUID {
         let prefix = "//asset/asset"
         let rest = self.schemeSpecificPart
@@ -35,7 +35,7 @@ extension BlobLocator {
 }
 
 extension BlobLocator {
-    /// The extension that an asset's URL shows.
+    /// The extension in an asset's URL; nil when there is none.
     var assetExtension: String? {
         guard let mark = self.schemeSpecificPart.firstIndex(of: "?") else { return nil }
         let name = self.schemeSpecificPart[..<mark]

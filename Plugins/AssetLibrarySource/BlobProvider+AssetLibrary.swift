@@ -1,10 +1,10 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
 extension BlobProvider {
-    /// What answers to `assets-library` locators, with the assets of the library in `folder`.
+    /// Returns a provider of `assets-library` locators, for the assets of the library in `folder`.
     ///
-    /// The library is opened for reading when the first asset is asked for, and stays open.
+    /// The library is opened for reading when the first asset is resolved, and stays open.
     ///
     ///     var registry = BlobRegistry.standard
     ///     try registry.register(.assetLibrary(at: folder))
@@ -12,11 +12,14 @@ extension BlobProvider {
         self.assetLibrary { folder }
     }
 
-    /// As ``assetLibrary(at:)``, for a folder that is asked for with the first asset, and may turn out to be unknown.
+    /// Returns a provider as ``assetLibrary(at:)`` does, for a folder that is determined when the first asset is
+    /// resolved.
+    ///
+    /// - Parameter folder: Returns the folder, or throws when it is unknown. Called until it returns.
     package static func assetLibrary(at folder: @escaping @Sendable () throws(BlobError) -> URL) -> BlobProvider {
         let opened = Locked<AssetLibrary?>(nil)
         let library = { @Sendable () throws(BlobError) -> AssetLibrary in
-            // Under the lock, so that two who come first do not open it twice.
+            // Under the lock, so that concurrent first uses open the library only once.
             try opened.withLock { (library: inout AssetLibrary?) throws(BlobError) -> AssetLibrary in
                 if let library { return library }
                 let opened = try AssetLibrary(at: folder())

@@ -1,7 +1,7 @@
-import BlobStreams
+import BlobCore
 import Crypto
 
-/// The digests of swift-crypto, for ``DigestSource``.
+/// A digest of swift-crypto, for ``DigestSource``.
 public struct CryptoDigest: BlobDigest {
     /// SHA-256 (FIPS 180-4).
     public static let sha256 = CryptoDigest("sha256", SHA256.self)
@@ -9,15 +9,15 @@ public struct CryptoDigest: BlobDigest {
     public static let sha384 = CryptoDigest("sha384", SHA384.self)
     /// SHA-512 (FIPS 180-4).
     public static let sha512 = CryptoDigest("sha512", SHA512.self)
-    /// SHA-1 (FIPS 180-4), for comparing with what others published; broken as a safeguard.
+    /// SHA-1 (FIPS 180-4), for comparison with published digests; broken as a protection against tampering.
     public static let sha1 = CryptoDigest("sha1", Insecure.SHA1.self)
-    /// MD5 (RFC 1321), for comparing with what others published; broken as a safeguard.
+    /// MD5 (RFC 1321), for comparison with published digests; broken as a protection against tampering.
     public static let md5 = CryptoDigest("md5", Insecure.MD5.self)
 
-    /// All of them, the recommended first.
+    /// All digests, the recommended one first.
     public static let all = [sha256, sha384, sha512, sha1, md5]
 
-    /// As commands and people write it.
+    /// The name that commands and people use: `sha256`.
     public let name: String
     private let make: @Sendable () -> any BlobHasher
 
@@ -27,7 +27,7 @@ public struct CryptoDigest: BlobDigest {
         self.make = { CryptoHasher<Function>() }
     }
 
-    /// Starts a computation.
+    /// Creates a hasher that has received no bytes.
     public func makeHasher() -> any BlobHasher { self.make() }
 }
 

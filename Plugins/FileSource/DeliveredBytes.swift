@@ -1,8 +1,8 @@
-import BlobStreams
+import BlobCore
 
-/// The bytes that a reader delivered last, kept to be compared with the file when it has grown.
+/// The bytes that a reader delivered last, kept for comparison with the file after it has grown.
 struct DeliveredBytes: ~Copyable {
-    /// The most bytes that are compared: those of a page.
+    /// The maximum number of bytes that are compared: one page.
     static let byteCount = 4096
 
     private let capacity: Int
@@ -10,17 +10,17 @@ struct DeliveredBytes: ~Copyable {
     private var count = 0
     private var end: Int64 = 0
 
-    /// - Parameter fileByteCount: How many bytes there will be, all in all.
+    /// - Parameter fileByteCount: The length of the file in bytes.
     init(fileByteCount: Int64) {
-        // Twice as many as are compared, so that short reads do not move them each time.
+        // Twice the number compared, so that short reads do not move the bytes each time.
         self.capacity = min(2 * Self.byteCount, Int(clamping: fileByteCount))
     }
 
     deinit { self.memory?.deallocate() }
 
-    /// Adds the bytes of a read at `byteOffset`. Those before a gap are forgotten.
+    /// Adds the bytes of a read at `byteOffset`, and drops the earlier ones when there is a gap before it.
     ///
-    /// - Complexity: A copy of a page at most.
+    /// - Complexity: Copies at most one page.
     mutating func append(_ newBytes: UnsafeRawBufferPointer, at byteOffset: Int64) {
         let memory = self.memory ?? .allocate(byteCount: self.capacity, alignment: 16)
         self.memory = memory
@@ -37,9 +37,9 @@ struct DeliveredBytes: ~Copyable {
         self.end = byteOffset + Int64(newBytes.count)
     }
 
-    /// Reads the bytes again.
+    /// Reads the bytes again from the file, and compares them.
     ///
-    /// - Throws: ``BlobError/Code/changed`` when they are different now.
+    /// - Throws: ``BlobError/Code/changed`` when they differ.
     func compare(with file: FileDescriptor) throws(BlobError) {
         guard let memory else { return }
         let expected = memory[..<self.count].suffix(Self.byteCount)
@@ -53,7 +53,7 @@ struct DeliveredBytes: ~Copyable {
                     throw BlobError(
                         .changed,
                         "The file was rewritten while it was read: the \(expected.count) bytes before byte \(self.end) "
-                            + "are others now.")
+                            + "have changed.")
                 }
                 rest = rest.dropFirst(count)
                 offset += Int64(count)

@@ -1,8 +1,8 @@
-import BlobStreams
-import CReadNow
-import Foundation
+import BlobCore
+import CPlatform
+import BlobPlatform
 
-/// Owns a descriptor that is open for reading.
+/// A descriptor that is open for reading, closed with this object unless it is borrowed.
 final class FileDescriptor {
     let rawValue: CInt
     let path: FilePath
@@ -10,7 +10,7 @@ final class FileDescriptor {
     private let isOwned: Bool
     private var isOpen = true
 
-    /// Whether ``readNow(into:at:)`` can tell what is in memory.
+    /// True when ``readNow(into:at:)`` can tell which bytes are in the page cache.
     var canReadNow: Bool {
         withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             switch try? self.readNow(into: buffer, at: 0) {
@@ -20,7 +20,7 @@ final class FileDescriptor {
         }
     }
 
-    /// Opens `path`. Does not wait for the writer of a FIFO: that is for the first read, which can be cancelled.
+    /// Opens `path` without waiting for the writer of a FIFO: the first read waits for it, and can be cancelled.
     init(opening path: FilePath) throws(BlobError) {
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
         let descriptor = try path.withCString { path in
@@ -30,14 +30,14 @@ final class FileDescriptor {
         }
         guard descriptor >= 0 else {
             let error = BlobError(systemError: errno, doing: "Could not open \(path.text)")
-            // A socket and a device that is not there have this one number.
+            // ENXIO stands for both a socket and a missing device; `info` throws a clearer error for either.
             if error.systemErrorNumber == ENXIO { _ = try path.status().info(name: path.name) }
             throw error
         }
         do {
             self.status = try Self.status(descriptor, path)
         } catch {
-            _ = Foundation.close(descriptor)
+            _ = BlobPlatform.close(descriptor)
             throw error
         }
         self.rawValue = descriptor
@@ -45,7 +45,7 @@ final class FileDescriptor {
         self.isOwned = true
     }
 
-    /// Borrows a descriptor that stays open.
+    /// Borrows a descriptor, which stays open when this object is closed.
     init(borrowing descriptor: CInt, named name: String) throws(BlobError) {
         let path = FilePath(Array("/dev/\(name)".utf8))
         self.status = try Self.status(descriptor, path)
@@ -63,7 +63,7 @@ final class FileDescriptor {
 
     deinit { self.close() }
 
-    /// Another descriptor for what is open.
+    /// Returns a new descriptor of the same open file.
     func duplicate() throws(BlobError) -> FileDescriptor {
         let copy = fcntl(self.rawValue, F_DUPFD_CLOEXEC, 0)
         guard copy >= 0 else { throw BlobError(systemError: errno, doing: "Could not read \(self.path.text)") }
@@ -73,13 +73,13 @@ final class FileDescriptor {
     func close() {
         guard self.isOpen else { return }
         self.isOpen = false
-        if self.isOwned { _ = Foundation.close(self.rawValue) }
+        if self.isOwned { _ = BlobPlatform.close(self.rawValue) }
     }
 
-    /// What `fstat(2)` says now.
+    /// Returns the current result of `fstat(2)`.
     func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.rawValue, self.path) }
 
-    /// The info of what is open. A regular file of size 0 that has bytes does not tell its size.
+    /// Returns the info of the open file, without size and validator when a regular file of size 0 has bytes.
     func info(name: String) throws(BlobError) -> BlobInfo {
         var info = try self.status.info(name: name)
         guard self.status.isRegular, self.status.byteCount == 0 else { return info }
@@ -93,7 +93,7 @@ final class FileDescriptor {
         return info
     }
 
-    /// True when a `read(2)` would not wait: bytes are there, or the other end is gone.
+    /// Returns true when `read(2)` would not block: bytes are available, or the other end is closed.
     func isReadable() throws(BlobError) -> Bool {
         guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
         var request = pollfd(fd: self.rawValue, events: Int16(POLLIN), revents: 0)
@@ -103,14 +103,14 @@ final class FileDescriptor {
         return request.revents != 0
     }
 
-    /// One `pread(2)`, or `read(2)` without an offset, that goes on after interruptions; nil when it would have to
-    /// wait.
+    /// Calls `pread(2)`, or `read(2)` when `byteOffset` is nil, and repeats an interrupted call; returns nil when it
+    /// would block.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64?) throws(BlobError) -> Int? {
         guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
         while true {
             let count =
                 byteOffset.map { pread(self.rawValue, buffer.baseAddress, buffer.count, off_t($0)) }
-                ?? Foundation.read(self.rawValue, buffer.baseAddress, buffer.count)
+                ?? BlobPlatform.read(self.rawValue, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
             switch errno {
             case EINTR: continue
@@ -122,17 +122,17 @@ final class FileDescriptor {
 
     /// The outcome of ``readNow(into:at:)``.
     enum NowResult: Equatable {
-        /// So many bytes were read; none at the end.
+        /// The number of bytes that were read; 0 at the end of the file.
         case bytes(Int)
-        /// The bytes are not in memory: ``read(into:at:)`` would wait for the device.
+        /// The bytes are not in the page cache: ``read(into:at:)`` would wait for the device.
         case wouldWait
-        /// The file system, the kernel or the platform cannot tell, now and later.
+        /// The file system, the kernel or the platform cannot tell, for this or any later read.
         case unsupported
     }
 
-    /// Reads what is in the page cache, and waits for no device.
+    /// Reads the bytes that are in the page cache, without waiting for a device.
     ///
-    /// May read fewer bytes than fit although the file has more: those that follow are not in memory.
+    /// May read fewer bytes than fit before the end of the file: the bytes that follow are not in the page cache.
     func readNow(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> NowResult {
         guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
         while true {

@@ -1,7 +1,7 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// An absolute path as the system has it.
+/// An absolute path in the bytes that the system uses.
 struct FilePath: Hashable, Sendable {
     let bytes: [UInt8]
 
@@ -10,20 +10,20 @@ struct FilePath: Hashable, Sendable {
             self.bytes = bytes
             return
         }
-        // A source is a description that must stay right when the current folder changes.
+        // A source must stay valid when the current folder changes.
         let folder = FileManager.default.currentDirectoryPath
         self.bytes = Array((folder == "/" ? "" : folder).utf8) + [UInt8(ascii: "/")] + bytes
     }
 
-    /// The last component, for people.
+    /// The last component, for display.
     var name: String {
         String(decoding: self.bytes.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
     }
 
-    /// For messages; bytes that are no UTF-8 are shown as U+FFFD.
+    /// The path as text for messages, with U+FFFD for bytes that are not UTF-8.
     var text: String { String(decoding: self.bytes, as: UTF8.self) }
 
-    /// Runs `body` with the path as C has it.
+    /// Calls `body` with the path as a C string; throws when the path holds a zero byte.
     func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) throws(BlobError) -> Result {
         guard !self.bytes.contains(0) else {
             throw BlobError(.invalidArgument, "A path cannot hold a zero byte.")

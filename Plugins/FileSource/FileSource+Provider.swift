@@ -1,7 +1,7 @@
-import BlobStreams
+import BlobCore
 
 extension FileSource {
-    /// What answers to `file` and `stdin` locators.
+    /// The provider for `file` and `stdin` locators.
     public static let provider = BlobProvider(
         .origin { locator, _ in
             guard locator.scheme == "file" else {

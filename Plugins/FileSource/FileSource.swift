@@ -1,23 +1,23 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// The bytes of a file, as it is when it is opened.
+/// The bytes of a file as it is when it is opened.
 ///
-/// A regular file has random access and a length: readers see the snapshot of that length. A file that shrinks or is
-/// rewritten under a reader is ``BlobError/Code/changed``, and so is one that was touched: the time of modification is all
-/// that shows a rewrite of the same size. One that grows is read to the length it had if the last 4 KiB
-/// that were delivered are still in their place, and is changed otherwise or under ``GrowthPolicy/strict``; one that is
-/// replaced by another of its name is read to its old end. A file that was written anew and is larger cannot be told
-/// from one that grew before something of it was delivered, or where those bytes are the same.
+/// A regular file has random access and a length, and readers see a snapshot of that length. A file that shrinks or is
+/// rewritten under a reader throws ``BlobError/Code/changed``. So does one that is only touched, because only the
+/// modification time reveals a rewrite of the same size. A file that grows is read to the length it had if the last
+/// 4 KiB delivered are still in place; otherwise, or under ``GrowthPolicy/strict``, it throws the same error. A file
+/// that is replaced by another of its name is read to its old end. A larger file that was written anew cannot be told
+/// from one that grew when nothing was delivered yet, or when the bytes delivered last are the same in both.
 ///
-/// A FIFO is read once, from its start, and can be cancelled while it is empty. Folders, devices and sockets are
-/// ``BlobError/Code/unsupported``. Files that tell no size (those of `/proc`) are read to their end.
+/// A FIFO is read once, from its start, and can be cancelled while it is empty. Folders, devices and sockets throw
+/// ``BlobError/Code/unsupported``. Files that report no size, such as those of `/proc`, are read to their end.
 public struct FileSource: BlobInputStreamDataSource {
-    /// What it means when a file grows under a reader.
+    /// The handling of a file that grows while it is read.
     public enum GrowthPolicy: Sendable {
-        /// The snapshot ends where the file ended at opening: right for a log that is written to.
+        /// Reads up to the length at opening: right for a log that is being written.
         case snapshot
-        /// The content has changed: right when the bytes must be those of one moment.
+        /// Throws ``BlobError/Code/changed``: right when all bytes must be of the same moment.
         case strict
     }
 
@@ -28,46 +28,53 @@ public struct FileSource: BlobInputStreamDataSource {
     /// Creates a source for a path, which need not exist yet.
     ///
     /// - Parameters:
-    ///   - path: Absolute, or relative to the current folder at this moment.
-    ///   - growth: What it means when the file grows.
+    ///   - path: An absolute path, or one relative to the current folder at the time of this call.
+    ///   - growth: The handling of a file that grows while it is read.
     public init(path: String, growth: GrowthPolicy = .snapshot) {
         self.init(pathBytes: Array(path.utf8), growth: growth)
     }
 
-    /// Creates a source for a URL, which must be one of a file (`isFileURL`).
+    /// Creates a source for a file URL; traps when `isFileURL` is false.
     public init(url: URL, growth: GrowthPolicy = .snapshot) {
-        precondition(url.isFileURL, "FileSource reads what file URLs name.")
-        // The path of a URL is text, and empty when its bytes are no UTF-8.
+        precondition(url.isFileURL, "FileSource needs a file URL.")
+        // `URL.path` is text, and is empty when the bytes are not UTF-8.
         let locator = try? BlobLocator(url.absoluteString)
         self.init(pathBytes: locator?.filePath ?? Array(url.path.utf8), growth: growth)
     }
 
-    /// Creates a source for a path as the system has it: bytes, in no particular encoding.
+    /// Creates a source for a path in the bytes that the system uses, in no particular encoding.
     public init(pathBytes: [UInt8], growth: GrowthPolicy = .snapshot) {
         self.path = FilePath(pathBytes)
         self.growth = growth
+        let isRegular = (try? self.path.status().isRegular) ?? true
+        self.traits = isRegular ? [.repeatable, .concurrentReaders] : []
     }
 
-    /// Everything, for a regular file. What the path stands for may change: a FIFO can only be read once.
-    public var capabilities: BlobCapabilities {
-        guard let status = try? self.path.status() else { return .all }
-        return status.isRegular ? .all : []
-    }
+    /// Repeatable with concurrent readers, unless the path named something other than a regular file, such as a FIFO,
+    /// when the source was created.
+    public let traits: BlobTraits
+
 
     /// The locator, with scheme `file`.
     public var locator: BlobLocator? { BlobLocator(filePath: self.path.bytes) }
 
-    /// Length, name and validator, from `stat(2)`.
-    public func info(_ context: BlobContext) throws -> BlobInfo {
+    /// Returns length, name and validator from `stat(2)`.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` for anything but a regular file or a FIFO; any error of `stat(2)`.
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
         let status = try self.path.status()
         guard status.isRegular, status.byteCount == 0 else { return try status.info(name: self.path.name) }
-        // Only reading tells an empty file from one that does not tell its size.
+        // Only a read distinguishes an empty file from one that reports no size.
         let descriptor = try FileDescriptor(opening: self.path)
         return try descriptor.info(name: self.path.name)
     }
 
-    /// Opens the file; every reader has a descriptor of its own.
-    public func openReader(
+    /// Opens the file, with a new descriptor for each reader.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` for a FIFO that was opened before, and for anything but a regular file
+    ///   or a FIFO; ``BlobError/Code/invalidArgument`` when `byteOffset` is negative or past the end;
+    ///   ``BlobError/Code/changed`` when `validator` does not match; any error of `open(2)`.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let descriptor = try FileDescriptor(opening: self.path)
@@ -76,8 +83,8 @@ public struct FileSource: BlobInputStreamDataSource {
         guard info.byteCount == nil else {
             return RegularFileReader(descriptor, info: info, at: byteOffset, growth: self.growth, context)
         }
-        if descriptor.status.isFIFO, !self.fifoIsTaken.takeOnce() {
-            throw BlobError(.unsupported, "The bytes of a FIFO pass by once, and were taken already.")
+        if descriptor.status.isFIFO, self.fifoIsTaken.exchange(true) {
+            throw BlobError(.unsupported, "A FIFO can be read only once, and was opened before.")
         }
         let reader = SequentialReader(descriptor, info: info)
         return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)

@@ -1,7 +1,7 @@
-import Foundation
+import BlobPlatform
 
 extension stat {
-    /// The time of the last modification, in nanoseconds since 1970; the field has two names.
+    /// The time of the last modification, in nanoseconds since 1970; the field's name depends on the platform.
     var modificationNanoseconds: Int64 {
         #if canImport(Darwin)
             let time = self.st_mtimespec

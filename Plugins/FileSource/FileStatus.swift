@@ -1,10 +1,10 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// What `stat(2)` says that matters here.
+/// The fields of `stat(2)` that identify the state of a file.
 struct FileStatus: Equatable, Sendable {
     let byteCount: Int64
-    /// In nanoseconds since 1970.
+    /// The time of the last modification, in nanoseconds since 1970.
     let modificationTime: Int64
     let inode: UInt64
     private let statusChangeTime: Int64
@@ -18,7 +18,7 @@ struct FileStatus: Equatable, Sendable {
         self.type = status.st_mode & S_IFMT
     }
 
-    /// Names and permissions may change while a file is read.
+    /// Ignores the time of the last status change, because names and permissions may change while a file is read.
     static func == (left: Self, right: Self) -> Bool {
         (left.byteCount, left.modificationTime, left.inode, left.type)
             == (right.byteCount, right.modificationTime, right.inode, right.type)
@@ -28,7 +28,7 @@ struct FileStatus: Equatable, Sendable {
     var isFIFO: Bool { self.type == S_IFIFO }
     var isDirectory: Bool { self.type == S_IFDIR }
 
-    /// - Throws: ``BlobError/Code/unsupported`` for what is neither a regular file nor a FIFO.
+    /// - Throws: ``BlobError/Code/unsupported`` for anything but a regular file or a FIFO.
     func info(name: String) throws(BlobError) -> BlobInfo {
         if self.isFIFO { return BlobInfo(name: name) }
         guard self.isRegular else {
@@ -37,7 +37,8 @@ struct FileStatus: Equatable, Sendable {
         var info = BlobInfo(
             byteCount: self.byteCount, name: name,
             validator: .weak(
-                byteCount: self.byteCount, modificationTime: self.modificationTime, inode: self.inode))
+                byteCount: self.byteCount, modificationTime: self.modificationTime, inode: self.inode),
+            isRandomAccess: true)
         info.statusChangeTime = self.statusChangeTime
         return info
     }

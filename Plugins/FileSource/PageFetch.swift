@@ -1,7 +1,7 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// A read of a file on a thread of a pool, of what is not in the page cache.
+/// A single read, on a pool thread, of bytes that are not in the page cache.
 final class PageFetch: Sendable {
     private struct State {
         var isStarted = false
@@ -9,12 +9,12 @@ final class PageFetch: Sendable {
         var waker: BlobWaker?
     }
 
-    /// What a device reads in one go.
+    /// The number of bytes in one read of the device.
     private static let byteCount = 64 * 1024
 
     private let state = Locked(State())
 
-    /// Starts to read, unless that was done; `waker` is called when it is done.
+    /// Starts the read, unless it has started, and wakes `waker` when it is done.
     func start(_ file: FileDescriptor, at byteOffset: Int64, _ waker: BlobWaker) {
         let (isFirst, isDone) = self.state.withLock { state in
             defer { state.isStarted = true }
@@ -24,8 +24,8 @@ final class PageFetch: Sendable {
         if isDone { return waker.wake() }
         guard isFirst else { return }
         do {
-            // Of its own: the reader may close the file meanwhile.
-            let copy = HandedOver(try file.duplicate())  // To the one job.
+            // A separate descriptor, because the reader may close the file meanwhile.
+            let copy = HandedOver(try file.duplicate())  // To this one job.
             BlockingPool.brief.run {
                 self.finish(
                     Result { () throws(BlobError) in
@@ -47,7 +47,7 @@ final class PageFetch: Sendable {
         }
     }
 
-    /// The beginning of what was read; nil when that is not done.
+    /// Copies the bytes that were read, as far as they fit, and returns their number; nil until the read is done.
     func take(into buffer: UnsafeMutableRawBufferPointer) -> Result<Int, BlobError>? {
         self.state.withLock { state in
             state.result?.map { bytes in
@@ -60,7 +60,7 @@ final class PageFetch: Sendable {
         }
     }
 
-    /// Wakes nobody from now on.
+    /// Drops the waker.
     func drop() { self.state.withLock { $0.waker = nil } }
 
     private func finish(_ result: Result<[UInt8], BlobError>) {

@@ -1,14 +1,14 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
 /// Reads a regular file with `pread(2)`, straight into the caller's memory.
 ///
-/// After each read and before its bytes count, the file is looked at again, so that what was delivered is a true prefix
-/// of the snapshot. Where it grew, the bytes delivered last are read again and compared: an append leaves them, a file
-/// that was written anew rarely does. On kernels before Linux 6.13 times of modification are as coarse as the timer tick (4 ms at 250
-/// Hz): a rewrite of the same size within the tick of the opening cannot be seen there.
+/// After each read and before its bytes count, the file's status is checked again, so that the delivered bytes are a
+/// true prefix of the snapshot. If the file has grown, the bytes delivered last are read again and compared: an append
+/// leaves them unchanged, a rewrite rarely does. On kernels before Linux 6.13, modification times are as coarse as the
+/// timer tick (4 ms at 250 Hz): a rewrite of the same size within the tick of the opening goes unnoticed there.
 ///
-/// Unless the job may block, only what is in the page cache is read in place, where the system can tell; a thread of a pool
+/// Unless the job may block, only bytes in the page cache are read in place, where the system can tell; a pool thread
 /// reads the rest.
 final class RegularFileReader: BlobSkippingReader {
     /// The cause of the last `notYet`.
@@ -19,7 +19,7 @@ final class RegularFileReader: BlobSkippingReader {
     let info: BlobInfo
     let neverBlocks: Bool
     private let descriptor: FileDescriptor
-    // What a wait needs of the context, and no more: thousands of readers may be open.
+    // Only the parts of the context that a wait needs, because thousands of readers may be open.
     private let cancellation: BlobCancellation
     private let deadline: ContinuousClock.Instant?
     private var lastStatus: FileStatus
@@ -100,7 +100,7 @@ final class RegularFileReader: BlobSkippingReader {
         self.descriptor.close()
     }
 
-    /// Reads at the offset; nil when that would wait and must not.
+    /// Reads at the current offset; returns nil when that would block and must not.
     private func readNow(into buffer: UnsafeMutableRawBufferPointer) throws -> Int? {
         guard self.neverBlocks else { return try self.descriptor.read(into: buffer, at: self.byteOffset) }
         if let fetch {
@@ -121,10 +121,10 @@ final class RegularFileReader: BlobSkippingReader {
         return count
     }
 
-    /// In milliseconds; a page is copied in far less, unless the writer is kept from running.
+    /// The longest wait for an append, in milliseconds; copying a page takes far less, unless the writer cannot run.
     private static let appendPatience = 50
 
-    /// Sees that the file still is the one that was opened; false when only a later look can tell.
+    /// Checks that the file is still the one that was opened; returns false when only a later check can tell.
     private func checkSnapshot() throws(BlobError) -> Bool {
         var now = try self.descriptor.currentStatus()
         guard now != self.lastStatus else { return true }
@@ -142,7 +142,7 @@ final class RegularFileReader: BlobSkippingReader {
                 .changed, "The file shrank from \(self.snapshot.byteCount) to \(now.byteCount) bytes while it was read."
             )
         }
-        // A larger file was appended to, as far as anyone can tell.
+        // A larger file is taken for one that was appended to.
         guard now.byteCount > self.snapshot.byteCount, self.growth == .snapshot else { throw self.rewritten }
         try self.delivered.compare(with: self.descriptor)
         self.lastStatus = now
@@ -151,6 +151,8 @@ final class RegularFileReader: BlobSkippingReader {
 
     private var rewritten: BlobError { BlobError(.changed, "The file was written to while it was read.") }
 
+    /// Waits up to ``appendPatience`` milliseconds for the size to change, and returns the status then.
+    ///
     /// An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
     private func statusAfterAppend(_ status: FileStatus) throws(BlobError) -> FileStatus {
         var now = status

@@ -1,10 +1,10 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// Reads what has no size and no offsets: FIFOs, standard input, files of `/proc`.
+/// Reads files without a size or offsets: FIFOs, standard input and files of `/proc`.
 ///
-/// A descriptor is read once the system says that there is something, also one in blocking mode: nothing waits, and the end
-/// of a FIFO is not taken from before its first writer came.
+/// A descriptor is read only when `poll(2)` reports it as readable, even one in blocking mode, so that no read blocks
+/// and a FIFO without its first writer does not seem to be at its end.
 final class SequentialReader: BlobReader {
     let info: BlobInfo
     private let descriptor: FileDescriptor
@@ -17,7 +17,7 @@ final class SequentialReader: BlobReader {
         self.descriptor = descriptor
     }
 
-    /// A file of `/proc` is made while it is read.
+    /// False for a file of `/proc`, whose contents are made while it is read.
     var neverBlocks: Bool { self.descriptor.status.isFIFO }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {

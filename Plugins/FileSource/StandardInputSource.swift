@@ -1,36 +1,38 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// Standard input: read once, from where it is, cancellable while nothing comes.
+/// The bytes of standard input, from its current position on.
+///
+/// They can be read once. A read can be cancelled while no bytes arrive.
 public struct StandardInputSource: BlobInputStreamDataSource {
     private static let isTaken = Locked(false)
 
-    /// Creates the source; all values are the same one.
+    /// Creates the source. All values stand for the same standard input.
     public init() {}
 
-    /// None: its bytes pass by once.
-    public var capabilities: BlobCapabilities { [] }
+    /// None, because the bytes can be read only once.
+    public var traits: BlobTraits { [] }
 
-    /// `stdin:`
+    /// The locator `stdin:`.
     public var locator: BlobLocator? { try? BlobLocator("stdin:") }
 
-    /// Nothing is known of it.
-    public func info(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "stdin") }
+    /// Returns an info with the name `stdin` and no length.
+    public func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(name: "stdin") }
 
-    /// Takes standard input, which stays open when the reader closes.
+    /// Opens standard input, which stays open when the reader is closed.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when it was taken before, or is a directory.
-    public func openReader(
+    /// - Throws: ``BlobError/Code/unsupported`` when it was opened before, or is a directory.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let info = self.info(context)
+        let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         let descriptor = try FileDescriptor(borrowing: STDIN_FILENO, named: "stdin")
         guard !descriptor.status.isDirectory else {
             throw BlobError(.unsupported, "Standard input is a directory.")
         }
-        guard Self.isTaken.takeOnce() else {
-            throw BlobError(.unsupported, "Standard input passes by once, and was taken already.")
+        guard !Self.isTaken.exchange(true) else {
+            throw BlobError(.unsupported, "Standard input can be read only once, and was opened before.")
         }
         return SkippingReader(SequentialReader(descriptor, info: info), bytesToSkip: byteOffset)
     }

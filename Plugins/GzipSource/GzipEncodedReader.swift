@@ -1,16 +1,16 @@
-import BlobStreams
+import BlobCore
 
-/// One pass of encoding over a reader of what is to be encoded.
+/// A reader that encodes the bytes of another reader in one pass.
 final class GzipEncodedReader: BlobReader {
     private let base: BlobGuardedReader
     private let level: Int
     private let encodedInfo: (BlobInfo) -> BlobInfo
-    private var encoder: GzipEncoder?  // From the first read on.
+    private var encoder: GzipEncoder?  // Created by the first read.
     private var failure: (any Error)?
 
     /// - Parameters:
-    ///   - base: At the start of its bytes; this reader owns it now.
-    ///   - info: Makes the info of the encoded bytes from that of the base, which may become known late.
+    ///   - base: A reader at the start of its bytes, which this reader takes over.
+    ///   - info: Returns the info of the encoded bytes for that of the base, which may become known late.
     init(_ base: BlobGuardedReader, level: Int, info: @escaping (BlobInfo) -> BlobInfo) {
         self.base = base
         self.level = level
@@ -24,7 +24,7 @@ final class GzipEncodedReader: BlobReader {
         if let failure { throw failure }
         do {
             if self.encoder == nil { self.encoder = try GzipEncoder(level: self.level) }
-            // Whoever has the first byte, here of the header, may rely on the info.
+            // The info must be final before the first byte, here of the header, is delivered.
             if !self.base.isOpen {
                 _ = try self.encoder?.gather { [base] in try base.read(into: &$0) }
                 guard self.base.isOpen else { return .notYet }

@@ -1,28 +1,28 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// The bytes of another source as a gzip of one member: what `Content-Encoding: gzip` asks for.
+/// A source that encodes the bytes of another source as a gzip of one member, as for `Content-Encoding: gzip`.
 ///
-/// The same bytes, level and version of zlib always make the same gzip, however the base hands them out: there is no
-/// name, no time and no system in the header (RFC 1952). The length is not known before the end, and not stated.
+/// The same bytes, level and version of zlib always give the same gzip, however the base delivers the bytes: the header
+/// contains no name, no time and no system (RFC 1952). The length is not known before the end, and the info has none.
 ///
-/// Memory does not grow with the blob: a reader takes about 400 KiB. It gathers 64 KiB before it encodes them, so what a
-/// slow base hands out may wait. There is no random access: at an offset the bytes before it are encoded and dropped.
-/// Over an event-driven base the readers are event-driven too. The errors are the base's.
+/// Memory use does not grow with the blob: a reader takes about 400 KiB. It collects 64 KiB before it encodes them,
+/// which may delay the bytes of a slow base. There is no random access: a reader at an offset encodes and discards the
+/// bytes before it. Over an event-driven base the readers are event-driven too. The errors are those of the base.
 public struct GzipEncodedSource: BlobLayer {
-    /// What zlib takes for a good compromise.
+    /// The default level: the compromise between speed and size that zlib uses by default.
     public static let defaultLevel = 6
 
-    /// What is encoded.
+    /// The source of the bytes to encode.
     public var underlying: any BlobInputStreamDataSource { self.base }
 
     private let base: any BlobInputStreamDataSource
     private let level: Int
 
-    /// Creates a source of `base`, encoded.
+    /// Creates a source that encodes `base`.
     ///
     /// - Parameters:
-    ///   - base: Has the bytes.
+    ///   - base: The source of the bytes to encode.
     ///   - level: 0 (not compressed) to 9 (smallest, slowest).
     public init(_ base: any BlobInputStreamDataSource, level: Int = Self.defaultLevel) {
         precondition((0...9).contains(level), "The level of a gzip is 0 to 9.")
@@ -30,24 +30,21 @@ public struct GzipEncodedSource: BlobLayer {
         self.level = level
     }
 
-    /// True when the base never blocks.
-    public var neverBlocks: Bool { self.base.neverBlocks }
+    /// The traits of the base.
+    public var traits: BlobTraits { self.base.traits }
 
-    /// Those of the base but random access.
-    public var capabilities: BlobCapabilities { self.base.capabilities.subtracting(.randomAccess) }
+    /// Returns the facts known without encoding: the name of the base with `.gz`, `application/gzip`, and a validator
+    /// made from that of the base.
+    public func describe(_ context: BlobContext) throws -> BlobInfo { self.encoded(try self.base.info(context)) }
 
-    /// What is known without encoding: the name of the base with `.gz`, `application/gzip`, and a validator made from the
-    /// base's.
-    public func info(_ context: BlobContext) throws -> BlobInfo { self.encoded(try self.base.checkedInfo(context)) }
-
-    /// Opens a reader of the base at its start; nothing is read yet.
-    public func openReader(
+    /// Opens a reader of the encoded bytes. Opens the base at its start, and reads nothing yet.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
         var baseValidator: BlobValidator?
         if let validator {
-            let baseInfo = try self.base.checkedInfo(context)
+            let baseInfo = try self.base.info(context)
             try self.encoded(baseInfo).check(byteOffset: byteOffset, matching: validator)
             baseValidator = baseInfo.validator
         }
@@ -56,11 +53,11 @@ public struct GzipEncodedSource: BlobLayer {
             GzipEncodedReader(reader, level: self.level, info: self.encoded), bytesToSkip: byteOffset)
     }
 
-    /// What the info of the base says of the encoded bytes.
+    /// Returns the info of the encoded bytes, from the info of the base.
     private func encoded(_ base: BlobInfo) -> BlobInfo {
         BlobInfo(
             mediaType: "application/gzip", name: base.name.map { "\($0).gz" },
-            // Another version of zlib may make other bytes.
+            // Another version of zlib may produce other bytes.
             validator: base.validator.map { .combined("gzip-\(self.level)-zlib-\(Deflater.version)", [$0]) })
     }
 }

@@ -1,21 +1,21 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Encodes bytes as one gzip member (RFC 1952).
+/// An encoder of one gzip member (RFC 1952).
 ///
-/// A state machine that does no I/O of its own. What it makes depends on the bytes and the level alone: zlib gets them
-/// from a buffer that is full but for the last time, and writes into one that is empty.
+/// A state machine without I/O. The output depends only on the bytes and the level, because zlib always gets a full
+/// input buffer, except for the last one, and an empty output buffer.
 struct GzipEncoder: ~Copyable {
     private enum Phase {
-        /// Input is gathered.
+        /// The input buffer is being filled.
         case gathering
-        /// What was gathered is encoded.
+        /// The input buffer is being encoded.
         case encoding
-        /// All is encoded, if not fetched.
+        /// All input is encoded; some output may not be delivered yet.
         case done
     }
 
-    /// Large enough that a call of the base costs little beside encoding what it brought.
+    /// The size of each buffer in bytes: large enough that a read of the base costs little compared with the encoding.
     private static let bufferByteCount = 64 * 1024
 
     private let input: UnsafeMutableRawBufferPointer
@@ -24,8 +24,8 @@ struct GzipEncoder: ~Copyable {
     private var phase = Phase.gathering
     private var gatheredByteCount = 0
     private var isLastInput = false
-    private var rest: UnsafeRawBufferPointer  // Of the input: what is to be encoded.
-    private var encoded: UnsafeRawBufferPointer  // Of the output: what is to be fetched.
+    private var rest: UnsafeRawBufferPointer  // The part of `input` to encode.
+    private var encoded: UnsafeRawBufferPointer  // The part of `output` to deliver.
     private var sum = CRC32()
     private var byteCount: UInt32 = 0
 
@@ -44,16 +44,16 @@ struct GzipEncoder: ~Copyable {
         self.output.deallocate()
     }
 
-    /// RFC 1952, section 2.3: no name, no time, and no system, so that it is always the same.
+    /// Returns a header (RFC 1952, section 2.3) without name, time and system, so that it is always the same.
     private static func header(level: Int) -> [UInt8] {
         // XFL as zlib sets it: 2 for the smallest, 4 for the fastest.
         let extraFlags: UInt8 = level == 9 ? 2 : level < 2 ? 4 : 0
         return GzipHeader.identification + [8, 0, 0, 0, 0, 0, extraFlags, 255]
     }
 
-    /// Appends some encoded bytes, as a read does.
+    /// Appends encoded bytes, with the results of a read.
     ///
-    /// - Parameter read: Reads what is to be encoded.
+    /// - Parameter read: Reads bytes to encode.
     mutating func encode(
         into output: inout OutputRawSpan, reading read: (inout OutputRawSpan) throws -> BlobReadResult
     ) throws -> BlobReadResult {
@@ -69,7 +69,7 @@ struct GzipEncoder: ~Copyable {
         return .bytes
     }
 
-    /// Takes one more piece of input; false when there is none for now.
+    /// Reads more input once; returns false when there is none for now.
     mutating func gather(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> Bool {
         var input = OutputRawSpan(buffer: self.input, initializedCount: self.gatheredByteCount)
         let result = try read(&input)
@@ -85,12 +85,12 @@ struct GzipEncoder: ~Copyable {
         return true
     }
 
-    /// Encodes more of what was gathered.
+    /// Encodes more of the input buffer.
     private mutating func encode() throws(BlobError) {
         var output = OutputRawSpan(buffer: self.output, initializedCount: 0)
         let isAtEnd = try self.deflater.encode(&self.rest, isLast: self.isLastInput, into: &output)
         if isAtEnd {
-            // Where the trailer has no room any more it is made the next time: the end is said again then.
+            // Without room for the trailer, the next call appends it: zlib reports the end again then.
             if output.freeCapacity >= Self.trailerByteCount {
                 output.append(self.sum.value.littleEndian, as: UInt32.self)
                 output.append(self.byteCount.littleEndian, as: UInt32.self)
@@ -102,6 +102,6 @@ struct GzipEncoder: ~Copyable {
         self.encoded = UnsafeRawBufferPointer(rebasing: self.output[..<output.finalize(for: self.output)])
     }
 
-    /// CRC-32 and ISIZE.
+    /// The length of the trailer, CRC-32 and ISIZE, in bytes.
     private static let trailerByteCount = 8
 }

@@ -1,7 +1,7 @@
 extension GzipSource.Format {
-    /// The file name extensions that mean this format, in lower case and without the dot.
+    /// The file name extensions of this format, in lower case and without the dot.
     ///
-    /// `zz` is what `pigz -z` writes; `gz` what RFC 6713 registers.
+    /// `pigz -z` writes `zz`; RFC 6713 registers `gz`.
     var fileExtensions: [String] {
         switch self {
         case .gzip: ["gz"]
@@ -10,7 +10,7 @@ extension GzipSource.Format {
         }
     }
 
-    /// The name of what a file of this name holds: `a.txt` for `a.txt.gz`, `a.tar` for `a.tgz`, otherwise the same.
+    /// Returns the name of the decoded content: `a.txt` for `a.txt.gz`, `a.tar` for `a.tgz`, otherwise the same name.
     func decodedName(_ name: String) -> String {
         let lowercased = name.lowercased()
         if self == .gzip, lowercased.hasSuffix(".tgz"), name.count > 4 { return String(name.dropLast(3)) + "tar" }

@@ -1,35 +1,36 @@
-import BlobInflate
-import BlobStreams
-import Foundation
+import BlobDeflate
+import BlobCore
+import BlobPlatform
 
-/// What another source holds compressed, decoded: gzip, zlib or raw deflate.
+/// A source that decodes the compressed bytes of another source: gzip, zlib or raw deflate.
 ///
-/// The end means that every byte arrived and that every checksum and length that the format carries was right; raw
-/// deflate carries none. All members of a gzip are read, one after the other, and zero bytes may follow the last;
-/// anything else behind the end is ``BlobError/Code/trailingData``, thrown after the last good byte.
+/// Reaching the end means that every byte arrived and that every checksum and length in the format was right; raw
+/// deflate has none. All members of a gzip are read, one after the other, and zero bytes may follow the last one;
+/// anything else after the end is ``BlobError/Code/trailingData``, thrown after the last good byte.
 ///
-/// Memory does not grow with the blob: a reader has a buffer for compressed bytes and the decoder's window, and decodes
-/// straight into the caller's memory. Over an event-driven base the readers are event-driven too.
+/// Memory use does not grow with the blob: a reader has a buffer for compressed bytes and the decoder's window, and
+/// decodes directly into the caller's memory. Over an event-driven base the readers are event-driven too.
 ///
-/// At an offset, the bytes before it are decoded and dropped, unless there is an index: then decoding begins at most a
-/// mebibyte or a block of the deflate data before it, the length is known, and what is delivered is verified in segments
-/// of 64 KiB. An index is used, and left behind by the first reading of the whole, as ``BlobIndexPolicy`` says; it needs
-/// a base with random access. A reading of the whole delivers nothing that rests on the index; a range is verified by the
-/// checksums that the index has of it. With an index, and in blocked gzip (BGZF), several threads decode, some mebibytes
-/// ahead of the reader. The lengths that blocks give of themselves are never believed without decoding.
+/// Without an index, a reader at an offset decodes and discards the bytes before it, from the start or, in blocked gzip
+/// (BGZF), from a block that an earlier reader has reached. With an index, decoding begins at most a mebibyte or one
+/// deflate block before the offset, the length is known, and the delivered bytes are verified in segments of 64 KiB.
+/// ``BlobIndexPolicy`` determines whether an index is used, and written by the first read of the whole blob; an index
+/// needs a base with random access. The bytes of a read from start to end never depend on the index; a range is
+/// verified by the checksums in the index. With an index, and in blocked gzip, several threads decode, some mebibytes
+/// ahead of the reader. The lengths in block headers are never trusted without decoding.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,
-/// ``BlobError/Code/unsupported`` and ``BlobError/Code/limitExceeded``. Their locator is the base's, and their byte
-/// offset that in the compressed bytes.
+/// ``BlobError/Code/unsupported`` and ``BlobError/Code/limitExceeded``. Their locator is that of the base, and their
+/// byte offset counts compressed bytes.
 public struct GzipSource: BlobLayer {
-    /// What is around the deflate data.
+    /// The format around the deflate data.
     public enum Format: String, Sendable, CaseIterable {
-        /// RFC 1952: members with a header, CRC-32 and length each.
+        /// RFC 1952: members, each with a header, a CRC-32 and a length.
         case gzip
-        /// RFC 1950: a header of two bytes and an Adler-32. What HTTP calls `deflate`.
+        /// RFC 1950: a header of two bytes and an Adler-32. HTTP calls it `deflate`.
         case zlib
-        /// RFC 1951: nothing, so that a damaged byte may go unnoticed.
+        /// RFC 1951: no header and no checksum, so that a damaged byte may go unnoticed.
         case deflate
     }
 
@@ -43,16 +44,19 @@ public struct GzipSource: BlobLayer {
     private let holder: IndexHolder
     private let members: MemberStarts
 
-    /// Creates a source of what `base` holds compressed.
+    /// Creates a source that decodes `base`.
     ///
-    /// - Parameter index: Where its index is kept.
+    /// - Parameters:
+    ///   - base: The source of the compressed bytes.
+    ///   - format: The format of the compressed bytes.
+    ///   - index: The place where the index is kept.
     public init(_ base: any BlobInputStreamDataSource, format: Format = .gzip, index: BlobIndexPolicy = .none) {
         self.init(base, format: format, index: index, library: .isal)
     }
 
     /// - Parameters:
-    ///   - library: What decodes.
-    ///   - tuning: The sizes by which an index is made and used.
+    ///   - library: The library that decodes.
+    ///   - tuning: The sizes for making and using an index.
     init(
         _ base: any BlobInputStreamDataSource, format: Format, index: BlobIndexPolicy, library: InflateLibrary,
         tuning: GzipTuning = .standard
@@ -65,42 +69,43 @@ public struct GzipSource: BlobLayer {
         self.members = MemberStarts()
     }
 
-    /// True when the base never blocks, and no index is looked for, which is done in files.
-    public var neverBlocks: Bool { self.base.neverBlocks && !self.holder.looksForFile }
-
-    /// Those of the base; random access only with an index, once it was found: by ``info(_:)``, or by reading.
-    public var capabilities: BlobCapabilities {
-        self.holder.known == nil ? self.base.capabilities.subtracting(.randomAccess) : self.base.capabilities
+    /// The traits of the base, without ``BlobTraits/neverBlocks`` when an index file is looked for.
+    public var traits: BlobTraits {
+        self.holder.looksForFile ? self.base.traits.subtracting(.neverBlocks) : self.base.traits
     }
 
-    /// That of the base inside of one more wrapper.
+    /// The locator of the base, wrapped in this format.
     ///
-    /// Nil for a member of a container: whether the wrapper belongs around the member or around the container is not
-    /// for the locator to tell.
+    /// Nil for a member of a container, because a locator cannot express whether the wrapper belongs to the member or
+    /// to the container.
     public var locator: BlobLocator? {
         guard let base = self.base.locator, base.selectors.isEmpty else { return nil }
         return try? base.wrapped(in: self.format.rawValue)
     }
 
-    /// What is known without decoding: the name, without the extension of the format, and the validator, which is made
-    /// from the base's.
+    /// Returns the facts known without decoding: the name, without the extension of the format, and a validator made
+    /// from that of the base.
     ///
-    /// The length is known from an index only: a gzip says the length of its last member only, and only modulo 2^32.
-    public func info(_ context: BlobContext) throws -> BlobInfo {
-        let baseInfo = try self.base.checkedInfo(context)
+    /// The length is known only from an index: the end of a gzip gives the length of the last member only, modulo 2^32.
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
+        let baseInfo = try self.base.info(context)
         return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
-    /// Opens a reader of the base.
-    public func openReader(
+    /// Opens a reader of the decoded bytes from `byteOffset` on.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset past the end, from the first read when the length is
+    ///   not known; ``BlobError/Code/changed`` when the content does not match `validator`; errors of opening the base
+    ///   and of reading the index.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-        // What is read once, from its start, is not looked at before.
+        // A reader from the start, without an index and a validator, needs no info of the base.
         guard self.holder.isOfUse || byteOffset > 0 || validator != nil else {
             return try self.reader(at: 0, matching: nil, context)
         }
-        let baseInfo = try self.base.checkedInfo(context)
+        let baseInfo = try self.base.info(context)
         let index = try self.holder.index(of: baseInfo, context)
         let info = self.decoded(baseInfo, index)
         try info.check(byteOffset: byteOffset, matching: validator)
@@ -113,9 +118,10 @@ public struct GzipSource: BlobLayer {
         }
     }
 
-    /// Reads without an index, and makes one on the way from the start.
+    /// Opens a reader that uses no index, and that makes one while it reads from the start.
     ///
-    /// - Parameter isInstead: Whether one was of no use: then it makes none, and waits for its base.
+    /// - Parameter isInstead: True when the reader replaces one whose index was wrong: it makes no index, and waits for
+    ///   its base.
     private func reader(
         at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, isInstead: Bool = false
     ) throws -> any BlobReader {
@@ -130,20 +136,21 @@ public struct GzipSource: BlobLayer {
         return SkippingReader(reader, bytesToSkip: byteOffset - start.byteOffset, from: start.byteOffset)
     }
 
-    /// What the info of the base says of the decoded bytes.
+    /// Returns the info of the decoded bytes, from the info of the base.
     private func decoded(_ base: BlobInfo, _ index: GzipIndex?) -> BlobInfo {
         BlobInfo(
             byteCount: index?.layout.byteCount, name: base.name.map(self.format.decodedName),
-            validator: base.validator.map { .combined(self.format.rawValue, [$0]) })
+            validator: base.validator.map { .combined(self.format.rawValue, [$0]) },
+            isRandomAccess: index != nil && base.isRandomAccess)
     }
 }
 
 extension GzipSource: BlobIndexing {
-    /// Decodes everything once, unless there is an index; see ``BlobIndexing``.
+    /// Makes an index by decoding everything once, unless there is one already; see ``BlobIndexing``.
     ///
-    /// The policy is the one that the source was made with.
+    /// The index policy is the one that the source was created with.
     public func buildIndex(_ context: BlobContext) throws -> Bool {
-        let baseInfo = try self.base.checkedInfo(context)
+        let baseInfo = try self.base.info(context)
         if try self.holder.index(of: baseInfo, context)?.isWhole() == true { return true }
         guard let recording = try self.holder.recording(isRequired: true, context) else { return false }
         let base = try self.base.open(context: context)
@@ -156,12 +163,12 @@ extension GzipSource: BlobIndexing {
             context.eventSink?(.bytes(Int(base.byteOffset - reported)))
             reported = base.byteOffset
         }
-        return try self.info(context).byteCount != nil
+        return try self.describe(context).byteCount != nil
     }
 }
 
 extension GzipSource: BlobDescribing {
-    /// Of a gzip: the name and the time that its first header gives; with an index, what that knows.
+    /// Returns the name and the time in the first header of a gzip and, with an index, the facts in the index.
     public func facts(_ context: BlobContext) throws -> [BlobFact] {
         var facts: [BlobFact] = []
         if self.format == .gzip {
@@ -175,7 +182,7 @@ extension GzipSource: BlobDescribing {
                     BlobFact("original time", .date(Date(timeIntervalSince1970: TimeInterval(header.time)))))
             }
         }
-        let baseInfo = try self.base.checkedInfo(context)
+        let baseInfo = try self.base.info(context)
         guard let layout = try self.holder.index(of: baseInfo, context)?.layout else { return facts }
         facts.append(BlobFact("members", .integer(Int64(layout.memberCount))))
         facts.append(BlobFact("compressed size in bytes", .integer(layout.compressedByteCount)))
@@ -185,7 +192,7 @@ extension GzipSource: BlobDescribing {
     }
 }
 
-/// RFC 1952, section 2.3: names are ISO 8859-1. Most are UTF-8 today.
+/// Decodes a name as UTF-8, as most are today, or else as ISO 8859-1 (RFC 1952, section 2.3).
 private func latin1(_ bytes: [UInt8]) -> String {
     String(validating: bytes, as: UTF8.self) ?? String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
 }

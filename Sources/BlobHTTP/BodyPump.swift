@@ -1,12 +1,12 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Reads a source ahead of the connection, in a thread of the pool that is given back while the ring is full.
+/// Reads a source ahead of the connection, on a thread of the pool that is returned while the ring is full.
 ///
-/// So a source that blocks holds up nothing but itself: an early answer is seen, and a cancellation works at once. With
-/// a known length the bytes of the latest read are held back until the next read has returned: the body becomes whole
-/// only when the source has verified its end.
-final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker; they share `state`, never a byte.
+/// A source that blocks therefore holds up only itself: an early answer is seen, and a cancellation takes effect at
+/// once. If the length is known, the bytes of the latest read are held back until the next read has returned, so that
+/// the body becomes complete only when the source has verified its end.
+final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consumer; they share `state`, never a byte.
     enum Supply {
         case bytes(Int), end, pending
         case failed(BlobError)
@@ -15,7 +15,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
     private struct State {
         var start = 0
         var count = 0
-        var held = 0  // So many of the last bytes may not go out yet.
+        var held = 0  // The number of bytes at the end that may not be sent yet.
         var info = BlobInfo()
         var isFilling = false
         var isEnded = false
@@ -36,13 +36,13 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
     private let state = Locked(State())
     private let wake: @Sendable () -> Void
     private let stopped = WaitSignal()
-    private var total: Int64 = 0  // Of the job.
-    private lazy var info = self.reader.info  // Of the job, which asks behind its first read, when it is final.
+    private var total: Int64 = 0  // The number of bytes read; used by the job only.
+    private lazy var info = self.reader.info  // Used by the job only, after its first read, when it is final.
 
     /// - Parameters:
-    ///   - reader: At the first byte of the body; closed by the pump.
+    ///   - reader: The reader of the body, at its first byte; the pump closes it.
     ///   - isChunked: True when no length is announced, and the body ends where the source does.
-    ///   - wake: Called on the job's thread when something came that the taker waits for.
+    ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits.
     init(_ reader: BlobGuardedReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
         self.reader = reader
         self.isChunked = isChunked
@@ -53,13 +53,13 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
 
     deinit { self.memory.deallocate() }
 
-    /// Starts to read.
+    /// Starts reading.
     func start() {
         self.state.withLock { $0.isFilling = true }
         BlockingPool.reads.run { self.fill() }
     }
 
-    /// True when ``take(into:)`` would not say `pending`; otherwise `wake` will be called.
+    /// Returns true when ``take(into:)`` would not return `pending`; otherwise `wake` is called later.
     func hasNews() -> Bool {
         self.state.withLock { state in
             state.takerWaits = !state.hasNews
@@ -67,13 +67,13 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
         }
     }
 
-    /// The facts about the source, once there are news.
+    /// The info of the source, valid once ``hasNews()`` has returned true.
     var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
 
-    /// Why there will be no more bytes, if it is not the end.
+    /// The error that ended the reading; nil if there is none.
     var failure: BlobError? { self.state.withLock { $0.failure } }
 
-    /// Moves the next bytes to `buffer`, which has room.
+    /// Moves the next bytes to `buffer`, which must not be empty.
     func take(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
         let (start, count, answer) = self.state.withLock { state -> (Int, Int, Supply?) in
             if let failure = state.failure { return (0, 0, .failed(failure)) }
@@ -97,9 +97,9 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
         return .bytes(count)
     }
 
-    /// Ends the reading, of which the context should be cancelled before, and waits a while for the reader to close.
+    /// Ends the reading, and waits for the reader to close, at most for `patience`. Cancel its context first.
     ///
-    /// A reader that does not return then closes whenever it does.
+    /// A read that is still under way then closes the reader when it returns.
     func stop(patience: Duration) {
         let isFilling = self.state.withLock { state in
             state.isStopped = true
@@ -121,7 +121,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
         }
     }
 
-    /// Where the next read goes; nil ends the job.
+    /// Returns the free memory for the next read; nil ends the job.
     private func nextRoom() -> UnsafeMutableRawBufferPointer? {
         let (start, count, isStopped) = self.state.withLock { state -> (Int, Int, Bool) in
             let free = self.memory.count - state.count
@@ -131,7 +131,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
                 return (0, 0, state.isStopped)
             }
             let end = (state.start + state.count) % self.memory.count
-            // Half the ring at most, so that what is held back leaves room for the next read.
+            // At most half the ring, so that the bytes that are held back leave room for the next read.
             return (end, min(free, self.memory.count - end, self.memory.count / 2), false)
         }
         if isStopped {
@@ -162,7 +162,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one taker
         if mustWake { self.wake() }
     }
 
-    /// The guard checks lengths too; a body that is not as long as its header says must be impossible here as well.
+    /// Checks the length again, as the guard does: a body must never differ from the length in its header.
     private func failure(in news: Supply, _ byteCount: Int64?) -> BlobError? {
         switch news {
         case .failed(let error): return error

@@ -1,10 +1,10 @@
-import BlobStreams
+import BlobCore
 import CCurl
 
-/// One request of libcurl, on a connection of its own, and the loop that drives it.
+/// A libcurl request on its own connection, with the loop that drives it.
 ///
-/// Used by the thread that drives it; only ``wake()`` may be called from others.
-final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `close` meet at the lock of `wakeable`.
+/// Use it on the thread that drives it; only ``wake()`` may be called on other threads.
+final class CurlHandle: @unchecked Sendable {  // Safe: see above; the lock of `wakeable` orders `wake` and `close`.
     private let easy: UnsafeMutableRawPointer
     private let multi: UnsafeMutableRawPointer
     private let wakeable: Locked<HandedOver<UnsafeMutableRawPointer>?>
@@ -62,7 +62,7 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         self.note(blob_curl_set_closer(self.easy, closer))
     }
 
-    /// - Parameter observer: Gets each socket before it is connected.
+    /// - Parameter observer: Called with each socket before it is connected.
     func setSocketObserver(_ observer: @escaping curl_sockopt_callback) {
         self.note(blob_curl_set_socket_observer(self.easy, observer))
     }
@@ -76,13 +76,13 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
     }
 
     private func note(_ code: CURLcode) {
-        // What an older library does not know yet is a refinement; everything else must be as it was set.
+        // Options that an older library does not know are refinements; all others are required.
         if self.setupCode == CURLE_OK, code != CURLE_UNKNOWN_OPTION { self.setupCode = code }
     }
 
     // MARK: Running
 
-    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refuses what was set.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option.
     func start() throws(BlobError) {
         self.note(blob_curl_set_http_only(self.easy))
         guard self.setupCode == CURLE_OK else {
@@ -92,9 +92,9 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         self.isAdded = true
     }
 
-    /// Does what can be done without waiting.
+    /// Does all work that is possible without waiting.
     ///
-    /// - Returns: How the request ended; nil when it goes on.
+    /// - Returns: The result of the request; nil while it is under way.
     func perform() throws(BlobError) -> CURLcode? {
         var runningCount: CInt = 0
         try self.check(blob_curl_multi_perform(self.multi, &runningCount))
@@ -102,22 +102,22 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         return blob_curl_multi_take_result(self.multi, &code) != 0 ? code : nil
     }
 
-    /// Waits until there is something to do, ``wake()`` is called, or so many milliseconds have passed.
+    /// Waits until there is work to do or ``wake()`` is called, at most for the given number of milliseconds.
     func wait(milliseconds: Int) throws(BlobError) {
         try self.check(blob_curl_multi_poll(self.multi, CInt(clamping: milliseconds)))
     }
 
-    /// Goes on after a callback paused the request.
+    /// Resumes the request after a callback has paused it.
     func resume() { blob_curl_easy_pause(self.easy, CURLPAUSE_CONT) }
 
-    /// Ends ``wait(milliseconds:)``. On any thread, at any time.
+    /// Ends ``wait(milliseconds:)``. May be called on any thread, at any time.
     func wake() {
         self.wakeable.withLock { multi in
             if let multi { blob_curl_multi_wakeup(multi.value) }
         }
     }
 
-    /// Ends the request, its connection and the callbacks. Twice is fine.
+    /// Ends the request, its connection and the callbacks. A second call has no effect.
     func close() {
         let isOpen = self.wakeable.withLock { multi in
             defer { multi = nil }
@@ -136,7 +136,7 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         throw BlobError(.internalError, "libcurl: \(String(cString: blob_curl_multi_strerror(code))).")
     }
 
-    // MARK: What happened
+    // MARK: Results
 
     /// The `errno` of the connection that failed; nil when there is none.
     var systemErrorNumber: CInt? {
@@ -145,7 +145,7 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         return CInt(clamping: number)
     }
 
-    /// How many bytes of the body the connection took, with the framing of chunks; 0 once the handle is closed.
+    /// The number of bytes of the body that were sent, including the framing of chunks; 0 once the handle is closed.
     var uploadedByteCount: Int64 {
         var count: Int64 = 0
         let isOpen = self.wakeable.withLock { $0 != nil }
@@ -153,7 +153,7 @@ final class CurlHandle: @unchecked Sendable {  // Safe: see above; `wake` and `c
         return count
     }
 
-    /// What libcurl says of the error, for a person.
+    /// Returns libcurl's description of an error.
     func explanation(of code: CURLcode) -> String {
         let text = String(cString: self.errorBuffer)
         return text.isEmpty ? Self.text(of: code) : text

@@ -1,9 +1,9 @@
-import BlobStreams
+import BlobCore
 import CCurl
 
-/// libcurl, loaded when it is first needed: linking it would make every start of a program ten times as slow.
+/// The libcurl library, loaded when first needed: linking it would make a program start ten times as slowly.
 enum CurlLibrary {
-    /// 7.68, the first with `curl_multi_wakeup`.
+    /// Version 7.68, the first with `curl_multi_wakeup`.
     private static let oldestVersion: UInt32 = 0x07_4400
 
     private static let loading: Result<Void, BlobError> = {
@@ -21,7 +21,7 @@ enum CurlLibrary {
         return .success(())
     }()
 
-    /// Loads the library, the first time.
+    /// Loads the library on the first call.
     ///
     /// - Throws: ``BlobError/Code/unavailable``.
     static func load() throws(BlobError) { try Self.loading.get() }

@@ -1,14 +1,14 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// What is to be asked of a server, but for the body.
+/// An upload request without its body.
 package struct HTTPUpload: Sendable {
     package enum Method: String, Sendable {
         case put = "PUT"
         case post = "POST"
     }
 
-    /// A line of the header.
+    /// A header field.
     package struct Field: Sendable, Equatable {
         package let name: String
         package let value: String
@@ -19,31 +19,31 @@ package struct HTTPUpload: Sendable {
         }
     }
 
-    /// `http` or `https`.
+    /// An `http` or `https` URL.
     package var url: String
     package var method: Method
 
-    /// Sent as they are. `Content-Type` replaces what the source says of itself; what frames the body
-    /// (`Content-Length`, `Transfer-Encoding`, `Expect`) is decided here and refused.
+    /// The header fields, sent unchanged. `Content-Type` replaces the media type of the source; the fields that frame
+    /// the body (`Content-Length`, `Transfer-Encoding`, `Expect`) are set by the uploader, and refused here.
     package var fields: [Field]
 
-    /// Sends the body in chunks also when its length is known; what has no known length goes so anyway.
+    /// True to send the body in chunks even when its length is known; a body of unknown length always is.
     package var isChunked = false
 
-    /// Bytes a second, above 0; nil is no limit.
+    /// The maximum rate in bytes per second, above 0; nil for no limit.
     package var rateLimit: Int64?
 
-    /// How long nothing may move on the connection; nil takes the idle limit of the context, which is the source's.
+    /// The longest time without activity on the connection; nil uses the idle limit of the context, that of the source.
     package var idleLimit: Duration?
 
-    /// How long connecting may take, TLS included; the idle limit comes first when it is shorter.
+    /// The longest time for connecting, TLS included; a shorter idle limit takes precedence.
     package var connectLimit = Duration.seconds(30)
 
-    /// Told how many bytes of the body went to the connection, of how many, on the thread of the upload.
+    /// Called on the thread of the upload with the number of bytes of the body handed over so far, and the byte count.
     package var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
-    /// Gets the body of a successful answer, as it comes, on the thread of the upload; without it the answer keeps the
-    /// beginning.
+    /// Called on the thread of the upload with the body of a successful answer, piece by piece; if nil, the response
+    /// keeps the beginning.
     package var onAnswer: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
 
     package init(_ method: Method = .put, _ url: String, fields: [Field] = []) {
@@ -85,7 +85,7 @@ package struct HTTPUpload: Sendable {
         }
     }
 
-    /// `token` of RFC 9110, section 5.6.2.
+    /// The characters of `token` (RFC 9110, section 5.6.2).
     private static let tokenCharacters = Set(
         "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 }

@@ -1,23 +1,23 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// The socket of a request, which knows what libcurl does not tell: how far the peer's system has come.
+/// The socket of a request, which shows what libcurl does not report: how much the peer's system has received.
 struct PeerSocket: Equatable {
     let descriptor: CInt
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
-    /// Reads what has come, without waiting.
+    /// Reads the bytes that have arrived, without waiting.
     func receive(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         recv(self.descriptor, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
     }
 
-    /// Ends our direction and waits for the peer to end its own; true when it resets the connection instead.
+    /// Shuts down sending, and waits for the peer to close its side; true when it resets the connection instead.
     ///
-    /// A system resets a connection whose program closed it without having read everything. Bytes that still come are
+    /// A system resets a connection whose program closed it without having read everything. Bytes that still arrive are
     /// dropped.
     func isReset(within limit: Duration) -> Bool {
-        // What came before says more than the answer to our end.
+        // A reset before the shutdown is more conclusive than the reaction to it.
         if self.hasFailed { return true }
         guard shutdown(self.descriptor, CInt(SHUT_WR)) == 0 else { return self.hasFailed }
         let end = ContinuousClock.now + limit
@@ -33,7 +33,7 @@ struct PeerSocket: Equatable {
         }
     }
 
-    /// True when the system has an error to report. Asking for the error itself would take it away.
+    /// True when the socket has a pending error. Reading the error itself would clear it.
     private var hasFailed: Bool {
         var request = pollfd(fd: self.descriptor, events: 0, revents: 0)
         return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLERR) != 0

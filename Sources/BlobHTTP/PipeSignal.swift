@@ -1,8 +1,8 @@
 import Foundation
 
-/// Keeps SIGPIPE from this thread: a TLS connection whose other end is gone would raise it.
+/// Blocks SIGPIPE on the current thread, where a TLS connection that the peer has closed would raise it.
 ///
-/// Used by the thread that made it.
+/// Use it on the thread that created it.
 struct PipeSignal {
     private let old: sigset_t
 
@@ -20,7 +20,7 @@ struct PipeSignal {
         return set
     }
 
-    /// Runs `body` as if nothing were kept away, for what the user does with the answer.
+    /// Runs `body` with the original signal mask, for the user's handler of the answer.
     func withoutBlocking<Value>(_ body: () throws -> Value) rethrows -> Value {
         self.restore()
         var blocked = Self.set

@@ -1,6 +1,6 @@
-import BlobStreams
+import BlobCore
 
-/// How many bytes may go out by now: a bucket that fills at the rate and holds a quarter of a second.
+/// A token bucket that fills at the given rate and holds the bytes of a quarter of a second.
 struct RateLimit {
     private let bytesPerSecond: Double
     private let capacity: Double
@@ -8,18 +8,18 @@ struct RateLimit {
     private var level: Double
     private var last: ContinuousClock.Instant
 
-    /// - Parameter bytesPerSecond: Above 0.
+    /// - Parameter bytesPerSecond: The rate, above 0.
     init(bytesPerSecond: Int64, now: ContinuousClock.Instant = .now) {
         let rate = Double(bytesPerSecond)
         self.bytesPerSecond = rate
         self.capacity = max(1, rate / 4)
-        // Small enough to look steady, large enough that the sending costs nothing.
+        // Small enough for a steady flow, large enough to send efficiently.
         self.grain = min(max(1, rate / 20), 16 * 1024)
         self.level = self.grain
         self.last = now
     }
 
-    /// How many bytes may go out now; 0 means to wait for ``delay``.
+    /// Returns the number of bytes that may be sent now; if 0, wait for ``delay``.
     mutating func allowance(at now: ContinuousClock.Instant = .now) -> Int {
         self.level = min(self.capacity, self.level + (now - self.last).timeInterval * self.bytesPerSecond)
         self.last = now
@@ -28,6 +28,6 @@ struct RateLimit {
 
     mutating func use(_ byteCount: Int) { self.level -= Double(byteCount) }
 
-    /// How long until bytes may go out again, seen from the last ``allowance(at:)``.
+    /// The time from the last ``allowance(at:)`` until bytes may be sent again.
     var delay: Duration { .seconds(max(0, self.grain - self.level) / self.bytesPerSecond) }
 }

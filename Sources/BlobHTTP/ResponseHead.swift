@@ -1,37 +1,37 @@
-import BlobStreams
+import BlobCore
 
-/// The status line and fields of an answer, as they come line by line, within limits of our own.
+/// The status line and header fields of an answer, parsed line by line within fixed limits.
 struct ResponseHead {
-    /// All heads of one request together, in bytes; many servers send at most 8 KiB.
+    /// The limit of all heads of one request together, in bytes; many servers send at most 8 KiB.
     static let maximumByteCount = 64 * 1024
     static let maximumLineCount = 100
     static let maximumInformationalCount = 100
 
-    /// Of the last head that began; 0 before the first.
+    /// The status of the last head that began; 0 before the first.
     private(set) var status = 0
     private(set) var reason = ""
     private(set) var fields: [(name: String, value: String)] = []
 
-    /// The blank line behind the last head was seen. Without it, an answer that was cut off looks like a whole one.
+    /// True once the blank line after the last head is parsed. Without it, a truncated answer looks complete.
     private(set) var isComplete = false
 
-    /// Of the body; nil when it was not said.
+    /// The announced length of the body in bytes; nil if it was not announced.
     private(set) var contentLength: Int64?
     private var byteCount = 0
     private var lineCount = 0
     private var informationalCount = 0
 
-    /// True once there is a whole head that is not merely informational.
+    /// True once there is a complete head that is not informational.
     var isFinal: Bool { self.isComplete && self.status >= 200 }
 
     var isSuccess: Bool { self.isFinal && self.status < 300 }
 
-    /// The first value of a field.
+    /// Returns the first value of a field, whose name is given in lower case.
     func value(of name: String) -> String? {
         self.fields.first { $0.name.lowercased() == name }?.value
     }
 
-    /// Takes a line with its end.
+    /// Parses a line, including its line end.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` or ``BlobError/Code/corrupted``.
     mutating func take(_ line: UnsafeRawBufferPointer) throws(BlobError) {
@@ -43,7 +43,7 @@ struct ResponseHead {
         while let last = line.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { line = line.dropLast() }
         let text = String(decoding: line, as: UTF8.self)
         if text.hasPrefix("HTTP/") { return try self.begin(text) }
-        guard !self.isComplete else { return }  // A trailer, behind a chunked body.
+        guard !self.isComplete else { return }  // A trailer after a chunked body.
         if text.isEmpty {
             self.isComplete = true
         } else {
@@ -60,7 +60,7 @@ struct ResponseHead {
         }
         let parts = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, let status = Int(parts[1]), (100..<1000).contains(status) else {
-            throw BlobError(.corrupted, "The answer begins with a status line that is none.")
+            throw BlobError(.corrupted, "The answer begins with a malformed status line.")
         }
         self.status = status
         self.reason = parts.count > 2 ? String(parts[2]) : ""
@@ -72,12 +72,12 @@ struct ResponseHead {
         guard self.lineCount <= Self.maximumLineCount else {
             throw Self.limit("more than \(Self.maximumLineCount) lines of header")
         }
-        guard let colon = text.firstIndex(of: ":") else { return }  // Says nothing to us.
+        guard let colon = text.firstIndex(of: ":") else { return }  // Not a field: ignored.
         let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
         let field = (name: String(text[..<colon]), value: String(value))
         self.fields.append(field)
         guard field.name.lowercased() == "content-length" else { return }
-        // libcurl takes a number that does not fit for none at all, and the second of two.
+        // libcurl ignores a length that does not fit, and uses the second of two.
         let digits = field.value.prefix { ("0"..."9").contains($0) }
         let rest = field.value.dropFirst(digits.count)
         guard let length = Int64(digits), rest.allSatisfy({ $0 == " " || $0 == "\t" }),

@@ -1,7 +1,7 @@
 import CCurl
 import Foundation
 
-// What libcurl calls. It does so only within `perform` and `close`, while the transfer is there.
+// The callbacks of libcurl, which are called only within `perform` and `close`, while the transfer exists.
 extension UploadTransfer {
     func setCallbacks() {
         let this = Unmanaged.passUnretained(self).toOpaque()
@@ -15,9 +15,9 @@ extension UploadTransfer {
             guard let buffer, let transfer = transfer(data) else { return Int(CURL_READFUNC_ABORT) }
             return transfer.supply(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
         }
-        // A rewind is a body that is sent again, to a server that may have taken the first: never.
+        // A rewind would send the body again, to a server that may have accepted the first one: never.
         self.handle.setSeeker { _, _, _ in CURL_SEEKFUNC_FAIL }
-        // With the data alone, the lines of the head would go to the other function.
+        // With CURLOPT_HEADERDATA alone, the lines of the head would be passed to the write function.
         self.handle.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
             let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
             return transfer(data)?.takeLine(line) == true ? line.count : 0

@@ -1,18 +1,18 @@
-import BlobStreams
+import BlobCore
 import CCurl
 import Foundation
 
 extension UploadTransfer {
-    /// Statuses that go away by themselves (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470,
-    /// section 5.2).
+    /// The statuses of transient refusals (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470, section
+    /// 5.2).
     private static let transientStatuses: Set = [408, 425, 429, 503]
 
-    /// Those of gateways, behind which the request may have been taken.
+    /// The statuses of gateways, behind which a server may have accepted the request.
     private static let gatewayStatuses: Set = [502, 504]
 
     private static let excerptLength = 200
 
-    /// How far the upload was, as the end of a sentence.
+    /// The progress of the upload, as the end of a sentence.
     var stage: String {
         if self.head.isFinal { return "status \(self.head.status) had come" }
         if self.isBodySent {
@@ -21,9 +21,9 @@ extension UploadTransfer {
         return self.byteCount.map { "\(self.sent) of \($0) bytes were sent" } ?? "\(self.sent) bytes were sent"
     }
 
-    /// What the end of the request means.
+    /// Returns the response to a request that has ended, or throws its error.
     func outcome(of code: CURLcode) throws(BlobError) -> HTTPResponse {
-        // Whatever it made of the request, our own reason came first.
+        // The error for which a callback ended the request comes before libcurl's own.
         if let failure { throw self.located(failure) }
         if self.head.isFinal, !self.head.isSuccess { throw self.refusal }
         guard code == CURLE_OK else { throw self.error(for: code) }
@@ -79,11 +79,11 @@ extension UploadTransfer {
             CURLE_SSL_INVALIDCERTSTATUS:
             return self.error(.unavailable, "No secure connection: \(text).", isTransient: false)
         case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
-            return self.error(.corrupted, "The answer is not what HTTP knows: \(text); \(self.stage).")
+            return self.error(.corrupted, "The answer is not valid HTTP: \(text); \(self.stage).")
         case CURLE_PARTIAL_FILE:
             return self.error(.truncated, "The answer was cut off: \(text); \(self.stage).")
         case CURLE_OUT_OF_MEMORY:
-            // What a line of the header without an end comes to.
+            // The result of a header line without an end.
             return self.error(.limitExceeded, "The answer's header is too large: \(text); \(self.stage).")
         case CURLE_SEND_FAIL_REWIND:
             return self.error(.io, "The body would have to be sent again, which is not done; \(self.stage).")
@@ -96,15 +96,14 @@ extension UploadTransfer {
         }
     }
 
-    /// - Parameter isTransient: Nil where it depends: whether the request may have been taken, and doing it twice is
-    ///   doing it once.
+    /// - Parameter isTransient: Nil to derive it: true for PUT, or when the server cannot have accepted the request.
     func error(_ code: BlobError.Code, _ message: String, isTransient: Bool? = nil) -> BlobError {
         let isRepeatable = self.upload.method == .put || self.sent == 0 && self.byteCount != 0
         let error = BlobError(code, message, operation: .write, isTransient: isTransient ?? isRepeatable)
         return self.located(error)
     }
 
-    /// An error of the source says itself what it is about.
+    /// Adds the URL to an error of the request; an error of the source has its own context.
     private func located(_ error: BlobError) -> BlobError {
         guard error.operation == .write, error.locator == nil else { return error }
         var error = error

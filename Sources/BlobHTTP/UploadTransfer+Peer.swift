@@ -1,29 +1,29 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-// An answer says that the server took the body. Its connection shows whether that can be true.
+// An answer claims that the server accepted the body. These checks show whether the connection allows that to be true.
 extension UploadTransfer {
-    /// How long a server may take to end its direction of the connection after its answer.
+    /// The longest time for a server to close its direction of the connection after its answer.
     ///
-    /// One that has read everything does so at once: the wait is a round trip. One that keeps its direction open costs
-    /// each upload this much.
+    /// A server that has read everything closes it at once, so the wait is a round trip. One that keeps its direction
+    /// open costs each upload this much.
     private static let lingering = Duration.milliseconds(250)
 
     func begin(_ socket: PeerSocket) { self.sockets.append(socket) }
 
-    /// The connection is about to be closed.
+    /// Checks a connection that is about to be closed.
     func end(_ socket: PeerSocket) {
         self.salvage(from: socket)
-        // Behind TLS the last message has gone out by now, and a server that has closed already resets because of that.
+        // Over TLS the closing message is sent by now, and a server that has already closed responds with a reset.
         if !self.isEncrypted { self.linger(on: socket) }
         self.sockets.removeAll { $0 == socket }
     }
 
-    /// Looks, at the beginning of a success, for bytes of the body that the server cannot have had.
+    /// Checks, at the beginning of a success, that the server can have received all bytes of the body.
     ///
-    /// The first segment of an answer acknowledges whatever the server's system had received when it was sent.
+    /// The first segment of an answer acknowledges all that the server's system had received when it was sent.
     ///
-    /// - Throws: ``BlobError/Code/io``.
+    /// - Throws: ``BlobError/Code/io`` when bytes are unsent or unacknowledged.
     func checkBeginningOfAnswer() throws(BlobError) {
         guard self.uploadedAtAnswer == nil, (200..<300).contains(self.head.status) else { return }
         let uploaded = self.handle.uploadedByteCount
@@ -35,20 +35,21 @@ extension UploadTransfer {
         }
     }
 
-    /// Looks, after a success, for bytes that were sent behind its beginning, and for a reset.
+    /// Checks, after a success, that no bytes were sent after its beginning, and that no reset followed.
     ///
-    /// - Throws: ``BlobError/Code/io``.
+    /// - Throws: ``BlobError/Code/io`` otherwise.
     func checkEndOfAnswer() throws(BlobError) {
         guard self.uploadedAtAnswer == self.handle.uploadedByteCount else {
             throw self.early("bytes were still sent when the answer had begun")
         }
-        // Still open, unless the server said that it closes: behind TLS nothing more may have been sent.
+        // The socket is still open, unless the server announced that it closes. Over TLS this has to come before
+        // `close`, which sends a message.
         if let socket = self.sockets.last { self.linger(on: socket) }
         self.handle.close()
         guard !self.isReset else {
             throw self.error(
                 .io,
-                "The server answered \(self.head.status) and reset the connection, as one does that has not read the body; "
+                "The server answered \(self.head.status) and reset the connection, as it would for an unread body; "
                     + "\(self.stage).")
         }
     }
@@ -67,8 +68,7 @@ extension UploadTransfer {
 
     private var isEncrypted: Bool { !self.upload.url.lowercased().hasPrefix("http://") }
 
-    /// What the server had said before it reset the connection is still there, but libcurl has not read it when sending
-    /// failed first.
+    /// Parses an answer that arrived before a reset, which libcurl does not read when sending fails first.
     private func salvage(from socket: PeerSocket) {
         guard self.head.status < 200, !self.isEncrypted else { return }
         withUnsafeTemporaryAllocation(byteCount: HTTPResponse.maximumBodyByteCount, alignment: 16) { buffer in
@@ -79,7 +79,7 @@ extension UploadTransfer {
                 guard self.takeLine(UnsafeRawBufferPointer(rebasing: rest[...end])) else { return }
                 rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
             }
-            // A body in chunks would show its framing.
+            // A chunked body would include its framing.
             if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.takeBody(rest) }
         }
     }

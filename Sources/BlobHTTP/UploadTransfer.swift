@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 import CCurl
 import Foundation
 
-/// One upload, from the first byte of its source to the last of its answer. Used by one thread.
+/// One upload, from the first byte of its source to the last of its answer. Use it on one thread.
 final class UploadTransfer {
-    /// Events wake the loop; this is for what may happen without one.
+    /// The longest wait of the loop, for changes that no event announces.
     private static let longestWait = Duration.milliseconds(250)
 
-    /// For the explanation of a refusal, counted from the last byte of it.
+    /// The longest wait for the body of a refusal, from the last byte received.
     private static let patienceWithRefusal = Duration.seconds(1)
 
     let upload: HTTPUpload
@@ -22,17 +22,17 @@ final class UploadTransfer {
     private var lastActivity = ContinuousClock.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
-    /// Our own reason for ending the request; libcurl only knows that a callback did.
+    /// The error for which a callback ended the request; libcurl only reports that one did.
     private(set) var failure: BlobError?
     private(set) var head = ResponseHead()
     private(set) var body = Data()
-    /// Of the body, as handed to libcurl: it counts framing too.
+    /// The number of bytes of the body handed to libcurl, whose own count includes framing.
     private(set) var sent: Int64 = 0
     private(set) var isBodySent = false
 
-    /// Those that are open: while connecting there may be one for each address.
+    /// The open sockets; while connecting, there may be one for each address.
     var sockets: [PeerSocket] = []
-    /// Of the body, with its framing, when a success began.
+    /// The number of bytes of the body sent when a success began, including framing.
     var uploadedAtAnswer: Int64?
     var hasLingered = false
     var isReset = false
@@ -62,7 +62,7 @@ final class UploadTransfer {
         self.lastActivity = .now
         while true {
             if let code = try self.handle.perform() { return try self.outcome(of: code) }
-            // Paused, libcurl would not end before the source does; with a server that stalls, not at all.
+            // While paused, libcurl would not end before the source does; with a server that stalls, never.
             if self.isRefused, self.restOfRefusal <= .zero { return try self.outcome(of: CURLE_OK) }
             let wait = try self.checkLimits()
             if self.isRefused {
@@ -81,10 +81,10 @@ final class UploadTransfer {
         }
     }
 
-    /// The server has said no; what it says beyond that is only an explanation.
+    /// True once the server has refused the request; the rest of its answer is only an explanation.
     private var isRefused: Bool { self.head.isFinal && !self.head.isSuccess }
 
-    /// How long more of the explanation may be waited for.
+    /// The remaining time to wait for the rest of the explanation.
     private var restOfRefusal: Duration {
         if let length = self.head.contentLength, self.body.count >= length { return .zero }
         let idleLimit = self.upload.idleLimit ?? self.context.idleLimit
@@ -96,19 +96,19 @@ final class UploadTransfer {
         try self.handle.wait(milliseconds: Int((duration.timeInterval * 1000).rounded(.up)))
     }
 
-    /// Nil when the rate allows bytes now.
+    /// Returns the wait until the rate limit allows bytes; nil when it allows bytes now.
     private func delayOfRateLimit() -> Duration? {
         guard self.rateLimit?.allowance() == 0 else { return nil }
         return self.rateLimit?.delay
     }
 
-    /// How long may be waited until the next look at the limits.
+    /// Throws when a limit is reached; otherwise returns the time until the next check.
     private func checkLimits() throws(BlobError) -> Duration {
         try self.context.check()
         let now = ContinuousClock.now
         var wait = Self.longestWait
         if let deadline = self.context.deadline { wait = min(wait, deadline - now) }
-        // The source has its limit itself, and its own error says more.
+        // The source checks this limit itself, and its error is more precise.
         let isSourceSlow = self.isPaused && self.delayOfRateLimit() == nil && !self.pump.hasNews()
         let sourceLimit = self.context.idleLimit
         guard let limit = isSourceSlow ? sourceLimit : self.upload.idleLimit ?? sourceLimit else { return wait }
@@ -125,15 +125,15 @@ final class UploadTransfer {
     private func setUp() {
         let handle = self.handle
         handle.set(CURLOPT_URL, self.upload.url)
-        // Sees to it that the signals of the process stay as they are; cancelling does not wait for a name server.
+        // Keeps the signals of the process unchanged, and cancels without waiting for a name server.
         handle.set(CURLOPT_NOSIGNAL, 1)
         handle.set(CURLOPT_QUICK_EXIT, 1)
-        // Version 2 stalls and spins on large uploads until 8.2.
+        // HTTP/2 stalls and spins on large uploads before libcurl 8.2.
         handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         handle.set(CURLOPT_HTTP09_ALLOWED, 0)
         handle.set(CURLOPT_FOLLOWLOCATION, 0)
         handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // A connection that was used before may be dead, and then the request would be sent again.
+        // A reused connection may be dead, and then the request would be sent again.
         handle.set(CURLOPT_FRESH_CONNECT, 1)
         handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(self.connectLimit.timeInterval * 1000))
         handle.set(CURLOPT_NOPROGRESS, 0)
@@ -155,7 +155,7 @@ final class UploadTransfer {
     }
 
     private var headerLines: [String] {
-        // What ends with a semicolon is a field without a value to libcurl; with a colon, it would be left out.
+        // For libcurl, a line with a semicolon is a field without a value; with a colon, it would be omitted.
         var lines = self.upload.fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
         let names = Set(self.upload.fields.map { $0.name.lowercased() })
         if !names.contains("content-type") {
@@ -163,16 +163,16 @@ final class UploadTransfer {
         }
         if !names.contains("user-agent") { lines.append("User-Agent: BlobStreams") }
         if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
-        // Worth a round trip only for bodies that are much larger than what the system buffers.
+        // `Expect` is worth a round trip only for bodies that are much larger than the system's buffers.
         if let count = self.byteCount, count < 1 << 20 { lines.append("Expect:") }
         return lines
     }
 
     // MARK: Callbacks
 
-    /// The next bytes of the body.
+    /// Supplies the next bytes of the body to libcurl.
     func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // libcurl goes on sending when the server also says that it closes the connection.
+        // libcurl continues sending even if the server announces that it closes the connection.
         if self.isRefused { return self.pause() }
         var room = buffer
         if self.rateLimit != nil {
@@ -204,7 +204,7 @@ final class UploadTransfer {
         return Int(CURL_READFUNC_PAUSE)
     }
 
-    /// A line of a head; false ends the request.
+    /// Takes a line of a response head; returns false to end the request.
     func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
         self.lastActivity = .now
         do {
@@ -217,7 +217,7 @@ final class UploadTransfer {
         }
     }
 
-    /// Bytes of the answer's body; false ends the request.
+    /// Takes bytes of the response body; returns false to end the request.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
         self.lastActivity = .now
         if self.head.isSuccess, let onAnswer = self.upload.onAnswer {
@@ -231,7 +231,7 @@ final class UploadTransfer {
         }
         let room = HTTPResponse.maximumBodyByteCount - self.body.count
         self.body.append(contentsOf: bytes.prefix(room))
-        // Of an explanation the beginning is enough; of an answer to be kept it is what was promised.
+        // The beginning of an explanation is enough; the excess of a success is dropped, but read to its end.
         return bytes.count <= room || self.head.isSuccess
     }
 

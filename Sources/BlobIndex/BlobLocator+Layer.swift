@@ -1,7 +1,7 @@
 package import BlobStreams
 
 extension BlobLocator {
-    /// The path of layers up to a wrapper around this locator, as ``IndexSection/Key/layer`` has it: `tar+gzip`.
+    /// Returns the path of layers of a wrapper around this locator, as in ``IndexSection/Key/layer``: `tar+gzip`.
     package func layer(_ wrapper: String) -> String {
         let wrappers = [wrapper] + self.scheme.split(separator: "+").dropLast().map(String.init)
         let path = wrappers.joined(separator: "+")

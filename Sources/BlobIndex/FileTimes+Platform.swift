@@ -1,13 +1,13 @@
-import Foundation
+import BlobPlatform
 
 #if canImport(Darwin)
     extension stat {
-        /// When the file was last read or written, as far as the file system keeps track.
+        /// The time of the last read or write of the file, as far as the file system records it.
         var lastUse: timespec { later(self.st_atimespec, self.st_mtimespec) }
     }
 #else
     extension stat {
-        /// When the file was last read or written, as far as the file system keeps track.
+        /// The time of the last read or write of the file, as far as the file system records it.
         var lastUse: timespec { later(self.st_atim, self.st_mtim) }
     }
 #endif

@@ -1,8 +1,10 @@
 internal import BlobStreams
-import Foundation
+import BlobPlatform
 
-/// An index file that is open for reading. Reads have offsets, so that threads can share it; nothing is mapped, because a
-/// map of a file that somebody cuts ends the process.
+/// An index file that is open for reading.
+///
+/// Reads take an offset, so that threads can share the descriptor. The file is not mapped, because accessing the
+/// mapping of a truncated file ends the process.
 final class IndexDescriptor: Sendable {
     private let descriptor: CInt
     private let isOwned: Bool
@@ -10,13 +12,13 @@ final class IndexDescriptor: Sendable {
 
     /// Opens a file that the user named, following links.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` and what else `open(2)` brings.
+    /// - Throws: ``BlobError/Code/notFound``, and other errors of `open(2)`.
     convenience init(path: String) throws(BlobError) {
-        // Somebody's FIFO in the place of an index must not make this wait.
+        // O_NONBLOCK, because opening a FIFO at this path must not block.
         try self.init(opened: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path)
     }
 
-    /// Opens a file in a folder, following no link.
+    /// Opens a file in a folder, without following links.
     convenience init(named name: String, in folder: CInt) throws(BlobError) {
         try self.init(opened: openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), name)
     }
@@ -33,7 +35,7 @@ final class IndexDescriptor: Sendable {
         self.isOwned = true
     }
 
-    /// Reads a file that stays its owner's to close.
+    /// Borrows a descriptor, which its owner closes.
     init(borrowing descriptor: CInt) throws(BlobError) {
         self.status = try Self.status(of: descriptor)
         self.descriptor = descriptor
@@ -55,12 +57,12 @@ final class IndexDescriptor: Sendable {
     var isRegular: Bool { self.status.st_mode & S_IFMT == S_IFREG }
     var byteCount: Int64 { Int64(self.status.st_size) }
 
-    /// Whether it belongs to the user that this process acts for.
+    /// True when the file belongs to the effective user of this process.
     var isOwn: Bool { self.status.st_uid == geteuid() }
 
-    /// Fills `buffer`.
+    /// Fills `buffer` with the bytes at `byteOffset`.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the file ends before.
+    /// - Throws: ``BlobError/Code/corrupted`` when the file ends before `buffer` is full, and errors of `pread(2)`.
     func read(at byteOffset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
         var filled = 0
         while filled < buffer.count {
@@ -82,7 +84,7 @@ final class IndexDescriptor: Sendable {
         return bytes
     }
 
-    /// Reads a part of the file, a bounded number of bytes at a time.
+    /// Calls `body` with the bytes of `range` in order, at most ``chunkByteCount`` at a time.
     func forEachChunk(in range: Range<Int64>, _ body: ([UInt8]) throws(BlobError) -> Void) throws(BlobError) {
         var byteOffset = range.lowerBound
         while byteOffset < range.upperBound {
@@ -94,13 +96,14 @@ final class IndexDescriptor: Sendable {
 
     private static let chunkByteCount: Int64 = 256 * 1024
 
-    /// Notes that the file was used, for the choice of those that go. Many file systems do not do so by themselves, and
-    /// once an hour is enough.
+    /// Sets the times of the file to now, at most once an hour.
+    ///
+    /// Surplus files are removed in the order of their last use, which many file systems do not record.
     func markUsed() {
         guard time(nil) - self.status.lastUse.tv_sec > Self.useInterval else { return }
         _ = futimens(self.descriptor, nil)
     }
 
-    /// In seconds.
+    /// The shortest time between two updates, in seconds.
     private static let useInterval = 3600
 }

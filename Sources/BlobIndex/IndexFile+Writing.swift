@@ -1,21 +1,21 @@
-import BlobInflate
+import BlobDeflate
 package import BlobStreams
-import Foundation
+import BlobPlatform
 
 extension IndexFile {
-    /// Writes sections; those of other keys that the file has already stay.
+    /// Writes sections, and keeps the sections with other keys that the file has already.
     ///
-    /// The file appears under its name when it is whole: readers see the one before or this one. Of two that write at the
-    /// same time, the last one's file stays. Then other files of the folder go, as far as its bound asks for it.
+    /// The file is replaced at once: readers see the previous file or the new one. Of two concurrent writers, the last
+    /// one wins. Afterwards other files of the folder are removed as far as its limit requires.
     ///
     /// - Parameters:
-    ///   - sections: With different keys, at most 256; in the file in this order.
-    ///   - content: What they were made from.
-    ///   - isReplacing: Whether a file that the user named may be replaced. Without it nothing is written when there is
-    ///     something, unless this process made it in the same way.
-    /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named is there and no index,
-    ///   ``BlobError/Code/limitExceeded`` when it would not fit the bound of its folder, and what writing brings. Then
-    ///   everything is as before.
+    ///   - sections: At most 256 sections with different keys, written in this order.
+    ///   - content: The content that the sections were made from.
+    ///   - isReplacing: True when a file that the user named may be replaced. When false, nothing is written if the
+    ///     file exists, unless this process wrote it with `isReplacing` false.
+    /// - Throws: ``BlobError/Code/inconsistent`` when the file that the user named exists and is not an index,
+    ///   ``BlobError/Code/limitExceeded`` when the file would exceed the limit of its folder, and errors of writing.
+    ///   The previous file is unchanged then.
     /// - Complexity: O(bytes of the file), in little memory.
     package func write(
         _ sections: [NewIndexSection], for content: IndexedContent, isReplacing: Bool = true
@@ -56,7 +56,7 @@ extension IndexFile {
     }
 }
 
-/// The files that readings of this process made where the user named them, which they may complete.
+/// The files named by the user that reads in this process created; later reads may add sections to them.
 private let ownFiles = OwnFiles()
 
 private final class OwnFiles: Sendable {
@@ -92,7 +92,7 @@ extension NewIndexSection {
 }
 
 extension IndexTable {
-    /// Copies what is not there yet, is whole and fits.
+    /// Copies the sections that are not in the table yet, are intact and fit.
     fileprivate mutating func copy(
         _ entries: [Entry], of file: IndexDescriptor, to output: inout IndexOutput
     ) throws(BlobError) {

@@ -1,24 +1,27 @@
 package import BlobStreams
-import Foundation
+import BlobPlatform
 
-/// The one file that holds what is known of everything over one origin, in sections: restart points, member tables.
+/// A file with the indexes of all layers over one origin, in sections: restart points, member tables.
 ///
-/// A cache: what is stale, damaged, cut or of another version is as good as missing. A value that holds nothing open.
+/// The file is a cache: an index that is stale, damaged, truncated or of another version counts as missing. The value
+/// holds no open descriptor.
 package struct IndexFile: Sendable {
-    /// Where the file is, or would be.
+    /// The path of the file, which need not exist.
     package let path: String
 
     let folder: IndexFolder?  // Nil for a file that the user named.
     let name: String
     let origin: String
 
+    /// Determines the index file of an origin.
+    ///
     /// - Parameters:
-    ///   - policy: Where indexes are kept.
-    ///   - locator: Of the content, or of any layer over it: wrappers and selectors do not count.
-    /// - Returns: Nil when there is to be no index: by policy, or because a folder needs a locator, or because the user
-    ///   has no cache folder.
+    ///   - policy: The place where indexes are kept.
+    ///   - locator: The locator of the content, or of any layer over it: wrappers and selectors are ignored.
+    /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when a folder is given and no locator, or when the
+    ///   user has no cache folder.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?) {
-        // The description, because a password has no place on a disk.
+        // The description, because it hides a password, which must not be stored.
         self.origin = locator.map { String($0.origin.description.prefix(IndexTable.maximumTextByteCount / 4)) } ?? ""
         let folder: IndexFolder
         switch policy {
@@ -40,11 +43,11 @@ package struct IndexFile: Sendable {
         self.path = "\(folder.path)/\(self.name)"
     }
 
-    /// The section of this key, when there is one that was made from exactly this content and is whole.
+    /// Returns the section with a key, if it is intact and was made from exactly this content.
     ///
     /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified.
     ///
-    /// - Throws: What keeps the file from being read, so that nobody knows whether it is of use.
+    /// - Throws: Errors of reading the file. A damaged file is not an error.
     package func section(_ key: IndexSection.Key, for content: IndexedContent) throws(BlobError) -> IndexSection? {
         let state = self.state()
         if case .unreadable(let error) = state { throw error }
@@ -57,10 +60,11 @@ package struct IndexFile: Sendable {
         return section
     }
 
-    /// Whether something is there, whatever it is.
+    /// True when anything exists at ``path``.
     package var exists: Bool { access(self.path, F_OK) == 0 }
 
-    /// What is in the file, whatever content it was made from; nothing when there is no file or it is damaged.
+    /// Returns all sections, whatever content they were made from; none when the file is missing, damaged or
+    /// unreadable.
     package func sections() -> [IndexSection.Summary] {
         guard case .index(_, let table) = self.state() else { return [] }
         return table.entries.map {
@@ -70,8 +74,8 @@ package struct IndexFile: Sendable {
 
     /// Removes the file.
     ///
-    /// - Returns: Whether there was one.
-    /// - Throws: ``BlobError/Code/inconsistent`` when it is no index of this user's, and what removing brings.
+    /// - Returns: True when the file existed.
+    /// - Throws: ``BlobError/Code/inconsistent`` when the file is not an index of this user, and errors of removing it.
     @discardableResult
     package func remove() throws(BlobError) -> Bool {
         if let folder { return try folder.open()?.remove(self.name) ?? false }
@@ -81,20 +85,20 @@ package struct IndexFile: Sendable {
         throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
     }
 
-    /// Removes the file when it turned out to be of no use, unless the user named it.
+    /// Removes a file that turned out to be useless, unless the user named it. Ignores errors.
     package func discard() {
         if self.folder != nil { _ = try? self.remove() }
     }
 }
 
 extension IndexFile {
-    /// What is where the file should be.
+    /// The state of ``path``.
     enum State {
         case nothing
         case index(IndexDescriptor, IndexTable)
-        /// An index that is of no use: damaged, cut, of another version or of another origin.
+        /// An unusable index: damaged, truncated, of another version or of another origin.
         case useless
-        /// What the user named, and never was an index of this user's.
+        /// A file that the user named, and that is not an index of this user.
         case somethingElse
         case unreadable(BlobError)
     }
@@ -130,7 +134,7 @@ extension IndexFile {
 
     private static func table(of file: IndexDescriptor) throws(BlobError) -> IndexTable {
         let byteCount = file.byteCount
-        // One read gets the table of most files, too.
+        // Most tables are short enough to be fetched by this one read.
         let guess = Int(min(byteCount, Self.usualTailByteCount))
         var tail = try file.read(at: byteCount - Int64(guess), count: guess)
         let tableByteCount = try IndexTable.tableByteCount(

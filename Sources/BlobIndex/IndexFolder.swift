@@ -1,16 +1,16 @@
 internal import BlobStreams
-import Foundation
+import BlobPlatform
 
-/// The folder of many index files, bounded in size.
+/// A folder of index files with a limit of their total size.
 struct IndexFolder: Hashable, Sendable {
     static let fileExtension = "blobindex"
 
     let path: String
     let maximumByteCount: Int64
-    /// The folder above that has to be there: a home is never made.
+    /// The folder above that must exist: a home folder is never created.
     var root = "/"
 
-    /// The folder in the user's folder for caches; nil when there is no such folder.
+    /// Returns the folder in the user's cache folder; nil when the user has no cache folder.
     static func automatic(_ variable: (String) -> String?) -> IndexFolder? {
         guard let caches = userCacheFolder(variable) else { return nil }
         return IndexFolder(
@@ -18,17 +18,18 @@ struct IndexFolder: Hashable, Sendable {
             root: caches.root)
     }
 
-    /// The name of the index of everything over one origin: a 128-bit FNV-1a hash. Two origins with the same hash are told
-    /// apart by what the file says.
+    /// Returns the name of the index file of an origin, from its 128-bit FNV-1a hash.
+    ///
+    /// ``IndexTable/origin`` tells two origins with the same hash apart.
     static func fileName(origin: String) -> String {
         var hash = FNV1a()
         hash.update(origin.utf8)
         return "\(hash.hexadecimal).\(self.fileExtension)"
     }
 
-    /// Opens the folder; nil when there is none that can be used.
+    /// Opens the folder; returns nil when it is missing, or not accessible to this user alone.
     ///
-    /// - Throws: An error of the disk or of the process; not that there is no folder, or that it is somebody else's.
+    /// - Throws: Errors of the disk or of the process.
     func open() throws(BlobError) -> OpenIndexFolder? {
         do throws(BlobError) {
             return try OpenIndexFolder(self)
@@ -38,16 +39,16 @@ struct IndexFolder: Hashable, Sendable {
         }
     }
 
-    /// Opens the folder, and makes it and those above it before, for this user alone.
+    /// Opens the folder, after creating it and missing folders above it for this user alone.
     ///
-    /// - Throws: ``BlobError/Code/permissionDenied`` when it is not this user's alone, and what making it brings.
+    /// - Throws: ``BlobError/Code/permissionDenied`` when it is not this user's alone, and errors of creating it.
     func create() throws(BlobError) -> OpenIndexFolder {
         var ends = self.path.indices.filter { self.path[$0] == "/" && $0 > self.path.startIndex }
         ends.append(self.path.endIndex)
         for end in ends {
             let folder = String(self.path[..<end])
             guard folder.count > self.root.count else { continue }
-            // Only the last one's failure counts: what is above may be there and not be ours.
+            // Only the failure of the last one counts: folders above may exist and belong to others.
             if mkdir(folder, 0o700) != 0, errno != EEXIST, end == self.path.endIndex {
                 var error = BlobError(systemError: errno, doing: "Could not make the folder \(folder)")
                 error.operation = .write
@@ -59,25 +60,26 @@ struct IndexFolder: Hashable, Sendable {
 }
 
 extension BlobError {
-    /// Whether it says that there is nothing, or nothing for this user.
+    /// True when a file or folder is missing, or not accessible to this user.
     fileprivate var isAboutAccess: Bool {
         self.code == .notFound || self.code == .permissionDenied || self.code == .invalidArgument
             || self.systemErrorNumber == ELOOP
     }
 }
 
-/// A folder of index files, open: all that is in it is reached through its descriptor, so that no link in the place of
-/// the folder or a file leads elsewhere.
+/// An open folder of index files.
+///
+/// Files are accessed through its descriptor, so that no link in the place of the folder or a file is followed.
 final class OpenIndexFolder {
     private let descriptor: CInt
     private let folder: IndexFolder
 
-    /// - Throws: ``BlobError/Code/permissionDenied`` when the folder is a link, belongs to another user, or may be written
-    ///   to by others; and what opening brings.
+    /// - Throws: ``BlobError/Code/permissionDenied`` when the folder is a link, belongs to another user, or is writable
+    ///   by others; and errors of opening it.
     fileprivate init(_ folder: IndexFolder) throws(BlobError) {
-        let descriptor = Foundation.open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = BlobPlatform.open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard descriptor >= 0 else {
-            // Which of the two a link gives depends on the system.
+            // The error number for a link depends on the system.
             let isLink = errno == ELOOP || errno == ENOTDIR && isLink(folder.path)
             var error =
                 isLink
@@ -102,7 +104,7 @@ final class OpenIndexFolder {
 
     deinit { close(self.descriptor) }
 
-    /// Opens an index file; nil when there is none that can be used.
+    /// Opens an index file; returns nil when it is missing, or not a regular file that only this user may write.
     func file(_ name: String) throws(BlobError) -> IndexDescriptor? {
         do throws(BlobError) {
             let file = try IndexDescriptor(named: name, in: self.descriptor)
@@ -113,22 +115,23 @@ final class OpenIndexFolder {
         }
     }
 
-    /// Begins a file that takes the place of whatever has the name.
+    /// Creates a file that replaces any file of this name when it is committed.
     func newFile(_ name: String) throws(BlobError) -> AtomicFile {
         try AtomicFile(named: name, in: self.descriptor)
     }
 
-    /// Removes a file; false when there is none.
+    /// Removes a file; returns false when there is none.
     func remove(_ name: String) throws(BlobError) -> Bool {
         if unlinkat(self.descriptor, name, 0) == 0 { return true }
         guard errno != ENOENT else { return false }
         throw BlobError(systemError: errno, doing: "Could not remove \(name)")
     }
 
-    /// Removes index files, least recently used first, until all together are within the bound, and what writers left
-    /// behind that ended in the middle. What cannot be removed stays.
+    /// Removes index files, least recently used first, until their total size is within the limit.
     ///
-    /// - Parameter keptName: Is not removed.
+    /// Also removes temporary files of interrupted writers. Files that cannot be removed stay.
+    ///
+    /// - Parameter keptName: The name of a file that is not removed.
     func removeSurplus(keeping keptName: String) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.folder.path)) ?? []
         var files: [(name: String, byteCount: Int64, lastUse: timespec)] = []
@@ -152,7 +155,7 @@ final class OpenIndexFolder {
         }
     }
 
-    /// In seconds: a day. A temporary file that is older belongs to nobody.
+    /// The age in seconds from which a temporary file counts as abandoned: a day.
     private static let longestWriting = 24 * 3600
 }
 

@@ -1,7 +1,7 @@
-import BlobInflate
+import BlobDeflate
 internal import BlobStreams
 
-/// Writes an index file from its front, counts and sums.
+/// A buffered output to an index file, which counts its bytes and computes checksums.
 struct IndexOutput: ~Copyable {
     private let file: AtomicFile
     private let maximumByteCount: Int64
@@ -9,7 +9,7 @@ struct IndexOutput: ~Copyable {
     private(set) var byteOffset: Int64 = 0
     private var sum = CRC32()
 
-    /// How much is gathered before it is written.
+    /// The size of the buffer, in bytes.
     private static let bufferByteCount = 64 * 1024
 
     init(_ file: AtomicFile, maximumByteCount: Int64) {
@@ -18,10 +18,12 @@ struct IndexOutput: ~Copyable {
         self.buffer.reserveCapacity(Self.bufferByteCount)
     }
 
-    /// Whether so many bytes more stay within the limit.
+    /// Returns true when `byteCount` more bytes stay within the limit.
     func hasRoom(for byteCount: Int64) -> Bool { byteCount <= self.maximumByteCount - self.byteOffset }
 
-    /// - Throws: ``BlobError/Code/limitExceeded``, and what writing brings.
+    /// Appends bytes.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``, and errors of writing.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         guard self.hasRoom(for: Int64(bytes.count)) else {
             throw BlobError(
@@ -42,7 +44,7 @@ struct IndexOutput: ~Copyable {
         try bytes.withBytes { bytes throws(BlobError) in try self.append(bytes) }
     }
 
-    /// Appends what `body` does; returns where, and the checksum.
+    /// Appends the bytes that `body` appends; returns their offset, their number and their CRC-32.
     mutating func section(
         _ body: (inout IndexOutput) throws(BlobError) -> Void
     ) throws(BlobError) -> (byteOffset: Int64, byteCount: Int64, checksum: UInt32) {

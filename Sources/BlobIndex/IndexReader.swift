@@ -1,29 +1,29 @@
 package import BlobStreams
 
-/// Takes the numbers of an index apart. Trusts nothing: every length and every varint is checked.
+/// A parser of the numbers in an index, which checks every length and every varint.
 ///
-/// All errors are ``BlobError/Code/corrupted`` with the offset in the bytes that it was made with.
+/// All errors are ``BlobError/Code/corrupted``, with the offset in the bytes that the reader was created with.
 package struct IndexReader: Sendable {
     private let bytes: [UInt8]
     private let end: Int
 
-    /// How far the bytes were read, from their start.
+    /// The offset of the next byte to read, from the start of the bytes.
     package private(set) var byteOffset: Int
 
-    /// Reads `bytes` from their start.
+    /// Creates a reader of `bytes`.
     package init(_ bytes: [UInt8]) {
         self.bytes = bytes
         (self.byteOffset, self.end) = (0, bytes.count)
     }
 
-    /// Reads a part of `bytes`, whose offsets stay those of the whole.
+    /// Creates a reader of a part of `bytes`; offsets still count from the start of `bytes`.
     package init(_ bytes: [UInt8], _ range: Range<Int>) throws(BlobError) {
         self.bytes = bytes
         (self.byteOffset, self.end) = (range.lowerBound, range.upperBound)
         guard range.lowerBound >= 0, range.upperBound <= bytes.count else { throw self.failure("ends too early") }
     }
 
-    /// How many bytes are left.
+    /// The number of bytes left to read.
     package var remaining: Int { self.end - self.byteOffset }
 
     package var isAtEnd: Bool { self.remaining == 0 }
@@ -37,7 +37,7 @@ package struct IndexReader: Sendable {
         }
     }
 
-    /// Reads unsigned LEB128; a number past 64 bits, or written with more bytes than it needs, is an error.
+    /// Reads an unsigned LEB128 number; one past 64 bits, or written with more bytes than it needs, is an error.
     package mutating func varint() throws(BlobError) -> UInt64 {
         var number: UInt64 = 0
         var shift: UInt64 = 0
@@ -54,7 +54,7 @@ package struct IndexReader: Sendable {
         }
     }
 
-    /// Reads a varint that is an offset or a length: at most `Int64.max`, on every machine also at most `Int.max`.
+    /// Reads a varint that is an offset or a length: at most `limit`, which is at most `Int.max`.
     package mutating func count(atMost limit: Int = .max) throws(BlobError) -> Int {
         guard let count = Int(exactly: try self.varint()), count <= limit else {
             throw self.failure("has a number past its limit")
@@ -67,12 +67,13 @@ package struct IndexReader: Sendable {
         return self.bytes[start..<(start + count)]
     }
 
-    /// Reads a length of at most `limit`, and so many bytes.
+    /// Reads a length of at most `limit`, and that many bytes.
     package mutating func counted(atMost limit: Int) throws(BlobError) -> ArraySlice<UInt8> {
         try self.bytes(count: try self.count(atMost: limit))
     }
 
-    /// The error of an index that is not as it should be: "The index ...".
+    /// Returns the error of an invalid index, with a message that begins with "The index" and continues with
+    /// `predicate`.
     package func failure(_ predicate: String) -> BlobError {
         BlobError(.corrupted, "The index \(predicate).", byteOffset: Int64(self.byteOffset))
     }

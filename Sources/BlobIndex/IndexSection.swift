@@ -1,10 +1,10 @@
-import BlobInflate
+import BlobDeflate
 package import BlobStreams
-import Foundation
+import BlobPlatform
 
-/// One section of an index file, open for reading. It stays what it is when the file is replaced or removed.
+/// A section of an index file, open for reading; unaffected when the file is replaced or removed.
 package final class IndexSection: Sendable {
-    /// What a section holds, in four letters.
+    /// The kind of a section, named by four letters.
     package struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         package let rawValue: UInt32
 
@@ -16,21 +16,23 @@ package final class IndexSection: Sendable {
         /// The table of the members of a container.
         package static let members = Self("MEMB")
 
-        /// - Parameter name: Four ASCII letters, the first of them first in the file.
+        /// Creates a kind.
+        ///
+        /// - Parameter name: Four ASCII letters, of which the first is also the first in the file.
         package init(_ name: StaticString) {
             precondition(name.utf8CodeUnitCount == 4 && name.isASCII, "A kind has four ASCII letters.")
             self.rawValue = name.withUTF8Buffer { $0.reversed().reduce(0) { $0 << 8 | UInt32($1) } }
         }
 
-        /// The letters.
+        /// The four letters.
         package var description: String {
             withUnsafeBytes(of: self.rawValue.littleEndian) { String(decoding: $0, as: UTF8.self) }
         }
     }
 
-    /// Names a section within its file.
+    /// The key of a section within its file.
     package struct Key: Hashable, Sendable {
-        /// The path of layers over the origin: `gzip`, `tar+gzip`, with selectors where there are some.
+        /// The path of layers over the origin: `gzip`, `tar+gzip`, with selectors if there are any.
         package let layer: String
         package let kind: Kind
 
@@ -40,21 +42,22 @@ package final class IndexSection: Sendable {
         }
     }
 
-    /// How a section is to be treated.
+    /// The options of a section.
     package struct Flags: OptionSet, Hashable, Sendable {
         package let rawValue: UInt32
 
         package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-        /// Its records carry checksums of their own: opening does not read it. Otherwise opening reads and checks it all.
+        /// The records have their own checksums: opening does not read the section. Otherwise it reads and verifies all
+        /// of it.
         package static let hasOwnChecks = Self(rawValue: 1 << 0)
     }
 
-    /// What can be said of a section without reading it.
+    /// The facts about a section that are known without reading it.
     package struct Summary: Hashable, Sendable {
         package let key: Key
         package let byteCount: Int64
-        /// What it was made from.
+        /// The content that the section was made from.
         package let content: IndexedContent
 
         package init(key: Key, byteCount: Int64, content: IndexedContent) {
@@ -62,7 +65,7 @@ package final class IndexSection: Sendable {
         }
     }
 
-    /// The most that ``bytes()`` loads: 256 MiB.
+    /// The length of the largest section that ``bytes()`` loads: 256 MiB.
     package static let maximumLoadedByteCount: Int64 = 256 << 20
 
     private let file: IndexDescriptor
@@ -74,10 +77,10 @@ package final class IndexSection: Sendable {
         self.entry = entry
     }
 
-    /// The length of the section.
+    /// The length of the section in bytes.
     package var byteCount: Int64 { self.entry.byteCount }
 
-    /// The whole section, loaded once.
+    /// Returns the whole section, which is loaded and verified once.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when its checksum is wrong, ``BlobError/Code/limitExceeded`` when it is
     ///   longer than ``maximumLoadedByteCount``.
@@ -101,9 +104,9 @@ package final class IndexSection: Sendable {
         }
     }
 
-    /// Whether the section has the right checksum and a length that is loaded.
+    /// Returns true when the section has the right checksum and is not too long to load.
     ///
-    /// - Throws: What keeps it from being read.
+    /// - Throws: Errors of reading the file. A damaged section is not an error.
     func isWhole() throws(BlobError) -> Bool {
         do throws(BlobError) {
             _ = try self.bytes()
@@ -114,18 +117,18 @@ package final class IndexSection: Sendable {
         }
     }
 
-    /// A part of the section, straight from the file and **not verified**: for records with checksums of their own.
+    /// Reads a part of the section from the file, **without verifying it**: for records with their own checksums.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the part is not within the section or the file was cut.
+    /// - Throws: ``BlobError/Code/corrupted`` when the part is not within the section or the file was truncated.
     package func read(at byteOffset: Int64, count: Int) throws(BlobError) -> [UInt8] {
-        // Before memory is asked for.
+        // Before allocating, because the count may come from a damaged file.
         try self.checkRange(byteOffset, count)
         var bytes = [UInt8](repeating: 0, count: count)
         try bytes.withMutableBytes { buffer throws(BlobError) in try self.read(at: byteOffset, into: buffer) }
         return bytes
     }
 
-    /// As ``read(at:count:)``, filling memory of the caller's.
+    /// Fills `buffer` with a part of the section, as ``read(at:count:)`` reads it.
     package func read(at byteOffset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
         try self.checkRange(byteOffset, buffer.count)
         try self.file.read(at: self.entry.byteOffset + byteOffset, into: buffer)

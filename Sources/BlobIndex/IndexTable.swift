@@ -1,31 +1,32 @@
-import BlobInflate
+import BlobDeflate
 internal import BlobStreams
 
-/// What an index file says of itself: its beginning, the table of its sections and its end, as bytes and back.
+/// The head, the table of sections and the foot of an index file, with their encoding and decoding.
 ///
 ///     head      magic (8), version (4), CRC-32 of these 12 bytes (4)
 ///     payloads  one after the other
 ///     table     origin, count of sections, sections
 ///     foot      byte count of the file (8), of the table (4), CRC-32 of the table (4), CRC-32 of these 16 bytes (4)
 ///
-/// The article IndexFiles of the documentation describes every byte.
+/// The article IndexFiles in the documentation describes every byte.
 struct IndexTable {
-    /// Not ASCII at first, so that it is no text, and with the line ends that a transfer as text would change.
+    /// The first bytes of the file: not ASCII at first, so that it is not taken for text, and with line ends that a
+    /// transfer as text would change.
     static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
 
-    /// Goes up with every change that an older reader would misread.
+    /// The version of the format; increased with every change that an older reader would misread.
     static let version: UInt32 = 2
 
     static let headByteCount = 16
     static let footByteCount = 20
 
-    /// The longest table that is read: room for the most sections with long validators.
+    /// The length of the longest table that is read, in bytes: room for all sections with long validators.
     static let maximumByteCount = 8 << 20
 
-    /// How many sections a file may have; the newest stay.
+    /// The largest number of sections in a file; the newest stay.
     static let maximumSectionCount = 256
 
-    /// The longest name of a layer, and the longest text of an origin.
+    /// The length of the longest name of a layer, and of the longest text of an origin, in bytes of UTF-8.
     static let maximumTextByteCount = 16 * 1024
 
     struct Entry {
@@ -37,11 +38,11 @@ struct IndexTable {
         let checksum: UInt32
     }
 
-    /// The text of the locator whose content the sections were made from; empty when it has none.
+    /// The text of the locator of the origin; empty when it has none.
     var origin: String
     var entries: [Entry] = []
 
-    /// A table of no sections yet.
+    /// Creates a table without sections.
     init(origin: String) { self.origin = origin }
 
     static let head: [UInt8] = {
@@ -52,7 +53,7 @@ struct IndexTable {
         return writer.bytes
     }()
 
-    /// The table and the foot, to follow payloads that end at `byteOffset`.
+    /// Returns the table and the foot, for a file whose payloads end at `byteOffset`.
     func tail(at byteOffset: Int64) -> [UInt8] {
         var writer = IndexWriter()
         writer.append(counted: self.origin.utf8)
@@ -63,7 +64,7 @@ struct IndexTable {
             writer.append(fixed: entry.flags.rawValue)
             writer.append(fixed: entry.content.byteCount)
             writer.append(counted: entry.content.validator.utf8)
-            // No file has that time.
+            // `Int64.min` stands for nil: no file has that time.
             writer.append(fixed: entry.content.statusChangeTime ?? .min)
             writer.append(fixed: entry.content.edgeChecksum)
             writer.append(fixed: entry.byteOffset)
@@ -79,9 +80,9 @@ struct IndexTable {
         return table + foot.bytes
     }
 
-    /// How many bytes the table has.
+    /// Returns the length of the table in bytes, from the foot.
     ///
-    /// - Parameter byteCount: The length of the file.
+    /// - Parameter byteCount: The length of the file in bytes.
     static func tableByteCount(foot: [UInt8], byteCount: Int64) throws(BlobError) -> Int {
         var reader = IndexReader(foot)
         let saidByteCount = try reader.fixed(Int64.self)
@@ -94,9 +95,11 @@ struct IndexTable {
         return tableByteCount
     }
 
+    /// Decodes a table.
+    ///
     /// - Parameters:
     ///   - tail: The table and the foot.
-    ///   - byteOffset: Where the table begins in the file.
+    ///   - byteOffset: The offset of the table in the file.
     init(tail: [UInt8], at byteOffset: Int64) throws(BlobError) {
         let end = tail.count - Self.footByteCount
         var foot = try IndexReader(tail, (end + 12)..<tail.count)
@@ -135,7 +138,7 @@ extension IndexReader {
 }
 
 extension CRC32 {
-    /// The checksum of these bytes.
+    /// Creates the checksum of `bytes`.
     init(of bytes: some Sequence<UInt8>) {
         self.init()
         let bytes = Array(bytes)

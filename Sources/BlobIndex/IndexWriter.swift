@@ -1,6 +1,6 @@
-/// Puts the numbers of an index together: what ``IndexReader`` reads. Fixed sizes have their lowest byte first.
+/// An encoder of the numbers in an index, for ``IndexReader``. Numbers of fixed size are little-endian.
 package struct IndexWriter: Sendable {
-    /// What was written.
+    /// The bytes written so far.
     package private(set) var bytes: [UInt8] = []
 
     package init() {}
@@ -11,7 +11,7 @@ package struct IndexWriter: Sendable {
         withUnsafeBytes(of: number.littleEndian) { self.bytes.append(contentsOf: $0) }
     }
 
-    /// Appends 1 to 10 bytes: unsigned LEB128, seven bits a byte, the lowest first.
+    /// Appends a number as unsigned LEB128: 1 to 10 bytes of seven bits each, the lowest first.
     package mutating func append(varint number: UInt64) {
         var rest = number
         while rest >= 0x80 {
@@ -21,7 +21,7 @@ package struct IndexWriter: Sendable {
         self.bytes.append(UInt8(rest))
     }
 
-    /// Appends the length as a varint, and the bytes.
+    /// Appends the number of bytes as a varint, and then the bytes.
     package mutating func append(counted bytes: some Collection<UInt8>) {
         self.append(varint: UInt64(bytes.count))
         self.append(bytes)

@@ -1,24 +1,26 @@
-import BlobInflate
+import BlobDeflate
 package import BlobStreams
 
-/// What an index is valid for: the bytes that it was made from, as far as that can be told without reading them all.
+/// The identity of the bytes that an index was made from, as far as it is known without reading all of them.
 package struct IndexedContent: Hashable, Sendable {
-    /// The length of the bytes.
+    /// The number of bytes.
     package let byteCount: Int64
 
-    /// The text of the validator, which says also whether it is a strong one.
+    /// The text of the validator, which includes whether it is a strong one.
     package let validator: String
 
-    /// The time of the last change of the file's status, in nanoseconds since 1970; nil when the content is in no file.
+    /// The time of the last status change of the file, in nanoseconds since 1970; nil when the content is not in a
+    /// file.
     package let statusChangeTime: Int64?
 
-    /// CRC-32 of the first and the last ``edgeByteCount`` bytes, one after the other; all of them when there are fewer.
+    /// The CRC-32 of the first and then the last ``edgeByteCount`` bytes; of all bytes, once, when there are at most
+    /// that many.
     package let edgeChecksum: UInt32
 
-    /// How much is looked at on each side: 4 KiB.
+    /// The number of bytes that are read at each end: 4 KiB.
     package static let edgeByteCount = 4096
 
-    /// The longest validator that is taken; no honest one comes near.
+    /// The length of the longest validator that is accepted, in bytes of UTF-8; real ones are far shorter.
     static let maximumValidatorByteCount = 16 * 1024
 
     package init(byteCount: Int64, validator: String, statusChangeTime: Int64? = nil, edgeChecksum: UInt32) {
@@ -28,19 +30,19 @@ package struct IndexedContent: Hashable, Sendable {
         self.edgeChecksum = edgeChecksum
     }
 
-    /// The content of `base` as it is now.
+    /// Returns the identity of the current content of `base`.
     ///
-    /// - Parameter base: What is indexed: the compressed bytes of a gzip, the bytes of an archive.
-    /// - Returns: Nil when no index is of use, because `base` has no random access or cannot be opened again, or when it
-    ///   cannot be bound to the content, because that has no length or no validator.
-    /// - Throws: What reading brings.
-    /// - Complexity: Two openings and reads of 4 KiB.
+    /// - Parameter base: The source that is indexed: the compressed bytes of a gzip, the bytes of an archive.
+    /// - Returns: Nil when an index would be useless, because `base` has no random access or cannot be opened again, or
+    ///   could not be bound to the content, because that has no length or no accepted validator.
+    /// - Throws: Errors of opening and reading `base`.
+    /// - Complexity: Opens `base` twice, and reads 4 KiB each time.
     package static func of(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> IndexedContent? {
-        guard base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
-        let info = try base.checkedInfo(context)
-        guard let byteCount = info.byteCount, let validator = info.validator else { return nil }
+        guard base.traits.contains(.repeatable) else { return nil }
+        let info = try base.info(context)
+        guard info.isRandomAccess, let byteCount = info.byteCount, let validator = info.validator else { return nil }
         let text = validator.text
         guard text.utf8.count <= Self.maximumValidatorByteCount else { return nil }
         let edge = min(byteCount, Int64(Self.edgeByteCount))
@@ -59,12 +61,12 @@ package struct IndexedContent: Hashable, Sendable {
                 } catch {
                     throw BlobError(wrapping: error)
                 }
-                // The guard of the reader throws when the content is shorter than it says.
+                // A guarded reader throws when the content is shorter than its stated length.
                 guard read > 0 else { break }
                 count += read
             }
             bytes.withUnsafeBytes { sum.update(UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
-            // One look is enough when both edges are the same bytes.
+            // Both edges are the same bytes.
             if edge == byteCount { break }
         }
         return IndexedContent(

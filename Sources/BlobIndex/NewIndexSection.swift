@@ -1,17 +1,18 @@
 package import BlobStreams
 
-/// A section to be written.
+/// A section to write.
 package struct NewIndexSection {
-    /// Takes the next bytes of a payload; a few at a time is fine.
+    /// A function that takes the next bytes of a payload, in pieces of any size.
     package typealias Sink = (UnsafeRawBufferPointer) throws(BlobError) -> Void
 
     package let key: IndexSection.Key
     package let flags: IndexSection.Flags
     let produce: (Sink) throws(BlobError) -> Void
 
-    /// A section of any length, which is never held in memory.
+    /// Creates a section of any length, which is never held in memory as a whole.
     ///
-    /// - Parameter produce: Called once with what takes the bytes; what it throws ends the writing, and nothing is left.
+    /// - Parameter produce: Called once with the sink of the bytes; an error from it ends the writing, and no file is
+    ///   left.
     package init(
         _ key: IndexSection.Key, flags: IndexSection.Flags = [],
         produce: @escaping (_ sink: Sink) throws(BlobError) -> Void
@@ -21,12 +22,12 @@ package struct NewIndexSection {
         self.produce = produce
     }
 
-    /// A section of these bytes.
+    /// Creates a section of `bytes`.
     package init(_ key: IndexSection.Key, flags: IndexSection.Flags = [], bytes: [UInt8]) {
         self.init(key, flags: flags, chunks: [bytes])
     }
 
-    /// A section of these bytes, one after the other.
+    /// Creates a section of `chunks`, one after the other.
     package init(_ key: IndexSection.Key, flags: IndexSection.Flags = [], chunks: [[UInt8]]) {
         self.init(key, flags: flags) { sink throws(BlobError) in
             for chunk in chunks {
@@ -35,10 +36,11 @@ package struct NewIndexSection {
         }
     }
 
-    /// A section of everything that a file holds: an unlinked temporary one, into which a long payload was gathered.
+    /// Creates a section of the whole content of a file, such as an unlinked temporary file that collected a long
+    /// payload.
     ///
-    /// - Parameter descriptor: Readable at offsets; stays the caller's, and open until the section is written.
-    /// - Throws: What looking at the file brings.
+    /// - Parameter descriptor: Readable at offsets; owned by the caller, and open until the section is written.
+    /// - Throws: Errors of `fstat(2)`.
     package init(
         _ key: IndexSection.Key, flags: IndexSection.Flags = [], contentsOf descriptor: CInt
     ) throws(BlobError) {

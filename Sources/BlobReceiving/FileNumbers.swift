@@ -1,24 +1,24 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Finds names that are free: `NAME`, or `NAME-2`, `NAME-3`... where files of that name arrived before.
+/// Finds unused file names: `NAME`, or `NAME-2`, `NAME-3` and so on if files of that name exist.
 ///
-/// Remembers the numbers that were given, so that a name that comes again costs as much as the first time.
+/// Remembers the numbers that were used, so that a repeated name costs no more than the first time.
 final class FileNumbers: Sendable {
-    /// For all of the process.
+    /// The instance of the process.
     static let shared = FileNumbers()
 
-    /// As many names as are remembered; all are forgotten when there are more, and then looked for again.
+    /// The maximum number of remembered names; when exceeded, all are forgotten and their numbers searched for again.
     private static let maximumNameCount = 100_000
 
     private let next = Locked<[String: Int]>([:])
 
-    /// Calls `claim` with one path after the other until it says true, and returns that path.
+    /// Calls `claim` with one path after another until it returns true, and returns that path.
     ///
-    /// Numbers grow in the order of the calls. Where earlier runs left files, gaps between their numbers may stay.
+    /// Numbers increase in the order of the calls. Gaps in the numbers of earlier runs may remain.
     ///
-    /// - Parameter claim: Says false when there is such a file, and makes it otherwise.
-    /// - Complexity: O(1) calls of `claim` for each name; O(log n) checks where n files of that name are unknown.
+    /// - Parameter claim: Returns false if the file exists; otherwise creates it and returns true.
+    /// - Complexity: O(1) calls of `claim` for each name; O(log n) checks if n files of that name are not remembered.
     func claim(
         _ path: String, _ claim: (String) throws(BlobError) -> Bool
     ) throws(BlobError) -> String {
@@ -26,7 +26,7 @@ final class FileNumbers: Sendable {
         while true {
             let candidate = Self.path(path, number)
             if try claim(candidate) {
-                // A name that was free costs nothing to look for again.
+                // An unnumbered name costs nothing to find again.
                 if number > 1 { self.remember(number + 1, of: path) }
                 return candidate
             }
@@ -41,7 +41,7 @@ final class FileNumbers: Sendable {
         }
     }
 
-    /// A number that is free, when `number` is not: in steps that double, and then by halves.
+    /// Returns an unused number above `number`, which is in use: searches in doubling steps, then by bisection.
     private static func freeNumber(of path: String, above number: Int) -> Int {
         var (taken, step) = (number, 1)
         while Self.exists(Self.path(path, taken + step)) {

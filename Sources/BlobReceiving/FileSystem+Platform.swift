@@ -1,12 +1,12 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// The file system that holds a folder.
+/// The file system that contains a folder.
 final class FileSystem {
     private let folder: String
     private let descriptor: CInt
 
-    /// Errors of writing that happen from now on will be reported by ``synchronize()``.
+    /// Opens the folder; write errors that occur from now on are thrown by ``synchronize()``.
     init(of folder: String) throws(BlobError) {
         self.folder = folder
         self.descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
@@ -16,14 +16,14 @@ final class FileSystem {
     deinit { close(self.descriptor) }
 
     #if canImport(Glibc)
-        // Not among what the module of the C library shows.
+        // Not declared in Swift's module of the C library.
         private static let syncfs = dlsym(nil, "syncfs").map {
             unsafeBitCast($0, to: (@convention(c) (CInt) -> CInt).self)
         }
 
         var canSynchronize: Bool { Self.syncfs != nil }
 
-        /// Waits until everything that was written is on the disk, in the time that one file takes (syncfs(2)).
+        /// Waits until all writes are on the disk, in the time that one file takes (syncfs(2)).
         func synchronize() throws(BlobError) {
             guard let syncfs = Self.syncfs, syncfs(self.descriptor) != 0 else { return }
             throw BlobError(systemError: errno, doing: "Could not store files in \(self.folder)")

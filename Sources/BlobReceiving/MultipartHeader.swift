@@ -1,23 +1,23 @@
-import BlobStreams
+import BlobCore
 
-/// What the header of a part says, as bytes where it need not be text.
+/// The header of a part, with bytes where a value need not be text.
 package struct MultipartHeader: Equatable, Sendable {
-    /// The name of the field, as on the wire: what browsers escape (`%22 %0D %0A`) stays so, because nothing tells it
-    /// from a name that really has it.
+    /// The name of the field, as received: the escapes of browsers (`%22 %0D %0A`) remain, because a name may also
+    /// contain these characters literally.
     package let name: [UInt8]
 
-    /// Nil for a field that is no file.
+    /// The file name, as received; nil for a field that is not a file.
     package let filename: [UInt8]?
 
-    /// As it was sent; nil when it was not.
+    /// The media type, as received; nil if none was sent.
     package let mediaType: String?
 
-    /// - Parameter lines: All lines with their ends, without the blank one.
+    /// - Parameter lines: All lines with their line ends, without the blank one.
     /// - Throws: ``BlobError/Code/corrupted``.
     init(_ lines: some Collection<UInt8>) throws(BlobError) {
         var fields: [String: ArraySlice<UInt8>] = [:]
         for line in lines.split(separator: UInt8(ascii: "\n")) {
-            // The end is known to be there; a CR elsewhere is refused with the other control characters.
+            // Every line is known to end with CR LF; a CR elsewhere is refused with the other control characters.
             let line = Array(line.dropLast())[...]
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
                 line[..<colon].allSatisfy({ $0 > 0x20 && $0 < 0x7F })
@@ -41,9 +41,9 @@ package struct MultipartHeader: Equatable, Sendable {
         self.mediaType = fields["content-type"].map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// The parameters of a field such as `form-data; name="a"`.
+    /// Parses the parameters of a field such as `form-data; name="a"`.
     ///
-    /// In a quoted value only `\"` and `\\` are pairs: browsers write paths of Windows with single backslashes.
+    /// In a quoted value, only `\"` and `\\` are escapes: browsers write Windows paths with single backslashes.
     static func parameters(
         of field: ArraySlice<UInt8>, expecting type: String
     ) throws(BlobError) -> [String: [UInt8]] {
@@ -96,9 +96,9 @@ package struct MultipartHeader: Equatable, Sendable {
         throw BlobError(.corrupted, "A quoted value has no end.")
     }
 
-    /// The boundary of a `Content-Type`; nil when it is not that of a form.
+    /// Returns the boundary of a `Content-Type`; nil if it is not that of a form.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when it should have one.
+    /// - Throws: ``BlobError/Code/corrupted`` when a form has no boundary or malformed parameters.
     static func boundary(of contentType: String) throws(BlobError) -> String? {
         let type = contentType.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
         guard type == "multipart/form-data" else { return nil }
@@ -111,7 +111,7 @@ package struct MultipartHeader: Equatable, Sendable {
 }
 
 extension Collection<UInt8> where Self: BidirectionalCollection, SubSequence == Self {
-    /// Without spaces and tabs at both ends.
+    /// The elements without spaces and tabs at both ends.
     fileprivate var trimmed: Self {
         var rest = self.drop { $0 == 0x20 || $0 == 0x09 }
         while let last = rest.last, last == 0x20 || last == 0x09 { rest = rest.dropLast() }

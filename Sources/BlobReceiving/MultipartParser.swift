@@ -1,26 +1,26 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Takes a `multipart/form-data` body apart while it arrives, in pieces of any size (RFC 2046, section 5.1; RFC 7578).
+/// Parses a `multipart/form-data` body as it arrives, in pieces of any size (RFC 2046, section 5.1; RFC 7578).
 ///
-/// Keeps nothing but the header of one part. Stricter than the grammar where peers disagree: a line that begins with
-/// the delimiter and goes on is refused, as are line ends without a carriage return, folded fields and a field twice.
+/// Stores only the header of one part. Stricter than the grammar where peers disagree: refuses a line that continues
+/// after the delimiter, line ends without a carriage return, folded fields and duplicate fields.
 package struct MultipartParser {
     package enum Event {
         case begin(MultipartHeader)
-        /// Some bytes of the part; the memory is the caller's, or valid during the call only.
+        /// Some bytes of the part, in memory that is valid only during the call.
         case bytes(UnsafeRawBufferPointer)
         case end
     }
 
     package struct Limits: Sendable {
-        /// As many parts as Django takes fields tenfold.
+        /// The maximum number of parts: ten times as many as the fields that Django accepts.
         package var partCount = 10_000
-        /// The header of one part; real ones have some 200 bytes.
+        /// The maximum length of the header of one part, in bytes; real ones have some 200.
         package var headerByteCount = 16 * 1024
-        /// What may stand before the first part, though hardly anybody writes something there.
+        /// The maximum number of bytes before the first part, where hardly any sender writes something.
         package var preambleByteCount = 64 * 1024
-        /// White space behind a delimiter.
+        /// The maximum number of white space characters after a delimiter.
         package var paddingByteCount = 64
 
         package init() {}
@@ -33,17 +33,17 @@ package struct MultipartParser {
         case epilogue
     }
 
-    private let delimiter: [UInt8]  // With the line end before it, which belongs to it.
+    private let delimiter: [UInt8]  // Begins with the line end before it, which belongs to it.
     private let limits: Limits
     private var state = State.preamble
     private var matched: Int
     private var header: [UInt8] = []
     private var lineStart = 0
     private var partCount = 0
-    private var count = 0  // Of bytes in the state, for those that have a limit.
+    private var count = 0  // The number of bytes in the current state, where they are limited.
     private var byteOffset: Int64 = 0
 
-    /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, and no space at the end.
+    /// - Parameter boundary: 1 to 70 of the characters of RFC 2046, section 5.1.1, without a space at the end.
     /// - Throws: ``BlobError/Code/invalidArgument``.
     package init(boundary: String, limits: Limits = Limits()) throws(BlobError) {
         guard (1...70).contains(boundary.utf8.count), boundary.utf8.allSatisfy(Self.boundaryCharacters.contains),
@@ -51,17 +51,17 @@ package struct MultipartParser {
         else { throw BlobError(.invalidArgument, "The multipart body has no proper boundary.") }
         self.delimiter = Array("\r\n--\(boundary)".utf8)
         self.limits = limits
-        // The first delimiter may stand at the very beginning, without a line end.
+        // The first delimiter may be at the very beginning, without a line end.
         self.matched = 2
     }
 
     private static let boundaryCharacters = Set(
         "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'()+_,-./:=? ".utf8)
 
-    /// Takes the next bytes of the body and tells of what they hold.
+    /// Parses the next bytes of the body, and calls `handle` with their events.
     ///
-    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and what `handle` throws; after that
-    ///   the parser is of no more use.
+    /// - Throws: ``BlobError/Code/corrupted``, ``BlobError/Code/limitExceeded``, and the errors of `handle`; the parser
+    ///   must not be used after that.
     package mutating func take(_ bytes: UnsafeRawBufferPointer, _ handle: (Event) throws -> Void) throws {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -76,9 +76,9 @@ package struct MultipartParser {
         }
     }
 
-    /// To be called where the body ends.
+    /// Ends the parsing; call it at the end of the body.
     ///
-    /// - Throws: ``BlobError/Code/truncated`` unless the last delimiter came.
+    /// - Throws: ``BlobError/Code/truncated`` when the last delimiter is missing.
     package func finish() throws(BlobError) {
         guard case .epilogue = self.state else {
             throw BlobError(
@@ -94,8 +94,8 @@ package struct MultipartParser {
             let index = self.match(rest, from: rest.startIndex)
             if self.matched == self.delimiter.count { return try self.reachDelimiter(&rest, index, nil, handle) }
             guard index < rest.endIndex else { return rest = rest[rest.endIndex...] }
-            // It was none: what looked like the beginning of one is data. A CR is at its front only, so nothing of it
-            // can be the beginning of another.
+            // Not a delimiter: the bytes that matched are data. They have a CR at the front only, so no delimiter
+            // begins within them.
             let isLineEndOfStart = self.state == .preamble && self.byteOffset == 0
             if self.state == .body {
                 let looked = self.matched
@@ -126,7 +126,7 @@ package struct MultipartParser {
         rest = rest[rest.endIndex...]
     }
 
-    /// Compares with the delimiter, from where the last comparison stopped.
+    /// Continues the comparison with the delimiter, and returns the index after the bytes that match.
     private mutating func match(_ bytes: Slice<UnsafeRawBufferPointer>, from start: Int) -> Int {
         var index = start
         while index < bytes.endIndex, self.matched < self.delimiter.count, bytes[index] == self.delimiter[self.matched]

@@ -1,9 +1,9 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// A file that arrives: hidden and called `.part` until the whole request is there.
+/// A file that is being received: hidden, with the suffix `.part`, until the whole request has arrived.
 package final class PartFile {
-    /// Those that are there now, to be removed when the process is told to end.
+    /// The paths of the current temporary files, which are removed when a signal ends the process.
     private static let live = Locked<Set<String>>([])
 
     private let folder: String
@@ -13,7 +13,7 @@ package final class PartFile {
     private var committedPath: String?
     private var isLive = true
 
-    /// - Parameter name: Safe.
+    /// - Parameter name: A safe file name; see ``SafeFileName``.
     package init(in folder: String, name: String) throws(BlobError) {
         self.folder = folder
         self.name = name
@@ -32,9 +32,9 @@ package final class PartFile {
         try writeAll(bytes, to: self.descriptor, named: self.name)
     }
 
-    /// All bytes were written.
+    /// Closes the file after its last byte.
     ///
-    /// - Parameter synchronizing: Waits until they are on the disk.
+    /// - Parameter synchronizing: True to wait until the bytes are on the disk.
     func finish(synchronizing: Bool) throws(BlobError) {
         guard !synchronizing || fsync(self.descriptor) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not store \(self.name)")
@@ -44,9 +44,9 @@ package final class PartFile {
         guard close(descriptor) == 0 else { throw BlobError(systemError: errno, doing: "Could not store \(self.name)") }
     }
 
-    /// Gives the file its name, or one of `NAME-2`, `NAME-3`... that is free.
+    /// Gives the file its name, or an unused one of `NAME-2`, `NAME-3` and so on.
     ///
-    /// - Returns: The path.
+    /// - Returns: The path of the file.
     func commit() throws(BlobError) -> String {
         let path = try FileNumbers.shared.claim("\(self.folder)/\(self.name)") { path throws(BlobError) in
             // Unlike `rename`, this never replaces a file.
@@ -58,7 +58,7 @@ package final class PartFile {
         return path
     }
 
-    /// Removes what is not to stay: the hidden name, and the other one when the request failed after all.
+    /// Removes the temporary file, and the committed one too unless it is to be kept.
     func discard(keepingCommitted: Bool = true) {
         if self.descriptor >= 0 { _ = close(self.descriptor) }
         self.descriptor = -1
@@ -69,7 +69,7 @@ package final class PartFile {
         _ = Self.live.withLock { $0.remove(self.temporaryPath) }
     }
 
-    /// Removes all that have not arrived. The process's last call.
+    /// Removes all files that have not arrived completely. Call it only before the process ends.
     package static func discardAll() {
         for path in Self.live.withLock({ $0 }) { _ = unlink(path) }
     }

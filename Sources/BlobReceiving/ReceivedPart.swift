@@ -1,17 +1,17 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// What arrived, whole: one line of JSON, for people and programs.
+/// A part that has arrived completely, reported as one line of JSON for people and programs.
 package struct ReceivedPart: Codable, Equatable, Sendable {
-    /// The last component of the path for a raw body, the field for a part of a form.
+    /// The last component of the path for a raw body, the name of the field for a part of a form.
     package var name: String
-    /// As the sender calls the file; only parts of forms have one.
+    /// The file name that the sender gave; only parts of forms have one.
     package var filename: String?
     package var mediaType: String?
     package var byteCount: Int64
-    /// In lower-case hexadecimal.
+    /// The digest in lower-case hexadecimal.
     package var sha256: String
-    /// The path, when it was stored.
+    /// The path of the file; nil if the part was not stored.
     package var file: String?
 
     package init(
@@ -32,11 +32,11 @@ package struct ReceivedPart: Codable, Equatable, Sendable {
         case byteCount = "byte_count"
     }
 
-    /// The line, without its end.
+    /// The line of JSON, without its line end.
     package var line: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Nothing in it can fail to be encoded.
+        // Strings and numbers cannot fail to be encoded.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }

@@ -1,17 +1,17 @@
-import BlobStreams
+import BlobCore
 import CryptoDigest
 import Foundation
 
-/// The body of one request: hashed, and stored if there is a folder, while it arrives.
+/// Receives the body of one request: hashes it, and stores it if there is a folder, while it arrives.
 ///
-/// All or nothing: what it holds is reported and named only when the whole body was there.
+/// All or nothing: parts are reported and named only when the whole body has arrived.
 package final class RequestReceiver {
-    /// So many parts are put on the disk one by one; all others of a request together, with whatever else the file
-    /// system has to write.
+    /// The number of parts that are synchronised one by one; all others of a request are synchronised together, with
+    /// everything else that the file system has to write.
     private static let maximumSingleCount = 16
 
     private let folder: String?
-    private var fileSystem: FileSystem?  // Of parts that are not on the disk yet.
+    private var fileSystem: FileSystem?  // Set when there are parts to synchronise together.
     private let maximumByteCount: Int64
     private var parser: MultipartParser?
     private var open: OpenPart?
@@ -30,12 +30,12 @@ package final class RequestReceiver {
     }
 
     /// - Parameters:
-    ///   - path: Of the request, with its query; its last component is the name of a raw body.
-    ///   - contentType: The field, if it was sent.
-    ///   - folder: Where files go; nil only hashes.
-    ///   - maximumByteCount: Of the whole body; nil is no limit.
-    /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a boundary;
-    ///   ``BlobError/Code/io`` and its like when there can be no file.
+    ///   - path: The path of the request, with its query; its last component is the name of a raw body.
+    ///   - contentType: The value of `Content-Type`, if it was sent.
+    ///   - folder: The folder for files; nil to hash only.
+    ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
+    /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
+    ///   boundary; ``BlobError/Code/io`` or a similar error when the file cannot be created.
     package init(path: String, contentType: String?, folder: String?, maximumByteCount: Int64?) throws(BlobError) {
         self.folder = folder
         self.maximumByteCount = maximumByteCount ?? .max
@@ -52,7 +52,7 @@ package final class RequestReceiver {
 
     deinit { self.abandon() }
 
-    /// - Throws: ``BlobError/Code/limitExceeded``, and what is wrong with the form or the disk.
+    /// - Throws: ``BlobError/Code/limitExceeded``, and the errors of the form and of the disk.
     package func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += Int64(bytes.count)
         guard self.byteCount <= self.maximumByteCount else {
@@ -72,9 +72,9 @@ package final class RequestReceiver {
         }
     }
 
-    /// To be called only when the connection said that the body is whole.
+    /// Ends a body that is complete. Call it only when the connection has confirmed that.
     ///
-    /// - Returns: What arrived, in order; the files have their names now.
+    /// - Returns: The parts in order; their files have their names now.
     package func finish() throws(BlobError) -> [ReceivedPart] {
         if let parser { try parser.finish() } else { try self.end() }
         try self.fileSystem?.synchronize()
@@ -87,7 +87,7 @@ package final class RequestReceiver {
         return finished.map(\.part)
     }
 
-    /// The body will not become whole: nothing of it stays. Twice is fine.
+    /// Discards a body that will not be completed, and its files. A second call has no effect.
     package func abandon() {
         self.open?.file?.discard()
         for part in self.finished { part.file?.discard(keepingCommitted: false) }

@@ -1,16 +1,16 @@
-import BlobStreams
+import BlobCore
 
-/// Names that senders choose, made harmless.
+/// Converts names chosen by senders to safe file names.
 package enum SafeFileName {
-    /// Leaves room for a number and a mark in the 255 bytes that file systems take.
+    /// The maximum length in bytes, which leaves room for a number and a mark in the 255 bytes of file systems.
     static let maximumByteCount = 200
 
     private static let kept = Set(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._+,=@~".utf8)
 
-    /// A name of a file in one folder, for any bytes: what is not plain is written `%XX`.
+    /// Returns a safe file name for any bytes, with all but plain characters written as `%XX`.
     ///
-    /// Never empty, never a path, never hidden, never an option. Bytes past the limit are dropped.
+    /// The name is never empty, a path, hidden, or an option. Bytes past the limit are dropped.
     package static func make(from name: some Sequence<UInt8>) -> String {
         var text = ""
         for byte in name {

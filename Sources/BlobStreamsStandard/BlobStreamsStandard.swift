@@ -5,7 +5,7 @@
 @_exported import GzipSource
 
 extension BlobRegistry {
-    /// A registry with every plugin of this package.
+    /// A registry with all plugins of this package; an asset library is registered separately, with its location.
     public static let standard: BlobRegistry = {
         var registry = BlobRegistry()
         for provider in [FileSource.provider, .gzip, .zlib, .deflate] + BlobProvider.archives {

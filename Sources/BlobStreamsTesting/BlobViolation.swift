@@ -1,18 +1,18 @@
-import BlobStreams
+import BlobCore
 
-/// One contract of ``BlobReader`` or ``BlobInputStreamDataSource`` that a source breaks.
+/// A violation of a contract of ``BlobReader`` or ``BlobInputStreamDataSource`` by a source.
 public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
     /// The number of the contract, 1 to 15.
     public let contract: Int
 
-    /// What was seen.
+    /// A description of what was observed.
     public let message: String
 
-    /// `C8: ...`
+    /// The contract and the message: `C8: ...`
     public var description: String { "C\(self.contract): \(self.message)" }
 }
 
-/// Collects violations, from any thread; the same one counts once.
+/// Collects violations on any thread; equal ones count once.
 final class Findings: Sendable {
     private let found = Locked<[BlobViolation]>([])
 
@@ -21,11 +21,11 @@ final class Findings: Sendable {
         self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
     }
 
-    /// Whoever waits for the reader would be called in vain for ever.
+    /// True when the reader calls its waker in vain endlessly, so that waiting for it is pointless.
     var isHopeless: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.hopeless) } } }
-    static let hopeless = "times in vain: is 'whenReadable' written?"
+    static let hopeless = "times in vain: is 'whenReadable' missing?"
 
-    /// By number of contract.
+    /// All violations, by number of contract.
     var all: [BlobViolation] {
         self.found.withLock { $0.sorted { ($0.contract, $0.message) < ($1.contract, $1.message) } }
     }

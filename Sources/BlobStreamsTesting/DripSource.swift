@@ -1,9 +1,9 @@
-import BlobStreams
+import BlobCore
 
-/// Another source as if its bytes came over a wire: an event-driven one, for tests of what stands on other sources.
+/// An event-driven source whose bytes arrive in pieces, as from a network, for tests of sources that wrap others.
 ///
-/// Its readers open late, say `notYet` before each piece, and call their waker on several threads: before it is
-/// registered, after that, or once in vain first.
+/// Its readers open late, return `notYet` before each piece, and call their waker on several threads: at registration,
+/// later, or once in vain first.
 public struct DripSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let pieceByteCount: Int
@@ -11,19 +11,19 @@ public struct DripSource: ForwardingSource {
     /// Creates a source with the bytes of `base`.
     ///
     /// - Parameters:
-    ///   - base: Is read in place: its reads should not take long.
-    ///   - pieceByteCount: How many bytes come at a time, from 1.
+    ///   - base: The source of the bytes. It is read on the calling thread, so its reads should be short.
+    ///   - pieceByteCount: The number of bytes of a piece, from 1.
     public init(_ base: any BlobInputStreamDataSource, pieceByteCount: Int = 1000) {
         precondition(pieceByteCount > 0, "A piece has at least one byte.")
         self.base = base
         self.pieceByteCount = pieceByteCount
     }
 
-    /// True.
-    public var neverBlocks: Bool { true }
+    /// The traits of the base; never blocks.
+    public var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
 
-    /// Makes a reader that is not open yet: what is wrong with the opening is an error of a read.
-    public func openReader(
+    /// Makes a reader that is not open yet; an error of opening is thrown by a read.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let base = Result { () throws(BlobError) in
@@ -71,7 +71,7 @@ private final class DripReader: BlobReader {
     }
 }
 
-/// The news of one reader: one drop after each read that asked for it.
+/// The signals of one reader: one drop, which stands for a piece, after each read that asked for it.
 private final class Drops: Sendable {
     private struct State {
         var isOpen = false
@@ -96,7 +96,7 @@ private final class Drops: Sendable {
 
     var isOpen: Bool { self.state.withLock { $0.isOpen } }
 
-    /// Takes the drop that is there; false when there is none, and then one comes.
+    /// Takes the drop that has fallen; returns false if there is none, and then causes one.
     func take() throws -> Bool {
         let (isThere, round) = try self.state.withLock { state throws(BlobError) -> (Bool, Int?) in
             guard !state.isClosed else { throw BlobError(.closed, "The reader is closed.") }
@@ -113,7 +113,7 @@ private final class Drops: Sendable {
         return isThere
     }
 
-    /// Has a drop come, in another way each time.
+    /// Causes a drop to fall, in another way each round.
     private func send(_ round: Int) {
         switch round % 4 {
         case 0:
@@ -127,7 +127,7 @@ private final class Drops: Sendable {
         case 2: self.fall()
         default:
             BlockingPool.brief.run {
-                self.state.withLock { $0.takeWaker() }?.wake()  // In vain.
+                self.state.withLock { $0.takeWaker() }?.wake()  // A spurious call.
                 self.fall()
             }
         }

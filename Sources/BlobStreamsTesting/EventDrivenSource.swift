@@ -1,21 +1,21 @@
-import BlobStreams
+import BlobCore
 
-/// Another source, made event-driven: its readers never block, and say that nothing is there yet.
+/// An event-driven version of a source: its readers never block, and return `notYet` while no bytes are available.
 ///
-/// A thread of a pool does the reading when the last bytes have been taken.
+/// A thread of a pool reads the next bytes when the last ones have been taken.
 public struct EventDrivenSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
 
     /// Creates a source with the bytes of `base`.
     public init(_ base: any BlobInputStreamDataSource) { self.base = base }
 
-    /// True.
-    public var neverBlocks: Bool { true }
+    /// The traits of the base; never blocks.
+    public var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
 
-    /// Starts to open a reader of the base and returns at once: what is wrong with the opening shows as an event.
-    public func openReader(
+    /// Starts opening a reader of the base and returns at once; an error of opening is signalled as an event.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try ReadAheadSource(self.base).openReader(at: byteOffset, matching: validator, context: context)
+        try ReadAheadSource(self.base).makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

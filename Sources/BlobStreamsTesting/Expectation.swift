@@ -1,9 +1,9 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// What a source has: all of its bytes, or pieces of them.
+/// The expected bytes of a source: all of them, or pieces.
 struct Expectation: Sendable {
-    /// Up to here everything is kept and compared.
+    /// The number of bytes at the beginning that are all kept and compared.
     private static let wholeByteCount: Int64 = 64 << 20
     private static let pieceByteCount = 64 * 1024
 
@@ -15,7 +15,7 @@ struct Expectation: Sendable {
         self.pieces = [(0, Data(bytes))]
     }
 
-    /// Reads the source through once, behind the guard.
+    /// Reads the source once to its end, through the guard.
     init(sampling source: any BlobInputStreamDataSource) throws {
         let reader = try source.open()
         defer { reader.close() }
@@ -36,7 +36,7 @@ struct Expectation: Sendable {
         self.pieces = [(0, beginning), (self.byteCount - Int64(end.count), end)]
     }
 
-    /// Whether `bytes` may stand at `byteOffset`.
+    /// Returns true when `bytes` may be the content at `byteOffset`.
     func agrees(with bytes: Data, at byteOffset: Int64) -> Bool {
         guard byteOffset + Int64(bytes.count) <= self.byteCount else { return false }
         return self.pieces.allSatisfy { piece in
@@ -49,7 +49,7 @@ struct Expectation: Sendable {
         }
     }
 
-    /// Offsets worth a look: both ends, the middle, and some between (the same in every run).
+    /// The offsets to check: both ends, the middle, and some between (the same in every run).
     var offsets: [Int64] {
         let steps: [Int64] = (0...8).map { $0 * (self.byteCount / 8) }
         let near: [Int64] = [

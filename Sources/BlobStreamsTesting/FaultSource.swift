@@ -1,50 +1,50 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Another source with something wrong, or merely difficult, in its way of giving its bytes.
+/// A source that delivers the bytes of another with a fault, or in a legal but difficult way.
 ///
-/// For tests of what reads from sources. The faults that break a contract are caught by the conformance kit or by the
-/// guard; the difficult ones must be invisible to every consumer.
+/// Use it to test code that reads from sources. The conformance kit or the guard catches the faults that break a
+/// contract; the legal difficulties must be invisible to every consumer.
 public struct FaultSource: BlobInputStreamDataSource {
-    /// What is wrong. Offsets are in bytes from the start of the blob.
+    /// A fault or difficulty. Offsets are in bytes from the start of the blob.
     public enum Fault: Sendable {
         /// Each read appends one byte. Legal.
         case oneByte
-        /// Each read appends at most half of what there is room for, at least one byte. Legal.
+        /// Each read appends at most half of the free capacity, but at least one byte. Legal.
         case half
-        /// Each read waits for this long and appends one byte. Legal; can be cancelled.
+        /// Each read waits for this interval and appends one byte. Legal; can be cancelled.
         case slowDrip(every: Duration)
-        /// No more bytes come from here on, until the job is cancelled or its time is up. Legal.
+        /// No bytes arrive from this offset on, until the job is cancelled or times out. Legal.
         case stall(at: Int64)
-        /// The read at this offset takes this long and cannot be cancelled: breaks C12.
+        /// The read at this offset takes this long and ignores cancellation: breaks C12.
         case deafStall(at: Int64, for: Duration)
-        /// The read that would get past this offset throws, and so do all later ones.
+        /// The read that would pass this offset throws, and so do all later ones.
         case fail(at: Int64, BlobError = BlobError(.io, "This is a fault that a test injected."))
-        /// The end comes here, without an error: breaks C8.
+        /// The end comes at this offset, without an error: breaks C8.
         case truncate(at: Int64)
-        /// From here on the bytes are other ones (each inverted), without an error: breaks C8 and C11.
+        /// The bytes from this offset on are inverted, without an error: breaks C8 and C11.
         case change(at: Int64)
-        /// The declared byte count is off by this much: breaks C8.
+        /// The declared byte count is wrong by this number of bytes: breaks C8.
         case lyingSize(by: Int64)
     }
 
     private let base: any BlobInputStreamDataSource
     private let fault: Fault
 
-    /// Creates a source with the bytes of `base`, but for the fault.
+    /// Creates a source with the bytes of `base` and the fault.
     public init(_ base: any BlobInputStreamDataSource, _ fault: Fault) {
         self.base = base
         self.fault = fault
     }
 
-    /// Those of the base.
-    public var capabilities: BlobCapabilities { self.base.capabilities }
+    /// The traits of the base.
+    public var traits: BlobTraits { self.base.traits }
 
-    /// That of the base, with the size that the fault makes it say.
-    public func info(_ context: BlobContext) throws -> BlobInfo { self.lying(try self.base.checkedInfo(context)) }
+    /// Returns the info of the base, with a wrong byte count for ``Fault/lyingSize(by:)``.
+    public func describe(_ context: BlobContext) throws -> BlobInfo { self.lying(try self.base.info(context)) }
 
-    /// Opens a reader of the base behind the fault.
-    public func openReader(
+    /// Makes a reader of the base that applies the fault.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
@@ -112,7 +112,7 @@ private final class FaultReader: BlobReader {
         return result
     }
 
-    /// Reads below `offset`; false at or past it.
+    /// Reads up to `offset`; returns false at or past it, and at the end.
     private func readUp(to offset: Int64, _ output: inout OutputRawSpan) throws -> Bool {
         let room = offset - self.base.byteOffset
         guard room > 0 else { return false }
@@ -121,7 +121,7 @@ private final class FaultReader: BlobReader {
 }
 
 extension BlobContext {
-    /// Lets time pass, unless the job ends first.
+    /// Waits for the duration; throws when the job is cancelled or times out before.
     fileprivate func pause(for duration: Duration) throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = WaitSignal()

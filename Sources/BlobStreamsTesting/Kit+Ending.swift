@@ -1,12 +1,12 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
 extension Kit {
-    /// How long a cancelled call may take to return: the second of C12, and what a loaded machine adds.
+    /// The time within which a cancelled call must return: the second of C12, with a margin for loaded machines.
     private static let limit = Duration.milliseconds(1500)
     private static let attemptCount = 3
 
-    /// C3: after a throw, only the same error; whenever it comes.
+    /// C3: after a throw, every later read throws the same error.
     func checkStickyErrors() throws {
         for stepCount in [0, 1, 2, 5, 20] {
             let context = BlobContext()
@@ -23,7 +23,7 @@ extension Kit {
         }
     }
 
-    /// The first error within some reads; nil when there is none.
+    /// Returns the first error within `attempts` reads; nil if there is none.
     private func readError(_ pass: Pass, attempts: Int = 64) -> BlobError? {
         for _ in 0..<attempts {
             do {
@@ -35,7 +35,7 @@ extension Kit {
         return nil
     }
 
-    /// C12: cancelling makes a call that blocks return within a second, as cancelled.
+    /// C12: a call that blocks returns within a second of a cancellation, and throws `cancelled`.
     func checkCancellation() {
         self.expectPrompt(12, .cancelled, "whose context was cancelled before") {
             let context = BlobContext()
@@ -48,7 +48,7 @@ extension Kit {
         }
     }
 
-    /// C13: the deadline ends a call that blocks, as timed out.
+    /// C13: a call that blocks returns at the deadline, and throws `timedOut`.
     func checkDeadline() {
         self.expectPrompt(13, .timedOut, "whose deadline has passed") { (BlobContext(deadline: .now), {}) }
         self.expectPrompt(13, .timedOut, "whose deadline came") {
@@ -56,14 +56,14 @@ extension Kit {
         }
     }
 
-    /// Reads to the end on another thread; if that does not come soon, `interrupt` must make it stop.
+    /// Reads to the end on another thread; `interrupt` must stop the reading if it takes long.
     ///
-    /// - Parameter makeTerms: The context of a reading, and what interrupts it.
+    /// - Parameter makeTerms: Returns the context of a reading, and the function that interrupts it.
     private func expectPrompt(
         _ contract: Int, _ code: BlobError.Code, _ what: String,
         _ makeTerms: () -> (context: BlobContext, interrupt: () -> Void)
     ) {
-        // On a busy machine a thread may wait that long for a core: only what is late each time is deaf.
+        // On a busy machine a thread may wait that long for a core: only a reader that is late every time is at fault.
         for _ in 0..<Self.attemptCount {
             let (context, interrupt) = makeTerms()
             guard let failure = self.endOfReading(context, interrupt) else { continue }
@@ -75,7 +75,7 @@ extension Kit {
         self.findings.add(contract, "A call of a reader \(what) does not return.")
     }
 
-    /// How a reading ended that was interrupted when it took long; nil when that did not help.
+    /// Returns the result of a reading that is interrupted if it takes long; nil if it does not end.
     private func endOfReading(_ context: BlobContext, _ interrupt: () -> Void) -> Result<Void, BlobError>? {
         let isDone = WaitSignal()
         let failure = Locked<BlobError?>(nil)
@@ -91,7 +91,7 @@ extension Kit {
         }
         if !isDone.wait(for: .milliseconds(300)) {
             interrupt()
-            // What is still reading after this is slow or deaf: no call may take this long.
+            // A reader that still reads is slow, or ignores the interruption: no single call may take this long.
             if !isDone.wait(for: Self.limit) {
                 isGivenUp.withLock { $0 = true }
                 guard isDone.wait(for: Self.limit) else { return nil }
@@ -100,7 +100,7 @@ extension Kit {
         return failure.withLock { $0 }.map { .failure($0) } ?? .success(())
     }
 
-    /// C14: closing twice is fine, reading after it is `closed`.
+    /// C14: closing twice has no effect, and reading after it throws `closed`.
     func checkClosing() throws {
         let unread = try self.open()
         unread.reader.close()
@@ -121,7 +121,7 @@ extension Kit {
         }
     }
 
-    /// C14: after close and release nothing is left.
+    /// C14: a closed and released reader leaves no memory and no descriptor behind.
     func checkRelease() throws {
         weak var released: (any BlobReader)?
         do {
@@ -131,7 +131,7 @@ extension Kit {
             pass.reader.close()
         }
         if released != nil { self.findings.add(14, "A closed reader stays in memory.") }
-        // Others in this process open and close too: only a leak adds this many descriptors time after time.
+        // Other threads open and close descriptors too: only a leak adds this many every time.
         let readerCount = 32
         for _ in 0..<4 {
             let before = Self.openDescriptorCount
@@ -148,7 +148,7 @@ extension Kit {
         (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count) ?? 0
     }
 
-    /// C15: behind the guard, every error says what, where, and at which byte.
+    /// C15: through the guard, every error has its operation, byte offset, layers and locator.
     func checkErrorContext() throws {
         let source = try self.makeSource()
         let reader = try self.makeSource().open()
@@ -174,7 +174,7 @@ extension Kit {
 }
 
 extension Data {
-    /// One read.
+    /// Reads once.
     fileprivate init(readingFrom reader: BlobGuardedReader) throws {
         self = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { buffer in
             Data(buffer.prefix(try reader.readWaiting(into: buffer)))

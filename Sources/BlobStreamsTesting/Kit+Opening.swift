@@ -1,8 +1,8 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
 extension Kit {
-    /// C5, C6: an offset within the blob gives the bytes that are there.
+    /// C5, C6: a reader that is opened at an offset within the blob returns the bytes from there.
     func checkOffsets() throws {
         for byteOffset in self.expected.offsets {
             let pass = try self.open(at: byteOffset)
@@ -32,13 +32,13 @@ extension Kit {
         }
     }
 
-    /// C7: the content must be the one that was asked for.
+    /// C7: opening with a validator requires the content that it identifies.
     func checkValidators() throws {
         let source = try self.makeSource()
         let validator = try source.info(BlobContext()).validator
-        if let validator, source.capabilities.contains(.repeatable) {
+        if let validator, source.traits.contains(.repeatable) {
             let pass = Pass(
-                try source.openReader(at: 0, matching: validator, context: BlobContext()), self.findings, capacity: 64,
+                try source.makeReader(at: 0, matching: validator, context: BlobContext()), self.findings, capacity: 64,
                 patience: self.patience)
             _ = try pass.step()
         }
@@ -56,17 +56,17 @@ extension Kit {
         }
     }
 
-    /// C10: readers do not disturb each other; a source that is read once refuses the second.
+    /// C10: readers are independent; a source that can be read only once refuses a second reader.
     func checkIndependence() throws {
         let source = try self.makeSource()
         let open = { (byteOffset: Int64) in
             Pass(
-                try source.openReader(at: byteOffset, matching: nil, context: BlobContext()), self.findings,
+                try source.makeReader(at: byteOffset, matching: nil, context: BlobContext()), self.findings,
                 capacity: 512, patience: self.patience)
         }
-        guard source.capabilities.contains(.repeatable) else {
+        guard source.traits.contains(.repeatable) else {
             let first = try open(0)
-            _ = try first.step()  // An event-driven opening may only have begun before.
+            _ = try first.step()  // Needed because an event-driven opening may only have begun.
             do {
                 let step = try open(0).step()
                 self.findings.add(10, "It is not repeatable, and a second opening gives \(step).")
@@ -90,14 +90,14 @@ extension Kit {
         }
     }
 
-    /// C10: with `concurrentReaders` also at the same time.
+    /// C10: with `concurrentReaders`, readers are independent on several threads too.
     func checkConcurrency() throws {
         let source = try self.makeSource()
-        guard source.capabilities.isSuperset(of: [.concurrentReaders, .repeatable]) else { return }
+        guard source.traits.isSuperset(of: [.concurrentReaders, .repeatable]) else { return }
         concurrently(4) { index in
             do {
                 var byteOffset = self.expected.byteCount / 4 * Int64(index)
-                let reader = try source.openReader(at: byteOffset, matching: nil, context: BlobContext())
+                let reader = try source.makeReader(at: byteOffset, matching: nil, context: BlobContext())
                 let pass = Pass(reader, self.findings, capacity: 1024, patience: self.patience)
                 for _ in 0..<256 {
                     guard case .bytes(let bytes) = try pass.step() else { return }
@@ -114,7 +114,7 @@ extension Kit {
     }
 }
 
-/// Runs `body` on threads of its own and waits for all: those of Dispatch may be needed by what is waited for.
+/// Runs `body` on new threads and waits for all; the source may need the threads of Dispatch.
 private func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let signal = WaitSignal()
     for index in 0..<count {

@@ -1,11 +1,11 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
 extension Kit {
-    /// Room for bytes in a read: the smallest, odd ones, and what real consumers use.
+    /// The capacities of reads: the smallest, odd ones, and those of real consumers.
     private static let capacities = [1, 2, 3, 7, 64, 4096, 65536]
 
-    /// Reads with little room until here; the rest of a large source is read with more.
+    /// The number of reads with a small capacity; the rest of a large source is read with a large one.
     private static let patientReadCount = 2048
 
     private static let largeCapacity = 1 << 20
@@ -15,16 +15,16 @@ extension Kit {
         context: BlobContext = BlobContext(), waiting: BlobContext? = nil
     ) throws -> Pass {
         let reader = try self.makeSource()
-            .openReader(at: byteOffset, matching: validator, context: context)
+            .makeReader(at: byteOffset, matching: validator, context: context)
         return Pass(
             reader, self.findings, capacity: capacity, waiting: waiting ?? context, patience: self.patience)
     }
 
-    /// C1, C8, C9, C11: all bytes, whatever the room in a read.
+    /// C1, C8, C9, C11: reads return all bytes, whatever their capacity.
     func checkReads() throws {
         var identity: BlobValidator?
         for capacity in Self.capacities {
-            // A source too large to be held is read through once.
+            // A source that is too large to be kept in memory is read only once.
             if self.expected.byteCount > 64 << 20, capacity != Self.capacities.last { continue }
             let pass = try self.open(capacity: max(capacity, Self.largeCapacity))
             var byteOffset: Int64 = 0
@@ -59,7 +59,7 @@ extension Kit {
         }
     }
 
-    /// C2: once at the end, always at the end.
+    /// C2: after the end, every read returns the end.
     func checkEnd() throws {
         let pass = try self.open(capacity: Self.largeCapacity)
         guard try pass.reachEnd(within: self.expected.byteCount) else {
@@ -74,7 +74,7 @@ extension Kit {
         }
     }
 
-    /// C4: nothing is written to a buffer after its call.
+    /// C4: a reader does not write to a buffer after the call that lent it.
     func checkBuffers() throws {
         let poison: UInt8 = 0xA5
         let first = try self.open(capacity: 64)
@@ -88,7 +88,7 @@ extension Kit {
         if !lent.allSatisfy({ $0 == poison }) { self.findings.add(4, "A buffer was written to after its read.") }
     }
 
-    /// C8: what is declared is what there is.
+    /// C8: the declared byte count is the actual one.
     func checkInfo() throws {
         let source = try self.makeSource()
         let info = try source.info(BlobContext())

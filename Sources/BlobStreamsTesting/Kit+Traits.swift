@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// The sentences on `isOpen`, `info` and `neverBlocks`.
+/// The checks of `isOpen`, `info` and `neverBlocks`.
 extension Kit {
-    /// How long a call that never blocks may take, with what a loaded machine adds; and how late a waker may be.
+    /// The time in which a call that never blocks must return, or a waker be called, with a margin for loaded machines.
     private static let promptness = Duration.seconds(1)
     private static let attemptCount = 3
 
-    /// C5, C8: a reader opens once, at its first byte or end at the latest, and from then on its facts are final.
+    /// C5, C8: a reader opens once, with its first byte or end at the latest, and its info is final from then on.
     func checkIsOpen() throws {
         let pass = try self.open(capacity: 64)
         let reader = pass.reader
@@ -29,7 +29,7 @@ extension Kit {
         }
     }
 
-    /// C1: the waker is called when a reader opens, before there are bytes.
+    /// C1: the waker is called when a reader opens, even before bytes are available.
     func checkWakerAtOpening() throws {
         for attempt in 1...Self.attemptCount {
             let walk = try self.walk()
@@ -39,26 +39,27 @@ extension Kit {
             reader.whenReadable(bell.waker)
             let end = ContinuousClock.now + self.patience
             while !reader.isOpen, !bell.wait(for: .milliseconds(1)), ContinuousClock.now < end {}
-            // It may have opened for an end or an error as well: the call comes in any case.
+            // The reader may also have opened for an end or an error: the waker must be called in any case.
             guard !bell.wait(for: Self.promptness) else { return }
             if attempt == Self.attemptCount { self.findings.add(1, "The waker is not called when the reader opens.") }
         }
     }
 
-    /// `neverBlocks` is constant, and true only of what never blocks.
+    /// C12: the traits and `neverBlocks` are constant, and `neverBlocks` is true only if no call blocks.
     func checkNeverBlocks() throws {
         var slow: String?
         for _ in 0..<Self.attemptCount {
             slow = nil
             let source = try self.makeSource()
-            let says = source.neverBlocks
+            let traits = source.traits
+            let says = traits.contains(.neverBlocks)
             func measure<Value>(_ name: String, _ neverBlocks: Bool, _ call: () throws -> Value) rethrows -> Value {
                 let start = ContinuousClock.now
                 defer { if neverBlocks, ContinuousClock.now - start > Self.promptness { slow = name } }
                 return try call()
             }
-            let reader = try measure("openReader", says) {
-                try source.openReader(at: 0, matching: nil, context: BlobContext())
+            let reader = try measure("makeReader", says) {
+                try source.makeReader(at: 0, matching: nil, context: BlobContext())
             }
             let neverBlocks = says || reader.neverBlocks
             let pass = Pass(reader, self.findings, capacity: 4096, patience: self.patience)
@@ -70,12 +71,12 @@ extension Kit {
                 measure("whenReadable", neverBlocks) { reader.whenReadable(bell.waker) }
                 guard bell.wait(for: self.patience) else { return }
             }
-            if source.neverBlocks != says { self.findings.add(12, "'neverBlocks' of the source is not constant.") }
+            if source.traits != traits { self.findings.add(12, "The traits of the source are not constant.") }
             if !says, neverBlocks != reader.neverBlocks {
                 self.findings.add(12, "'neverBlocks' of a reader is not constant.")
             }
             measure("close", neverBlocks) { reader.close() }
-            // On a busy machine a thread may wait that long for a core: only what is late each time blocks.
+            // On a busy machine a thread may wait that long for a core: only a call that is late every time blocks.
             if slow == nil { return }
         }
         if let slow { self.findings.add(12, "A call of '\(slow)' blocks, although 'neverBlocks' is true.") }

@@ -1,17 +1,17 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Passes over what says `notYet`, for the checks of readers that are event-driven.
+/// Passes over readers that return `notYet`, for the checks of event-driven readers.
 extension Kit {
     private static let waitCount = 48
     private static let passCount = 16
 
-    /// In one pass; a reader that did not say `notYet` until then is taken for one that blocks.
+    /// The number of reads in one pass; a reader that has not returned `notYet` by then is taken for one that blocks.
     private static let readCount = 512
 
     func walk() throws -> Walk { Walk(try self.open(capacity: 64), expecting: self.expected, self.findings) }
 
-    /// Reads until a read says `notYet`; false when none does.
+    /// Reads until a read returns `notYet`; returns false if none does.
     func reachWait(_ walk: Walk) throws -> Bool {
         for _ in 0..<Self.readCount {
             switch try walk.attempt() {
@@ -23,7 +23,8 @@ extension Kit {
         return false
     }
 
-    /// Calls `body` each time that a read says `notYet`, until it returns false; goes on in other passes when one has few.
+    /// Calls `body` each time a read returns `notYet`, at most `count` times, until it returns false; in several
+    /// passes.
     func atEachWait(_ count: Int = Self.waitCount, _ body: (Walk) throws -> Bool) throws {
         var rest = count
         for _ in 0..<Self.passCount {
@@ -36,17 +37,17 @@ extension Kit {
         }
     }
 
-    /// Waits for a waker to be called; false, and a finding, when that does not come.
+    /// Waits for a waker to be called; otherwise adds a finding and returns false.
     func hears(_ bell: Bell, _ walk: Walk, _ otherwise: String) throws -> Bool {
         if bell.wait(for: self.patience) { return true }
-        // A source that has nothing to say is slow, and not at fault in this way.
+        // A source that has no bytes yet is slow, which is another fault than a lost signal.
         let isReadable = try walk.attempt() != .notYet
         self.findings.add(1, isReadable ? otherwise : "The waker was not called within \(self.patience).")
         return false
     }
 }
 
-/// Runs `body` on a thread of its own and waits for it.
+/// Runs `body` on a new thread and returns its result.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) throws -> Value {
     let (isDone, result) = (WaitSignal(), Locked<Result<Value, any Error>?>(nil))
     Thread.detachNewThread {

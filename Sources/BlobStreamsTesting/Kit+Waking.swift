@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// The sentences on the waker, each with reads, registrations and news in an order of its own.
+/// The checks of the waker, each with another order of reads, registrations and signals.
 extension Kit {
-    /// A call that races with another may be excused once; not every time.
+    /// The number of attempts at a race: a call may come late once, but not every time.
     private static let raceCount = 8
     private static let lockLimit = Duration.milliseconds(1500)
 
-    /// C1: registering replaces the waker before: the newest is called, the other is not.
+    /// C1: registering a waker replaces the previous one: only the newest is called.
     func checkNewestWaker() throws {
         var replaced: [Bell] = []
         try self.atEachWait { walk in
@@ -24,7 +24,7 @@ extension Kit {
         }
     }
 
-    /// C1: nothing that comes between `notYet` and the registration is lost, however much time there is for it.
+    /// C1: no signal between `notYet` and the registration is lost, however long the time between them.
     func checkEarlySignals() throws {
         var round = 0
         try self.atEachWait { walk in
@@ -36,8 +36,8 @@ extension Kit {
         }
     }
 
-    /// Nothing, a turn for other threads, some instructions, and times in which most sources have news; the long ones only
-    /// a few times.
+    /// Waits in one of five ways: not at all, by yielding, for some instructions, and twice for times within which most
+    /// sources have bytes; the longest only in the first rounds.
     private func letTimePass(_ round: Int) {
         switch round % 5 {
         case 0: break
@@ -48,7 +48,7 @@ extension Kit {
         }
     }
 
-    /// C1: a waker that comes when there is something to read is called at once.
+    /// C1: a waker that is registered when a read is worth trying is called at once.
     func checkLateRegistrations() throws {
         try self.atEachWait { walk in
             let (first, second) = (Bell(), Bell())
@@ -59,7 +59,7 @@ extension Kit {
         }
     }
 
-    /// C1: a read that is tried in vain, as after a spurious call, changes nothing: the waker stays registered.
+    /// C1: a read that returns `notYet`, as after a spurious call, leaves the waker registered.
     func checkVainReads() throws {
         try self.atEachWait { walk in
             for _ in 0..<3 where try walk.attempt() != .notYet { return true }
@@ -70,14 +70,14 @@ extension Kit {
         }
     }
 
-    /// C1: the waker is called outside of the locks that a read takes.
+    /// C1: the waker is not called under a lock that a read takes.
     func checkLocksOfWakers() throws {
         var (heldCount, callCount) = (0, 0)
         try self.atEachWait(4 * Self.raceCount) { walk in
             let (owner, readIsOver) = (pthread_self(), WaitSignal())
             let (isElsewhere, isHeld) = (Locked(false), Locked(false))
             let bell = Bell {
-                // On the owner's own thread no read can run beside this call.
+                // On the owner's thread, no read can run during this call.
                 guard pthread_equal(pthread_self(), owner) == 0 else { return }
                 isElsewhere.withLock { $0 = true }
                 if !readIsOver.wait(for: Self.lockLimit) { isHeld.withLock { $0 = true } }
@@ -90,13 +90,13 @@ extension Kit {
             if isHeld.withLock({ $0 }) { heldCount += 1 }
             return callCount < 3
         }
-        // On a busy machine a thread may wait that long for a core: only what is late each time is locked.
+        // On a busy machine a thread may wait that long for a core: only a read that is late every time is locked.
         if heldCount == 3 {
             self.findings.add(1, "The waker is called while a lock is held that a read waits for.")
         }
     }
 
-    /// C1: a reader belongs to no thread: each call may come from another one.
+    /// C1: a reader is not bound to a thread: each call may come from another one.
     func checkThreads() throws {
         let stepCount = 32
         let shared = HandedOver(try self.walk())  // Safe: this thread waits while another uses it.
@@ -112,14 +112,14 @@ extension Kit {
                 }
             }
         } catch {
-            // A reader that fails on one thread as well has another fault.
+            // A reader that also fails on one thread has another fault.
             let alone = try self.walk()
             for _ in 0..<stepCount where try alone.attempt() == .notYet { try alone.pass.waitUntilReadable() }
             self.findings.add(1, "A reader that one thread after another uses fails: \(BlobError(wrapping: error))")
         }
     }
 
-    /// C14: `close` drops the waker: no call of it starts later.
+    /// C14: `close` releases the waker: no call of it begins later.
     func checkWakersAfterClose() throws {
         let lateCalls = Locked(0)
         var closedCount = 0
@@ -137,7 +137,7 @@ extension Kit {
                 held = bell
             }
             closedCount += 1
-            // A call that had begun may hold it for a moment.
+            // A call that has already begun may retain it for a moment.
             let end = ContinuousClock.now + self.patience
             while held != nil, ContinuousClock.now < end { _ = WaitSignal().wait(for: .milliseconds(1)) }
             if held != nil { self.findings.add(14, "A closed reader keeps its waker.") }

@@ -1,14 +1,14 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Reads from a plugin's reader, blocking or event-driven, and notes what it does wrong on the way.
+/// Reads from a plugin's reader, blocking or event-driven, and records the contracts that it breaks.
 final class Pass {
     enum Step: Equatable {
         case bytes(Data)
         case end
     }
 
-    /// How long an event-driven reader may take to have news: its task may have to wait for many others.
+    /// The longest wait for an event-driven reader, whose task may have to wait for many others.
     static let patience = Duration.seconds(240)
 
     let reader: any BlobReader
@@ -18,12 +18,12 @@ final class Pass {
     private let capacity: Int
     private let patience: Duration
 
-    /// The calls at once after which nothing came, in a row: some are allowed, as to readers that pass over bytes; one
-    /// that does not write `whenReadable` is called for ever.
+    /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, as for readers
+    /// that skip bytes; a reader that does not implement `whenReadable` makes them endlessly.
     private static let vainCallLimit = 100_000
     private var vainCallCount = 0
 
-    /// - Parameter context: The terms of waiting for an event-driven reader, as the guard does for those who block.
+    /// - Parameter context: The context of waiting for an event-driven reader, as the guard does for callers.
     init(
         _ reader: any BlobReader, _ findings: Findings, capacity: Int, waiting context: BlobContext = BlobContext(),
         patience: Duration = Pass.patience
@@ -41,7 +41,7 @@ final class Pass {
         self.memory.deallocate()
     }
 
-    /// The next bytes, or the end; waits for the waker of an event-driven reader.
+    /// Returns the next bytes or the end; waits for the waker of an event-driven reader.
     func step(atMost byteCount: Int = .max) throws -> Step {
         while true {
             if let step = try self.attempt(atMost: byteCount) { return step }
@@ -49,7 +49,7 @@ final class Pass {
         }
     }
 
-    /// The next bytes, or the end; nil when nothing is there yet.
+    /// Returns the next bytes or the end; nil when no bytes are available yet.
     func attempt(atMost byteCount: Int = .max) throws -> Step? {
         let room = UnsafeMutableRawBufferPointer(start: self.memory, count: min(byteCount, self.capacity))
         let (result, count) = try self.read(into: room)
@@ -62,19 +62,19 @@ final class Pass {
         }
     }
 
-    /// One read, whose result must be what it did.
+    /// Reads once, and checks that the result agrees with the number of bytes appended.
     func read(into room: UnsafeMutableRawBufferPointer) throws -> (BlobReadResult, count: Int) {
         var output = OutputRawSpan(buffer: room, initializedCount: 0)
         let result = try self.reader.read(into: &output)
         let count = output.finalize(for: room)
         if (result == .bytes) != (count > 0) {
             self.findings.add(1, "A read says '\(result)' and appended \(count) bytes.")
-            throw BlobError(.misbehavingPlugin, "The reader does not say what it did.")
+            throw BlobError(.misbehavingPlugin, "The result of a read does not agree with the bytes it appended.")
         }
         return (result, count)
     }
 
-    /// C1: the waker is called when a read is worth trying again; also in vain, but not for ever.
+    /// C1: waits for the waker, which is called when a read is worth trying again; in vain too, but not endlessly.
     func waitUntilReadable() throws {
         guard self.vainCallCount < Self.vainCallLimit else {
             self.findings.add(
@@ -100,7 +100,7 @@ final class Pass {
         try result.get()
     }
 
-    /// Reads on to the end; false when more than `byteCount` bytes come, and the end may never.
+    /// Reads to the end; returns false when there are more than `byteCount` bytes, since the end may never come.
     func reachEnd(within byteCount: Int64) throws -> Bool {
         var rest = byteCount
         while case .bytes(let bytes) = try self.step() {
@@ -110,7 +110,7 @@ final class Pass {
         return true
     }
 
-    /// Reads on to the end, or until `byteCount` bytes have come.
+    /// Reads to the end, or until `byteCount` bytes have been read.
     func read(upTo byteCount: Int = .max) throws -> Data {
         var data = Data()
         while data.count < byteCount, case .bytes(let bytes) = try self.step(atMost: byteCount - data.count) {

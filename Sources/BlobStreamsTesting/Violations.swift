@@ -1,37 +1,37 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Runs the conformance kit: every contract that `source` breaks, by its number; empty is what plugins aim for.
+/// Runs the conformance kit, and returns every contract that the source breaks.
 ///
-/// Uses the plugin directly, without the guard that covers up for it in use. Imports no test framework:
+/// Uses the plugin directly, without the guard, which makes up for its faults in use. Imports no test framework:
 ///
 ///     #expect(await violations(of: MySource(bytes), expecting: bytes).isEmpty)
 ///
-/// Blocks; in an asynchronous function the form that suspends is taken.
+/// Blocks; in an asynchronous function, the overload that suspends is chosen.
 ///
 /// - Parameters:
-///   - makeSource: The source; evaluated anew for each check, so that sources that are read once can be checked too.
-///   - expected: The bytes that it has.
-/// - Returns: The violations, by number. A check that does not come back within a minute is one (C12); its
-///   thread is left.
+///   - makeSource: The source, evaluated anew for each check, so that it may also be one that is read once.
+///   - expected: The bytes of the source.
+/// - Returns: The violations, by number; empty when the source breaks no contract. A check that does not return within
+///   five minutes is a violation (C12), and its thread is abandoned.
 public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource, expecting expected: Data
 ) -> [BlobViolation] {
     Kit(makeSource, expecting: Expectation(expected)).run()
 }
 
-/// Runs the conformance kit on a source whose bytes nobody knows: its first pass is what the others must agree with.
+/// Runs the conformance kit on a source of unknown content: its first pass is what the others must agree with.
 ///
-/// Memory does not grow with the source; past 64 MiB the content is compared at its beginning and end only.
+/// Memory does not grow with the source: past 64 MiB, only the beginning and the end of the content are compared.
 ///
-/// - Throws: What the first pass throws.
+/// - Throws: The error of the first pass.
 public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource
 ) throws -> [BlobViolation] {
     Kit(makeSource, expecting: try Expectation(sampling: makeSource())).run()
 }
 
-/// Runs the conformance kit on a thread of its own, so that it can wait for sources that need the task's.
+/// Runs the conformance kit on a thread of its own, so that sources can use the thread of the calling task.
 public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource, expecting expected: Data
 ) async -> [BlobViolation] {
@@ -42,18 +42,18 @@ public func violations(
     }
 }
 
-/// One run over one source.
+/// One run of the conformance kit over one source.
 struct Kit: Sendable {
     typealias Make = @Sendable () throws -> any BlobInputStreamDataSource
 
-    /// How long one check may take; what takes this long is stuck, also on a loaded machine.
+    /// The time within which a check must return; after that it is stuck, even on a loaded machine.
     private static let checkLimit = Duration.seconds(300)
 
     let makeSource: Make
     let expected: Expectation
     let findings = Findings()
 
-    /// How long an event-driven reader may take to have news.
+    /// The longest wait for an event-driven reader.
     let patience: Duration
 
     init(_ makeSource: @escaping Make, expecting expected: Expectation, patience: Duration = Pass.patience) {
@@ -75,7 +75,7 @@ struct Kit: Sendable {
         return self.findings.all
     }
 
-    /// A check has a thread of its own, so that a source that never returns cannot hold up the kit.
+    /// Runs a check on its own thread, so that a source that never returns does not block the kit.
     private func run(_ check: @escaping @Sendable () throws -> Void) {
         let isDone = WaitSignal()
         Thread.detachNewThread {

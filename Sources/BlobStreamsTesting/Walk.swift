@@ -1,7 +1,7 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// A pass that compares what it reads, one attempt at a time.
+/// A pass that compares the bytes that it reads, one attempt at a time.
 final class Walk {
     let pass: Pass
     private let expected: Expectation
@@ -16,7 +16,7 @@ final class Walk {
 
     var reader: any BlobReader { self.pass.reader }
 
-    /// One read, which does not wait.
+    /// Reads once, without waiting.
     func attempt() throws -> BlobReadResult {
         guard let step = try self.pass.attempt() else { return .notYet }
         switch step {
@@ -37,12 +37,12 @@ final class Walk {
     }
 }
 
-/// A waker and what became of it.
+/// A waker that records its calls.
 final class Bell: Sendable {
     private let calls = Locked(0)
     private let signal = WaitSignal()
 
-    /// Called by the waker, after the call was counted.
+    /// Called by the waker after the call has been counted.
     private let onCall: @Sendable () -> Void
 
     init(onCall: @escaping @Sendable () -> Void = {}) { self.onCall = onCall }
@@ -57,6 +57,6 @@ final class Bell: Sendable {
 
     var wasCalled: Bool { self.calls.withLock { $0 > 0 } }
 
-    /// True once the waker was called; false when that does not come within `duration`.
+    /// Waits for the waker to be called; returns false when it is not called within `duration`.
     func wait(for duration: Duration) -> Bool { self.wasCalled || self.signal.wait(for: duration) }
 }

@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 
 extension BlobError {
-    /// The error that a session's stands for, with the original as its cause.
+    /// Creates the error that corresponds to an error of a session, which becomes its cause.
     init(ofTransport error: any Error, to url: String?, at byteOffset: Int64) {
         let number = (error as? URLError)?.code
         let code: Code =
@@ -13,7 +13,7 @@ extension BlobError {
             case .cannotFindHost, .cannotConnectToHost, .networkConnectionLost, .dnsLookupFailed,
                 .notConnectedToInternet, .badServerResponse:
                 .unavailable
-            // What Linux calls everything else. Once bytes were on their way it is the connection that failed.
+            // Linux reports every other error as unknown. Once bytes were sent, the connection has failed.
             case .unknown where byteOffset > 0: .unavailable
             default: .io
             }
@@ -25,14 +25,14 @@ extension BlobError {
 }
 
 extension URL {
-    /// What may be shown: a user, a password and a signed query may not.
+    /// The URL without user, password, query and fragment, which may be secret; nil if it cannot be parsed.
     var withoutSecrets: String? {
         guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
         (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
         return parts.string
     }
 
-    /// Who it is that the URL speaks to (RFC 6454).
+    /// The origin of the URL (RFC 6454): scheme, host and port.
     var origin: String? {
         guard let scheme = self.scheme?.lowercased(), let host = self.host?.lowercased() else { return nil }
         return "\(scheme)://\(host):\(self.port ?? (scheme == "https" ? 443 : 80))"

@@ -1,9 +1,9 @@
 import BlobStreams
 import Foundation
 
-/// The body of one upload through a `URLSession` and a delegate of your own; ``BlobUploader`` has both.
+/// The body of one upload through a `URLSession` and a delegate of your own; ``BlobUploader`` provides both.
 ///
-/// Make one for each task, keep it as long as the task runs, and call its methods from the delegate's:
+/// Make one for each task, keep it while the task runs, and call its methods from those of the delegate:
 ///
 /// ```swift
 /// let body = BlobUploadBody(source)
@@ -15,18 +15,18 @@ import Foundation
 /// // didCompleteWithError:        let response = try body.confirm(task.response, error: error)
 /// ```
 ///
-/// Each of them keeps a body from getting lost, on Linux above all, where `URLSession` goes on with another connection
-/// or after a redirection without the body, waits for ever when nobody authenticates, hides why a stream failed, and
-/// takes an answer that came before the end of the body for success. What no body can do anything about is with
-/// ``BlobUploader``: there are answers that end the process on Linux.
+/// Each of them prevents the loss of a body, above all on Linux, where `URLSession` continues on another connection or
+/// after a redirection without the body, waits for ever for an answer to a challenge, hides the error of a stream, and
+/// takes a response that came before the end of the body for success. ``BlobUploader`` lists the faults that no body
+/// can prevent: some responses end the process on Linux.
 public final class BlobUploadBody: Sendable {
-    /// How far the reading of the body is: the offset of the next byte, and the byte count if known.
+    /// The progress of reading the body: the offset of the next byte, and the byte count if known.
     ///
     /// Starts again at 0 when the body is sent again. Called on the thread that reads, so it must be quick. A byte that
-    /// was read is on its way, and not yet confirmed.
+    /// was read has been handed over, but is not yet confirmed.
     public typealias OnProgress = @Sendable (_ byteOffset: Int64, _ byteCount: Int64?) -> Void
 
-    /// What a body is called that neither the request nor the source has a media type for (RFC 9110, section 8.3).
+    /// The media type of a body when neither the request nor the source has one (RFC 9110, section 8.3).
     public static let defaultMediaType = "application/octet-stream"
 
     private struct State {
@@ -46,11 +46,12 @@ public final class BlobUploadBody: Sendable {
     /// Creates the body of one task.
     ///
     /// - Parameters:
-    ///   - source: What to send. It must be `repeatable` to survive a request for authentication or a connection that
-    ///     dies; otherwise these are errors.
-    ///   - mode: Where the source is read: by the session (`.synchronous`) or ahead of it, on a thread of its own.
-    ///   - context: The terms; cancelling it ends the reading, and with it the task.
-    ///   - onProgress: Told of the progress.
+    ///   - source: The source to send. It must be `repeatable` to survive an authentication challenge or a connection
+    ///     that fails; otherwise these are errors.
+    ///   - mode: The mode of the stream: the session reads the source (`.synchronous`), or a thread reads it ahead
+    ///     (`.asynchronous`).
+    ///   - context: The context of reading; cancelling it ends the reading, and with it the task.
+    ///   - onProgress: Called with the progress.
     public init(
         _ source: any BlobInputStreamDataSource, mode: BlobStreamMode = .synchronous,
         context: BlobContext = BlobContext(), onProgress: OnProgress? = nil
@@ -63,15 +64,15 @@ public final class BlobUploadBody: Sendable {
 
     deinit { self.cancel() }
 
-    /// The request as it must be for a body that is a stream.
+    /// Returns the request with the header fields for a body that is a stream.
     ///
-    /// A `Content-Length` and a `Transfer-Encoding` set by hand are taken out, since the session adds its own without
-    /// looking; a missing `Content-Type` becomes the source's, or ``defaultMediaType``, since Foundation would call the
-    /// body a form. Asks the source for its info, which may block. Where the session sends a known length instead of
-    /// chunks, which is not so on Linux, `Content-Length` is the source's.
+    /// Removes `Content-Length` and `Transfer-Encoding`, since the session adds its own without checking, and sets a
+    /// missing `Content-Type` to that of the source or ``defaultMediaType``, since Foundation would declare a form.
+    /// Except on Linux, where the session always sends chunks, sets `Content-Length` if the byte count is known.
+    /// Queries the info of the source, which may block.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a URL that is not HTTP and for the methods GET and HEAD, which
-    ///   have no body; and what asking the source throws, before anything is sent.
+    ///   have no body; and the errors of the source, before anything is sent.
     public func prepare(_ request: URLRequest) throws(BlobError) -> URLRequest {
         guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
             throw BlobError(.invalidArgument, "Uploads need an http or https URL.", operation: .write)
@@ -79,7 +80,7 @@ public final class BlobUploadBody: Sendable {
         if let method = request.httpMethod, ["GET", "HEAD"].contains(method) {
             throw BlobError(.invalidArgument, "\(method) cannot upload: use PUT or POST.", operation: .write)
         }
-        let info = try self.source.checkedInfo(self.context)
+        let info = try self.source.info(self.context)
         var request = request
         request.httpBody = nil
         request.httpBodyStream = nil
@@ -94,16 +95,16 @@ public final class BlobUploadBody: Sendable {
         return request
     }
 
-    /// All bytes of the source; nil when there are more than `limit`, or nobody knows before they are read.
+    /// Returns all bytes of the source; nil when there are more than `limit`, or their number is unknown.
     ///
-    /// To be called behind ``prepare(_:)``.
+    /// Call ``prepare(_:)`` first.
     ///
     /// - Throws: The error of the source.
     func wholeBody(ofAtMost limit: Int) throws(BlobError) -> Data? {
         guard let byteCount = self.state.withLock({ $0.byteCount }), byteCount <= limit else { return nil }
         let stream = self.makeStream()
         stream.open()
-        // With room for one more, so that the last read finds the end, where the source has verified what came.
+        // With room for one byte more, so that the last read finds the end, where the source has verified its bytes.
         let room = Int(byteCount) + 1
         let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: room)
         defer { buffer.deallocate() }
@@ -115,12 +116,12 @@ public final class BlobUploadBody: Sendable {
         return Data(bytes: buffer, count: count)
     }
 
-    /// What says where a body ends: the session's to set.
+    /// The headers that frame a body, which only the session sets.
     static let framingHeaders = ["Content-Length", "Transfer-Encoding"]
 
-    /// A new stream from the start of the source; the one before ends with an error.
+    /// Makes a new stream from the start of the source; the previous one ends with an error.
     ///
-    /// For each call of `urlSession(_:task:needNewBodyStream:)`, and for `httpBodyStream`.
+    /// Call it for each `urlSession(_:task:needNewBodyStream:)`, and for `httpBodyStream`.
     public func makeStream() -> BlobInputStream {
         let context = self.context.makeChild()
         let stream = BlobInputStream(self.source, mode: self.mode, context: context)
@@ -134,17 +135,17 @@ public final class BlobUploadBody: Sendable {
             return state
         }
         former.observation?.cancel()
-        // Closing it would be the end to a session that still reads it; this frees as much.
+        // Closing it would be the end to a session that still reads it; cancelling releases as much.
         former.stream?.cancellation.cancel()
         return stream
     }
 
-    /// The request that follows a redirection, or nil not to follow it: then the redirection is the response.
+    /// Returns the request that follows a redirection, or nil not to follow it: then the redirection is the response.
     ///
-    /// Only 303 is followed, as a GET: it says that the body was taken. All others would need the body again, or lose
-    /// it: upload anew to the `Location`, with a new body. Nor is 303 followed once ``answer(to:with:)`` has given a
-    /// credential: Linux would repeat the first request instead, with an empty body. What may hold secrets does not go
-    /// to another host.
+    /// Only 303 is followed, as a GET: it means that the body was accepted. All others would need the body again, or
+    /// lose it: upload again to the `Location`, with a new body. Nor is 303 followed once ``answer(to:with:)`` has
+    /// returned a credential: Linux would repeat the first request instead, with an empty body. `Authorization` and
+    /// `Cookie` are not sent to another origin.
     public func redirection(_ response: HTTPURLResponse, to newRequest: URLRequest) -> URLRequest? {
         guard response.statusCode == 303, !self.state.withLock({ $0.hasAuthenticated }) else { return nil }
         var request = newRequest
@@ -158,11 +159,11 @@ public final class BlobUploadBody: Sendable {
         return request
     }
 
-    /// The answer to a server that asks who is there.
+    /// Returns the answer to an authentication challenge.
     ///
-    /// - Parameter credential: For Basic authentication, tried once; the body is then sent again. A header
-    ///   `Authorization` from the beginning saves that.
-    /// - Returns: Without a credential, what makes 401 the response.
+    /// - Parameter credential: A credential for Basic authentication, tried once; the body is then sent again. A header
+    ///   `Authorization` in the request avoids that.
+    /// - Returns: The disposition and the credential for the session; without a credential, 401 becomes the response.
     public func answer(
         to challenge: URLAuthenticationChallenge, with credential: URLCredential? = nil
     ) -> (URLSession.AuthChallengeDisposition, URLCredential?) {
@@ -177,16 +178,16 @@ public final class BlobUploadBody: Sendable {
         return (.useCredential, credential)
     }
 
-    /// Tells what came of the upload, when the task is complete. The stream ends with it.
+    /// Returns the response of an upload whose task is complete, or throws its error. Ends the stream.
     ///
     /// - Parameters:
-    ///   - response: What the server answered; nil if nothing.
-    ///   - error: What the session said; the stream knows better why it failed.
+    ///   - response: The response of the server; nil if there is none.
+    ///   - error: The error of the session; an error of the stream comes before it.
     /// - Returns: The response, whatever its status. With a status of 200 to 299 the whole body was handed over.
-    /// - Throws: What reading the source threw; ``BlobError/Code/truncated`` when the server claimed success before the
-    ///   end of the body; ``BlobError/Code/unavailable``, ``BlobError/Code/timedOut``,
-    ///   ``BlobError/Code/cancelled`` or ``BlobError/Code/io`` with the `URLError` as the cause. The offset is how many
-    ///   bytes were handed over at most.
+    /// - Throws: The error of reading the source; ``BlobError/Code/truncated`` when the server reported success before
+    ///   the end of the body; ``BlobError/Code/unavailable``, ``BlobError/Code/timedOut``, ``BlobError/Code/cancelled``
+    ///   or ``BlobError/Code/io`` with the `URLError` as the cause. The offset is the maximum number of bytes that were
+    ///   handed over.
     public func confirm(_ response: URLResponse?, error: (any Error)?) throws(BlobError) -> HTTPURLResponse {
         let (stream, hasDeclined) = self.state.withLock { ($0.stream, $0.hasDeclined) }
         let state = stream?.state.value ?? BlobStreamState()
@@ -210,10 +211,10 @@ public final class BlobUploadBody: Sendable {
         return response
     }
 
-    /// Ends the reading, also while it waits; cancel the task too. For good: later streams of this body fail.
+    /// Ends the reading for good, even while it waits: later streams of this body fail. Cancel the task too.
     ///
-    /// Cancel the task on another thread, and in a session whose configuration has no `urlCache`: on Linux its `cancel()`
-    /// waits for a read that is under way, and crashes when the task ends while the cache is being asked.
+    /// Cancel the task on another thread, and in a session whose configuration has no `urlCache`: on Linux, its
+    /// `cancel()` waits for a read that is under way, and crashes when the task ends during a query of the cache.
     public func cancel() { self.context.cancellation.cancel() }
 
     /// Calls `handler` once when this body or its context is cancelled.

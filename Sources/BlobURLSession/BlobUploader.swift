@@ -1,26 +1,25 @@
 import BlobStreams
 import Foundation
 
-/// Uploads sources through a `URLSession` of its own: bytes stream, and success means that all of them were sent.
+/// Uploads sources as streams through a `URLSession` of its own; success means that all bytes were sent.
 ///
 /// ```swift
 /// let (answer, response) = try await BlobUploader().upload(source, with: request)
 /// ```
 ///
-/// A body whose length is known is announced with `Content-Length`. On Linux `URLSession` sends streams only in chunks
-/// (`Transfer-Encoding: chunked`); there only bodies of at most 64 KiB are announced, which are read before they are
-/// sent. All sessions of a process also share one queue there, on which longer bodies are read: while a source has
-/// nothing to give, every transfer of the process waits. Give the context of such a source an `idleLimit`.
+/// A body whose length is known is sent with `Content-Length`. On Linux, `URLSession` sends streams only in chunks
+/// (`Transfer-Encoding: chunked`); there, only bodies of at most 64 KiB have a `Content-Length`, and are read before
+/// they are sent. All sessions of a process also share one queue there, on which longer bodies are read: while a source
+/// has no bytes available, every transfer of the process waits. Give the context of such a source an `idleLimit`.
+/// - Warning: On Linux, with Swift 6.3 and before, some responses end the process: a truncated head, a status line
+///   alone before the end of the connection, and a chunked response with a trailer
+///   (github.com/swiftlang/swift-corelibs-foundation/issues/5285, fixed by pull request 5286). And while a server
+///   prepares its response, `URLSession` keeps one core busy. No code above the session can prevent either; where
+///   servers are untrusted or slow, upload in a separate process, such as `blob upload`, which has neither fault.
 ///
-/// - Warning: On Linux some answers end the process, with Swift 6.3 and before: a head that is cut off, a status line
-///   alone before the end of the connection, and an answer in chunks with a trailer behind them
-///   (github.com/swiftlang/swift-corelibs-foundation/issues/5285, mended by pull request 5286). And while a server
-///   thinks about its answer, `URLSession` keeps one core busy. No code above the session can help either; where
-///   servers are not trusted, or slow, upload in a process of its own, such as `blob upload`, which has neither fault.
-///
-/// To authenticate, give the request a header `Authorization`: when the server asks, its 401 is the response.
+/// To authenticate, give the request a header `Authorization`: a challenge is not answered, and 401 is the response.
 public final class BlobUploader: Sendable {
-    /// How much of a response is kept unless told otherwise: 1 MiB.
+    /// The default limit of the body of a response: 1 MiB.
     public static let defaultResponseLimit = 1 << 20
 
     private let session: URLSession
@@ -29,12 +28,12 @@ public final class BlobUploader: Sendable {
     private let responseLimit: Int
     private let mediaType: String?
 
-    /// Creates an uploader; connections are kept and used again as long as it lives.
+    /// Creates an uploader, which keeps and reuses connections as long as it exists.
     ///
     /// - Parameters:
-    ///   - configuration: Taken as it is now, but for additional headers that say how long a body is.
-    ///   - mode: Where sources are read; see ``BlobUploadBody``.
-    ///   - responseLimit: The most bytes of a response's body to accept, from 0.
+    ///   - configuration: Copied, without its `urlCache` and without additional headers that frame a body.
+    ///   - mode: The mode of reading sources; see ``BlobUploadBody``.
+    ///   - responseLimit: The maximum length of the body of a response, in bytes, from 0.
     public init(
         configuration: URLSessionConfiguration = .default, mode: BlobStreamMode = .synchronous,
         responseLimit: Int = BlobUploader.defaultResponseLimit
@@ -44,36 +43,36 @@ public final class BlobUploader: Sendable {
         func isCalled(_ names: [String]) -> ((key: AnyHashable, value: Any)) -> Bool {
             { header in names.contains { $0.caseInsensitiveCompare("\(header.key)") == .orderedSame } }
         }
-        // Of the request, which would otherwise override it with a default.
+        // Set on each request, which would otherwise override it with a default.
         self.mediaType = headers.first(where: isCalled(["Content-Type"])).map { "\($0.value)" }
         let configuration = configuration.copy() as? URLSessionConfiguration ?? configuration
         let replaced = BlobUploadBody.framingHeaders + ["Content-Type"]
         configuration.httpAdditionalHeaders = headers.filter { !isCalled(replaced)($0) }
-        // Uploads have no use for one, and Linux crashes when a task is cancelled whose cache is just being asked.
+        // Uploads do not need one, and Linux crashes when a task is cancelled during a query of its cache.
         configuration.urlCache = nil
         self.session = URLSession(configuration: configuration, delegate: self.delegate, delegateQueue: nil)
         self.mode = mode
         self.responseLimit = responseLimit
     }
 
-    // The session holds on to its delegate until then.
+    // The session retains its delegate until then.
     deinit { self.session.finishTasksAndInvalidate() }
 
     /// Sends all bytes of `source` as the body of `request`.
     ///
-    /// Cancelling the task or the context ends it at once, also while the source has nothing to give. The `deadline` of
-    /// the context is that of the whole upload, its `idleLimit` that of a step of the source; for the server it is the
-    /// `timeoutInterval` of the request.
+    /// Cancelling the task or the context ends the upload at once, even while the source has no bytes available. The
+    /// `deadline` of the context applies to the whole upload, its `idleLimit` to one step of the source; the
+    /// `timeoutInterval` of the request applies to the server.
     ///
     /// - Parameters:
-    ///   - source: What to send; see ``BlobUploadBody`` for when it must be `repeatable`.
+    ///   - source: The source to send; ``BlobUploadBody`` states when it must be `repeatable`.
     ///   - request: A PUT, POST or other method with a body; see ``BlobUploadBody/prepare(_:)`` for its headers.
-    ///   - context: The terms.
-    ///   - onProgress: Told of the progress, on the thread that reads.
+    ///   - context: The context of the upload.
+    ///   - onProgress: Called with the progress, on the thread that reads.
     /// - Returns: The body of the response and the response, whatever its status: 401, 413 and 500 are responses, and
     ///   so are redirections, of which only 303 is followed. With a status of 200 to 299 the whole body was sent.
-    /// - Throws: ``BlobError``: what ``BlobUploadBody/prepare(_:)`` and ``BlobUploadBody/confirm(_:error:)`` throw, and
-    ///   ``BlobError/Code/limitExceeded`` when the response is longer than its limit.
+    /// - Throws: ``BlobError``: the errors of ``BlobUploadBody/prepare(_:)`` and ``BlobUploadBody/confirm(_:error:)``,
+    ///   and ``BlobError/Code/limitExceeded`` when the response is longer than its limit.
     public func upload(
         _ source: any BlobInputStreamDataSource, with request: URLRequest, context: BlobContext = BlobContext(),
         onProgress: BlobUploadBody.OnProgress? = nil
@@ -101,7 +100,7 @@ public final class BlobUploader: Sendable {
             guard let data = try upload.body.wholeBody(ofAtMost: Self.wholeBodyLimit) else {
                 return self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload)
             }
-            // Sent again, data would go on where they stopped. A stream does not.
+            // When sent again, data would continue where they stopped; a stream starts again.
             upload.setRestart { self.begin(self.session.uploadTask(withStreamedRequest: request), for: upload) }
             self.begin(self.session.uploadTask(with: request, from: data), for: upload)
         } catch {

@@ -1,7 +1,7 @@
 import BlobStreams
 import Foundation
 
-/// One upload under way: what the session tells of it, and who waits for it.
+/// One upload under way, which receives the events of the session and resumes the caller.
 final class Upload: Sendable {
     typealias Outcome = (Data, HTTPURLResponse)
 
@@ -23,7 +23,7 @@ final class Upload: Sendable {
         self.responseLimit = responseLimit
     }
 
-    /// Must be called first, and once.
+    /// Begins the upload. Call it first, and only once.
     func begin(_ continuation: CheckedContinuation<Outcome, any Error>, deadline: ContinuousClock.Instant?) {
         self.state.withLock { $0.continuation = continuation }
         let registration = self.body.onCancel { [weak self] in
@@ -44,7 +44,7 @@ final class Upload: Sendable {
         if isOver { timer?.cancel() }
     }
 
-    /// Lets the session begin, unless the upload is over already.
+    /// Resumes the task, unless the upload is already over.
     func start(_ task: URLSessionTask) {
         let isOver = self.state.withLock { state in
             state.task = task
@@ -53,16 +53,16 @@ final class Upload: Sendable {
         if isOver { Self.cancel(task) } else { task.resume() }
     }
 
-    /// - Parameter restart: Starts another task, for a body that must be sent again and was no stream.
+    /// - Parameter restart: Starts another task, for a body that was sent as data and must be sent again.
     func setRestart(_ restart: @escaping @Sendable () -> Void) {
         self.state.withLock { state in
             if state.continuation != nil { state.restart = restart }
         }
     }
 
-    // MARK: What the session tells
+    // MARK: Events of the session
 
-    /// The body is needed again: true when another task sends it, and this one is over.
+    /// Called when the body is needed again; returns true when another task sends it, and this one is over.
     func restarts() -> Bool {
         let (task, restart) = self.state.withLock { state in
             defer { state.restart = nil }
@@ -74,7 +74,7 @@ final class Upload: Sendable {
         return true
     }
 
-    /// A response begins; the one before asked for authentication.
+    /// Called when a response begins; an earlier one was a challenge, whose body is discarded.
     func receiveResponse() { self.state.withLock { $0.data = Data() } }
 
     func receive(_ data: Data) {
@@ -100,7 +100,7 @@ final class Upload: Sendable {
             Result { () throws(BlobError) -> Outcome in (data, try self.body.confirm(response, error: error)) })
     }
 
-    /// Tells who waits; only the first time. What the session still does is of no use any more.
+    /// Resumes the caller, only the first time; after a failure, cancels what is still under way.
     func finish(_ result: Result<Outcome, BlobError>) {
         let state = self.state.withLock { state in
             defer { state = State() }
@@ -116,6 +116,6 @@ final class Upload: Sendable {
         continuation.resume(with: result.mapError { $0 })
     }
 
-    /// Not on this thread: it may be one that the session reads on, for which it would wait.
+    /// Cancels a task on another thread: `cancel` waits for reads of the session, which may be on this one.
     private static func cancel(_ task: URLSessionTask) { BlockingPool.openings.run { task.cancel() } }
 }

@@ -1,7 +1,7 @@
 import BlobStreams
 import Foundation
 
-/// Passes on what a session tells, to the upload that it is about.
+/// Forwards the events of a session to the uploads of its tasks.
 final class UploadDelegate: NSObject, URLSessionDataDelegate, Sendable {
     private let uploads = Locked<[Int: Upload]>([:])
 

@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-// The prototypes are those of the headers, so a call that does not fit is an error of the compiler.
+// `__typeof__` takes the prototypes from libarchive's headers, so that a mismatched call does not compile.
 static struct {
 #define DECLARE(result, name, parameters, arguments) __typeof__(name) *name##_;
     BLOB_ARCHIVE_FUNCTIONS(DECLARE)

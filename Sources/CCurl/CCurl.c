@@ -3,7 +3,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-// Their prototypes are those of the headers, so a call that does not fit is an error of the compiler.
+// `__typeof__` takes the prototypes from libcurl's headers, so that a mismatched call does not compile.
 #define BLOB_CURL_FUNCTIONS(X) \
     X(curl_global_init) X(curl_version_info) \
     X(curl_easy_init) X(curl_easy_cleanup) X(curl_easy_strerror) X(curl_easy_pause) \
@@ -32,7 +32,7 @@ const char *blob_curl_load(void) {
     if (table.name##_ == NULL) return "it is too old: it has no " #name;
     BLOB_CURL_FUNCTIONS(FIND)
 #undef FIND
-    // Never closed: its TLS library registers handlers for the end of the process.
+    // The library is never closed, because its TLS library registers handlers for the end of the process.
     CURLcode code = table.curl_global_init_(CURL_GLOBAL_DEFAULT);
     return code == CURLE_OK ? NULL : table.curl_easy_strerror_(code);
 }
@@ -99,7 +99,8 @@ CURLcode blob_curl_set_http_only(CURL *easy) {
     if (code == CURLE_OK) return table.curl_easy_setopt_(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
     if (code != CURLE_UNKNOWN_OPTION) return code;
 #endif
-    // The library may be older than the headers: what came before PROTOCOLS_STR still works in all of version 7 and 8.
+    // The loaded library may be older than the headers. Options 181 and 182, the deprecated CURLOPT_PROTOCOLS and
+    // CURLOPT_REDIR_PROTOCOLS, work in all of versions 7 and 8.
     const CURLoption protocols = (CURLoption)(CURLOPTTYPE_LONG + 181);
     const CURLoption redirections = (CURLoption)(CURLOPTTYPE_LONG + 182);
     CURLcode old = table.curl_easy_setopt_(easy, protocols, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));

@@ -4,7 +4,7 @@
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 
-// Arrays of this size are not imported into Swift.
+// Swift does not import arrays as large as `tmp_out_buffer`.
 static inline const uint8_t *blob_isal_history(const struct inflate_state *state) {
     return state->tmp_out_buffer;
 }

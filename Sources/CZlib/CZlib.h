@@ -1,16 +1,16 @@
 #ifndef BLOB_CZLIB_H
 #define BLOB_CZLIB_H
 
-// Input is not written to.
+// Declares pointers to input as const.
 #define ZLIB_CONST
 #include <zlib.h>
 
-// Macros in zlib, which Swift does not import.
+// `inflateInit2` is a macro, which Swift does not import.
 static inline int blob_inflate_init(z_stream *stream, int window_bits) {
     return inflateInit2(stream, window_bits);
 }
 
-// Likewise; as much memory as zlib takes by default.
+// `deflateInit2` is a macro, too; 8 is zlib's default memory level.
 static inline int blob_deflate_init(z_stream *stream, int level, int window_bits) {
     return deflateInit2(stream, level, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY);
 }

@@ -2,12 +2,12 @@ import BlobReceiving
 import BlobStreams
 import NIOCore
 
-/// What the body of one request makes the disk do, in order, away from the event loop.
-final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the jobs, which run one after the other.
+/// The work on the disk for the body of one request, in order, off the event loop.
+final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the jobs, which run one after another.
     typealias Outcome<Value> = @Sendable (Result<Value, BlobError>) -> Void
 
-    /// How many pieces may wait for the disk before no more is read from the connection. Each is at most what one read
-    /// takes.
+    /// The number of pieces that may wait for the disk before reading from the connection pauses. Each is at most one
+    /// read.
     private static let maximumWaitingCount = 4
 
     private struct State {
@@ -19,9 +19,9 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     private let state = Locked(State())
     private var receiver: RequestReceiver?
 
-    // MARK: Of the event loop
+    // MARK: Called on the event loop
 
-    /// Makes the receiver.
+    /// Creates the receiver.
     func begin(
         _ make: @escaping @Sendable () throws(BlobError) -> RequestReceiver, then: @escaping Outcome<Void>
     ) {
@@ -49,7 +49,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
         }
     }
 
-    /// True when there is room for more pieces; otherwise `onRoom` is called when there is, once.
+    /// Returns true when there is room for more pieces; otherwise `onRoom` is called once when there is.
     func hasRoom(_ onRoom: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard state.waitingCount >= Self.maximumWaitingCount else { return true }
@@ -61,7 +61,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// True while pieces wait for the disk.
     var isBehind: Bool { self.state.withLock { $0.waitingCount > 0 } }
 
-    /// The body is whole: `then` gets a line for each part, stored and named. Not called after an error.
+    /// Ends a complete body: `then` receives a line for each part, stored and named. Not called after an error.
     func finish(then: @escaping Outcome<[String]>) {
         self.queue.run {
             guard let receiver = self.receiver else { return }
@@ -74,10 +74,10 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
         }
     }
 
-    /// The body will not become whole: nothing of it stays.
+    /// Discards a body that will not be completed, and its files.
     func abandon() { self.queue.run { self.drop() } }
 
-    // MARK: Of the jobs
+    // MARK: Called by the jobs
 
     private func receive(_ bytes: ByteBuffer) throws(BlobError) {
         guard let receiver = self.receiver else { return }

@@ -1,33 +1,34 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobReceiving
 import BlobStreams
 import Foundation
 
-/// The program `blob-receive`: prints its URL, then one line of JSON for each part that arrived whole.
+/// The program `blob-receive`: prints its URL, then one line of JSON for each part that has arrived completely.
 @main
 struct ReceiveProgram: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blob-receive",
-        abstract: "Receives uploads for tries and tests: raw bodies and forms.",
+        abstract: "Receives uploads for experiments and tests: raw bodies and forms.",
         discussion: """
-            Prints its URL first, then one line of JSON for each part that arrived whole, which is also the answer to \
-            the sender. Takes PUT and POST at any path. Without --directory, nothing is stored. What is stored and summed \
-            is what came: a Content-Encoding is not undone.
+            Prints its URL first, then one line of JSON for each part that has arrived completely, which is also the \
+            answer to the sender. Accepts PUT and POST at any path. Without --directory, nothing is stored. Bytes are \
+            stored and hashed as received: a Content-Encoding is not decoded.
             """)
 
-    @Option(help: "Where to listen: HOST:PORT; port 0 takes any that is free.")
+    @Option(help: "The address to listen on, HOST:PORT; port 0 selects a free one.")
     var listen = "127.0.0.1:0"
 
-    @Option(help: "Store what arrives in this folder; no file there is replaced.")
+    @Option(help: "Store what arrives in this folder; existing files are not replaced.")
     var directory: String?
 
-    @Option(help: "Refuse bodies with more bytes than this.")
+    @Option(help: "Refuse a body with more bytes than this.")
     var maxBytes: Int64?
 
-    @Option(help: "Give up on a body of which nothing arrives for this many seconds.")
+    @Option(help: "Refuse a body of which nothing arrives for this many seconds.")
     var idleTimeout = 30.0
 
-    @Option(help: "Close connections on which no whole header arrives for this many seconds.")
+    @Option(help: "Close a connection on which no complete header arrives for this many seconds.")
     var headerTimeout = 10.0
 
     func validate() throws {
@@ -50,7 +51,7 @@ struct ReceiveProgram: ParsableCommand {
         }
     }
 
-    /// `HOST:PORT`, where the host may be an IPv6 address in brackets.
+    /// Parses `HOST:PORT`, where the host may be an IPv6 address in brackets.
     private static func address(_ text: String) throws(BlobError) -> (host: String, port: Int) {
         guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
             throw BlobError(.invalidArgument, "'\(text)' is not HOST:PORT.")
@@ -73,12 +74,12 @@ struct ReceiveProgram: ParsableCommand {
         return String(cString: real)
     }
 
-    /// Files that have not arrived whole are removed before the process ends.
+    /// Lets signals end the process, after files that have not arrived completely are removed.
     private static func endOnSignals() {
         var signals = sigset_t()
         sigemptyset(&signals)
         for number in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
-        // Before there are other threads, so that only the one below takes them.
+        // Blocked before there are other threads, so that only the one below receives them.
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         let waited = signals
         Thread.detachNewThread {
@@ -92,7 +93,7 @@ struct ReceiveProgram: ParsableCommand {
 
 private let outputLock = NSLock()
 
-/// Prints a line, or those of one request, at once and whole; without anybody to read it, the program has no purpose.
+/// Prints a line, or the lines of one request, without interruption; ends the process when that fails.
 private func printLine(_ line: String) {
     outputLock.lock()
     defer { outputLock.unlock() }

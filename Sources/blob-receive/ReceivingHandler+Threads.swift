@@ -1,7 +1,7 @@
 import NIOCore
 
 extension ReceivingHandler {
-    /// A function for any thread that calls `action` on the event loop.
+    /// Returns a function that calls `action` on the event loop, and may itself be called on any thread.
     func onLoop<Value: Sendable>(
         _ context: ChannelHandlerContext,
         _ action: @escaping (ReceivingHandler, ChannelHandlerContext, Value) -> Void

@@ -4,16 +4,16 @@ import Foundation
 import NIOCore
 import NIOHTTP1
 
-/// One connection: request after request, each answered when its body is whole, or refused before.
+/// The handler of one connection: answers its requests in turn, each when its body is complete, or refuses it before.
 ///
-/// Bodies are hashed and stored elsewhere: a slow disk, or ten thousand parts, hold up nobody else. Only a few pieces
-/// wait for that; meanwhile no more is read from the connection.
+/// Bodies are hashed and stored off the event loop, so that a slow disk, or ten thousand parts, do not delay other
+/// connections. Only a few pieces wait for that; then reading from the connection pauses.
 final class ReceivingHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias OutboundIn = HTTPServerResponsePart
     typealias OutboundOut = HTTPServerResponsePart
 
-    /// What comes from the connection.
+    /// An event of the connection.
     private enum Event {
         case part(HTTPServerRequestPart)
         case parserError(any Error)
@@ -23,17 +23,17 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private enum Phase {
         case awaitingHead
         case receiving(BodyWork, staysOpen: Bool)
-        /// The whole body is there, and not stored yet.
+        /// The whole body has arrived, but is not stored yet.
         case finishing(staysOpen: Bool)
-        /// A request that has no body to keep.
+        /// The request has no body to keep.
         case answering(HTTPResponseStatus, staysOpen: Bool)
         case refused
     }
 
-    /// How long a sender may go on after it was refused: it reads the answer only when it stops sending.
+    /// The time that a sender may continue after a refusal: it reads the answer only when it stops sending.
     private static let lingering = TimeAmount.seconds(2)
 
-    /// The disk, the user's share of it, or the size that a file may have.
+    /// The errors for a full disk, an exhausted quota, and a file that is too large.
     private static let fullDisk: Set = [ENOSPC, EDQUOT, EFBIG]
 
     private let settings: ReceivingServer.Settings
@@ -41,7 +41,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private var phase = Phase.awaitingHead
     private var timer: Scheduled<Void>?
     private var lastRead = NIODeadline.now()
-    private var waiting = CircularBuffer<Event>()  // While a request is being finished.
+    private var waiting = CircularBuffer<Event>()  // Events that arrived while a request is being finished.
     private var holdsRead = false
     private var outputEnd: EventLoopFuture<Void>?
 
@@ -72,7 +72,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    /// Reads more only when there is room for it.
+    /// Reads from the connection only when there is room for more bytes.
     func read(context: ChannelHandlerContext) {
         switch self.phase {
         case .finishing: self.holdsRead = true
@@ -96,15 +96,15 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case .part(.body(let bytes)): self.take(bytes, context)
         case .part(.end): self.finish(context)
         case .parserError(let error):
-            self.refuse(.badRequest, "The request is not what HTTP knows: \(error).", context)
+            self.refuse(.badRequest, "The request is not valid HTTP: \(error).", context)
         case .end: self.endConnection(context)
         }
     }
 
-    /// The sender has said all that it will.
+    /// Handles the end of what the sender sends.
     private func endConnection(_ context: ChannelHandlerContext) {
         self.abandon()
-        // Behind what was answered.
+        // Closed after all pending answers are sent.
         self.endOutput(context).assumeIsolated().whenComplete { _ in context.close(promise: nil) }
     }
 
@@ -119,7 +119,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         return false
     }
 
-    /// Goes on with what came while a request was being finished.
+    /// Handles the events that arrived while a request was being finished.
     private func catchUp(_ context: ChannelHandlerContext) {
         while !self.isFinishing, let event = self.waiting.popFirst() { self.take(event, context) }
         self.goOnReading(context)
@@ -178,7 +178,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case .receiving(let work, let staysOpen):
             self.timer?.cancel()
             self.phase = .finishing(staysOpen: staysOpen)
-            // In the order of the requests, and also when the sender does not wait for its answer.
+            // Printed in the order of the requests, even when the sender does not wait for its answer.
             let finished = self.onLoop(context) { (handler, context, result: Result<[String], BlobError>) in
                 handler.didFinish(result, context)
             }
@@ -232,7 +232,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.catchUp(context)
     }
 
-    /// Nothing of a request that is not over stays.
+    /// Discards a request that is not complete, and its files.
     private func abandon() {
         self.timer?.cancel()
         if case .receiving(let work, _) = self.phase { work.abandon() }
@@ -255,7 +255,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     // MARK: Time
 
-    /// What still comes is read and dropped for a while: closing with unread bytes would destroy the answer.
+    /// Reads and drops what still arrives for a while: closing with unread bytes would destroy the answer.
     private func linger(_ context: ChannelHandlerContext) {
         self.timer?.cancel()
         _ = self.endOutput(context)
@@ -270,7 +270,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     }
 
     private func watchBody(_ context: ChannelHandlerContext) {
-        // What the disk takes is no fault of the sender.
+        // The time that the disk takes does not count against the sender.
         if case .receiving(let work, _) = self.phase, work.isBehind { self.lastRead = .now() }
         let limit = TimeAmount.nanoseconds(Int64(self.settings.idleTimeout * 1e9))
         let rest = self.lastRead + limit - NIODeadline.now()

@@ -4,7 +4,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Listens, and gives each connection a ``ReceivingHandler``.
+/// Listens for connections, and gives each a ``ReceivingHandler``.
 struct ReceivingServer {
     struct Settings: Sendable {
         let folder: String?
@@ -13,10 +13,10 @@ struct ReceivingServer {
         let headerTimeout: Double
     }
 
-    /// More senders at once than a try or a test has; what comes on top is closed.
+    /// The maximum number of connections, more than experiments and tests need; further ones are closed.
     private static let maximumConnectionCount = 512
 
-    /// What one read takes from a connection; larger pieces hash and store faster.
+    /// The maximum number of bytes of one read from a connection; large pieces are hashed and stored faster.
     private static let receiveByteCount = 256 * 1024
 
     private let settings: Settings
@@ -24,7 +24,7 @@ struct ReceivingServer {
 
     init(_ settings: Settings) { self.settings = settings }
 
-    /// Serves for ever. `print` gets the URL first, then a line for each part; on threads of the event loops.
+    /// Serves for ever. Calls `print` with the URL, then on threads of a pool with the lines of each request.
     func run(host: String, port: Int, print: @escaping @Sendable (String) -> Void) throws {
         let (settings, connectionCount) = (self.settings, self.connectionCount)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: System.coreCount)
@@ -34,7 +34,7 @@ struct ReceivingServer {
             .childChannelOption(
                 .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.receiveByteCount)
             )
-            // A sender may end its direction of the connection behind its request, and still wants the answer.
+            // A sender may end its direction of the connection after its request, and still expect the answer.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

@@ -1,12 +1,12 @@
 import BlobStreams
 
-/// Runs jobs one after the other, on whatever thread of the pool is free.
+/// Runs jobs one after another, on any free thread of the pool.
 final class SerialQueue: Sendable {
     typealias Job = @Sendable () -> Void
 
     private let state = Locked((jobs: [Job](), isRunning: false))
 
-    /// Runs `job` behind those that were given before.
+    /// Runs `job` after all jobs that were added before.
     func run(_ job: @escaping Job) {
         let mustStart = self.state.withLock { state in
             state.jobs.append(job)
@@ -16,7 +16,7 @@ final class SerialQueue: Sendable {
         if mustStart { BlockingPool.brief.run { self.turn() } }
     }
 
-    /// What is there now; then others of the pool have their turn.
+    /// Runs the current jobs, then yields to other work of the pool.
     private func turn() {
         let jobs = self.state.withLock { state in
             defer { state.jobs = [] }

@@ -2,10 +2,10 @@ import ArgumentParser
 import BlobStreamsStandard
 
 extension ArchiveFormat: ExpressibleByArgument {
-    /// Those that must be allowed.
+    /// The names of the formats that have to be allowed.
     public static var allValueStrings: [String] { self.foreign.map(\.rawValue).sorted() }
 
-    /// One of them.
+    /// Creates a format from its name; nil if it is not one that has to be allowed.
     public init?(argument: String) {
         guard let format = ArchiveFormat(rawValue: argument), Self.foreign.contains(format) else { return nil }
         self = format

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobStreamsStandard
 import Foundation
 
@@ -8,8 +9,8 @@ struct BlobCommand: ParsableCommand {
         commandName: "blob",
         abstract: "Reads any bytes, from anywhere, as one stream.",
         discussion: """
-            A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin. Errors are one line on standard \
-            error; the exit status tells their kind (64 usage, 65 data, 66 not found, 69 unavailable, 70 software, \
+            A LOCATOR is a path, '-' for standard input, or a URL such as file:///x.bin. An error is one line on \
+            standard error; the exit status is its kind (64 usage, 65 data, 66 not found, 69 unavailable, 70 software, \
             74 input or output, 75 try again, 76 refused by a server, 77 permission, 130 interrupted).
             """,
         subcommands: [
@@ -39,29 +40,29 @@ enum Main {
             var command = try BlobCommand.parseAsRoot(RawArguments.decoded())
             try command.run()
         } catch  where BlobCommand.exitCode(for: error).isSuccess {
-            // Help, which is no error.
+            // Help is not an error.
             try printLine(BlobCommand.fullMessage(for: error))
         }
     }
 
     private static func fail(_ error: BlobError) -> Never {
-        while !Interrupts.takeReport() { pause() }  // An interrupt that came long ago is ending the process.
+        while !Interrupts.takeReport() { pause() }  // The thread that handles interrupts is ending the process.
         report(error)
         exit(Interrupts.exitStatus ?? error.code.exitStatus)
     }
 }
 
-/// Prints the line of an error.
+/// Prints an error as one line on standard error.
 func report(_ error: BlobError) {
     printToStandardError("blob: \(error)\n")
 }
 
-/// What cannot be written to standard error has nowhere to go.
+/// Prints to standard error; a failure is ignored, since it cannot be reported.
 func printToStandardError(_ text: String) {
     try? Array(text.utf8).withUnsafeBytes { try writeAll($0, to: STDERR_FILENO, named: "standard error") }
 }
 
-/// Prints results; unlike `print`, with an error when they cannot be written.
+/// Prints a line of results; unlike `print`, throws when it cannot be written.
 func printLine(_ line: String) throws(BlobError) {
     do {
         try Array("\(line)\n".utf8).withUnsafeBytes {

@@ -3,7 +3,7 @@ import BlobStreamsStandard
 
 /// The value of `--index`.
 extension BlobIndexPolicy: ExpressibleByArgument {
-    /// `auto`, `none`, or the path of a file.
+    /// Creates a policy from `auto`, `none` or the path of a file; nil for an empty argument.
     public init?(argument: String) {
         switch argument {
         case "": return nil
@@ -13,7 +13,7 @@ extension BlobIndexPolicy: ExpressibleByArgument {
         }
     }
 
-    /// As it is written.
+    /// The policy as written on the command line.
     public var defaultValueDescription: String {
         switch self {
         case .none: "none"

@@ -2,9 +2,9 @@ import BlobStreamsStandard
 import Foundation
 
 extension BlobLocator {
-    /// What a person means by an argument: a locator, `-`, or a path, with wrappers before and `#MEMBER` behind it.
+    /// Creates a locator from an argument: a locator, `-`, or a path, with wrappers before and `#MEMBER` after it.
     ///
-    /// A file that really is named so wins over any other reading.
+    /// A file with exactly this name takes precedence over any other reading.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator``.
     init(argument: String, registry: BlobRegistry) throws(BlobError) {
@@ -38,7 +38,7 @@ extension BlobLocator {
         return lstat(path, &status) == 0
     }
 
-    /// A scheme and its colon at the beginning, before anything that a scheme cannot have.
+    /// True for an argument that begins with a scheme and its colon.
     private static func hasScheme(_ argument: String) -> Bool {
         let end = argument.utf8.firstIndex { character in
             switch character {
@@ -62,19 +62,19 @@ extension BlobLocator {
         }
     }
 
-    /// Where the path ends and the members begin: at the first `#` before which there is a file, or else the first.
+    /// Returns the `#` between the path and the members: the first one after the path of a file, or else the first.
     private static func memberMark(_ argument: String) -> String.Index? {
         let marks = argument.indices.filter { argument[$0] == "#" }
         return marks.first { self.isFile(String(argument[..<$0])) } ?? marks.first
     }
 
-    /// Selectors as people type them: what a locator must have encoded is encoded now.
+    /// Returns selectors as typed, with the percent-encoding that a locator needs.
     private static func leniently(_ selectors: Substring) -> String {
         PercentEncoding.encode(
             selectors.utf8, leaving: PercentEncoding.selectorCharacters.union("!%".utf8))
     }
 
-    /// `tar+PATH#MEMBER`: the container is named, so none needs to be found by signature.
+    /// Removes `archive+` from `tar+PATH#MEMBER`: the container is named, so it need not be found by signature.
     private func unwrappedFromArchive() throws(BlobError) -> BlobLocator {
         guard self.scheme.hasPrefix("archive+") else { return self }
         return try BlobLocator(String(self.text.dropFirst("archive+".count)))

@@ -2,11 +2,11 @@ import BlobStreamsStandard
 import Foundation
 
 extension BlobRegistry {
-    /// Everything that is built in, with the assets of one library.
+    /// Returns a registry with everything that is built in, and the assets of one library.
     ///
     /// - Parameters:
-    ///   - library: The path of the library; nil takes the one that the environment names.
-    ///   - formats: Formats of archives that are read only when asked for.
+    ///   - library: The path of the library; nil uses the one that the environment names.
+    ///   - formats: The formats of archives that are read only on request.
     static func forCommand(library: String?, allowing formats: Set<ArchiveFormat> = []) -> BlobRegistry {
         var registry = self.forCommand.withLock { registries in
             let registry = registries[library] ?? self.makeForCommand(library: library)
@@ -23,7 +23,7 @@ extension BlobRegistry {
         return registry
     }
 
-    /// By library: it stays open for the next locator.
+    /// The registries by library, which stays open for the next locator.
     private static let forCommand = Locked<[String?: BlobRegistry]>([:])
 
     private static func makeForCommand(library: String?) -> BlobRegistry {
@@ -40,13 +40,13 @@ extension BlobRegistry {
     }
 }
 
-/// Which library commands use.
+/// The location of the asset library.
 enum LibraryLocation {
     static let variable = "BLOB_LIBRARY"
 
-    /// The folder of the library.
+    /// Returns the folder of the library.
     ///
-    /// - Parameter path: As an option says it; nil takes the variable of the environment.
+    /// - Parameter path: The value of the option; nil uses the variable of the environment.
     /// - Throws: ``BlobError/Code/invalidArgument`` when neither names one.
     static func folder(_ path: String?) throws(BlobError) -> URL {
         let path = path ?? ProcessInfo.processInfo.environment[self.variable] ?? ""

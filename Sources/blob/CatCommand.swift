@@ -6,32 +6,32 @@ struct CatCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cat", abstract: "Prints the bytes of locators, one after the other.")
 
-    @Argument(help: "What to print.")
+    @Argument(help: "The locators to print.")
     var locators: [String] = []
 
-    @Option(help: "Start at this byte of the whole, from 0.")
+    @Option(help: "Start at this byte, from 0, of all locators together.")
     var offset: Int64 = 0
 
     @Option(help: "Print at most this many bytes.")
     var length: Int64?
 
-    @Option(help: "Print the locators in this file too, one a line ('-': standard input).")
+    @Option(help: "Also print the locators in this file, one per line ('-': standard input).")
     var fromFile: String?
 
-    @Option(help: "Print these ranges of the one locator: lines of 'OFFSET LENGTH' ('-': standard input).")
+    @Option(help: "Print the ranges in this file, lines of 'OFFSET LENGTH', of one locator ('-': standard input).")
     var ranges: String?
 
-    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is whole.")
+    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is complete.")
     var output: String?
 
     @Flag(
         help: """
-            Read everything to its end, with all checks, before the first byte is printed; what a list names, before \
-            the first byte of each.
+            Read everything to its end, with all checks, before the first byte is printed; with --from-file, each \
+            locator before its first byte.
             """)
     var verifyFirst = false
 
-    @Option(help: "Fail when there are more bytes than this.")
+    @Option(help: "Fail if there are more bytes than this.")
     var maxBytes: Int64?
 
     @Option(help: "Show progress: auto, always, never.")
@@ -66,7 +66,7 @@ struct CatCommand: ParsableCommand {
         Interrupts.setTemporaryPath(file.temporaryPath)
         try self.copyAll(to: file, context)
         try file.commit()
-        // Only now: synchronising may take longer than an interrupt waits.
+        // Only now, because synchronising may take longer than an interrupt waits.
         Interrupts.setTemporaryPath(nil)
     }
 
@@ -105,7 +105,7 @@ struct CatCommand: ParsableCommand {
         }
     }
 
-    /// Reads to the end, for the sake of what is checked on the way; gives what the printed content must match.
+    /// Reads to the end for the checks on the way, and returns the validator that the printed content must match.
     private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator {
         try self.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
         let reader = try source.open(context: context)

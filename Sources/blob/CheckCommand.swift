@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobStreamsStandard
 import BlobStreamsTesting
 
@@ -7,7 +8,7 @@ struct CheckCommand: ParsableCommand {
         commandName: "check", abstract: "Runs the conformance kit on a source; prints the contracts that it breaks.",
         discussion: "Reads the source many times; past 64 MiB, only its beginning and end are compared.")
 
-    @Argument(help: "What to check; it must be readable more than once.")
+    @Argument(help: "The locator to check, which must be readable more than once.")
     var locator: String
 
     @OptionGroup var source: SourceOptions

@@ -2,7 +2,7 @@ import BlobStreamsStandard
 import Foundation
 
 enum Copying {
-    /// Fits the second-level cache, and a grown pipe takes it in few pieces.
+    /// The size of the buffer in bytes: it fits the second-level cache, and an enlarged pipe takes it in few pieces.
     static let bufferByteCount = 256 * 1024
 }
 
@@ -27,7 +27,7 @@ struct Copier<Output: ByteOutput>: ~Copyable {
 
     /// Copies the bytes from `byteOffset` on, at most `length` of them.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` when more come than the limit of all copies together;
+    /// - Throws: ``BlobError/Code/limitExceeded`` when all copies together exceed the limit;
     ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
     mutating func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
@@ -59,7 +59,7 @@ struct Copier<Output: ByteOutput>: ~Copyable {
             }
             self.progress.show(self.written, of: total.map { before + $0 })
         }
-        // All that there is was asked for: then its end counts, with what is checked there.
+        // All bytes up to the end were requested: then the end must pass its checks too.
         if reader.byteOffset == reader.info.byteCount { _ = try reader.readWaiting(into: self.buffer) }
     }
 

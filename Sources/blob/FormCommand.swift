@@ -11,10 +11,10 @@ struct FormCommand: ParsableCommand {
     @Flag(help: "Print Content-Type, and Content-Length if the length is known, to standard error first.")
     var headers = false
 
-    @Option(help: "Start at this byte of the body, from 0; for the same bytes as before, with the same --boundary.")
+    @Option(help: "Start at this byte of the body, from 0; for the same bytes as before, give the same --boundary.")
     var offset: Int64 = 0
 
-    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is whole.")
+    @Option(name: .shortAndLong, help: "Write to this file, which appears when it is complete.")
     var output: String?
 
     @Option(help: "Show progress: auto, always, never.")
@@ -39,7 +39,7 @@ struct FormCommand: ParsableCommand {
         Interrupts.setTemporaryPath(file.temporaryPath)
         try self.copy(body, to: file, context)
         try file.commit()
-        // Only now: synchronising may take longer than an interrupt waits.
+        // Only now, because synchronising may take longer than an interrupt waits.
         Interrupts.setTemporaryPath(nil)
     }
 

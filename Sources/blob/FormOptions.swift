@@ -2,27 +2,27 @@ import ArgumentParser
 import BlobStreamsStandard
 import MultipartFormData
 
-/// What all commands that compose forms share.
+/// The options of all commands that compose forms.
 struct FormOptions: ParsableArguments {
     @Option(
         name: [.customShort("F"), .customLong("form")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "A part: 'NAME=VALUE', 'NAME=@LOCATOR' for a file, 'NAME=<LOCATOR' for a field with these bytes.",
             discussion: """
-                Behind it ';type=MEDIA/TYPE' and ';filename=NAME'. What holds a ';' or a ',' is in double quotes: \
-                'a="one;two"', 'f=@"x,y";type=text/plain'. Several files of one name: 'f=@one,two'. Parts are sent in \
-                their order.
+                May be followed by ';type=MEDIA/TYPE' and ';filename=NAME'. Put text with a ';' or a ',' in double \
+                quotes: 'a="one;two"', 'f=@"x,y";type=text/plain'. Several files of one name: 'f=@one,two'. Parts are \
+                sent in the given order.
                 """, valueName: "part"))
     var parts: [String] = []
 
     @Option(
         help: """
-            What separates the parts (default: random): 1 to 70 letters, digits and hyphens. One that begins with a \
-            hyphen is given as --boundary=TEXT.
+            The boundary between the parts (default: random): 1 to 70 letters, digits and hyphens. Give one that \
+            begins with a hyphen as --boundary=TEXT.
             """)
     var boundary: String?
 
-    /// The body of all parts; warns of what receivers may lose.
+    /// Returns the body of all parts; warns about parts without a name, which receivers may lose.
     func makeBody(_ source: SourceOptions, _ context: BlobContext) throws(BlobError) -> MultipartBody {
         let boundary: MultipartBoundary = if let text = self.boundary { try MultipartBoundary(text) } else { .random() }
         var form = MultipartForm()

@@ -18,7 +18,7 @@ struct IndexBuildCommand: ParsableCommand {
         let file = try self.options.file(for: locator)
         let registry = self.options.source.registry
         let indexable = try registry.indexable(for: locator, context: context)
-        let origin = try registry.source(for: locator.origin, context: context).checkedInfo(context)
+        let origin = try registry.source(for: locator.origin, context: context).info(context)
         let state = Locked((line: ProgressLine(self.progress), read: Int64(0)))
         context.eventSink = { event in
             guard case .bytes(let count) = event else { return }

@@ -4,7 +4,7 @@ import BlobIndex
 struct IndexDropCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drop", abstract: "Removes the index of a locator, and prints its path if there was one.",
-        discussion: "One index file holds what is known of all layers over one origin; it goes as a whole.")
+        discussion: "One index file serves all layers over one origin, and is removed as a whole.")
 
     @OptionGroup var options: IndexOptions
 

@@ -2,9 +2,9 @@ import ArgumentParser
 import BlobIndex
 import BlobStreamsStandard
 
-/// What the commands about indexes share.
+/// The options of the commands for indexes.
 struct IndexOptions: ParsableArguments {
-    @Argument(help: "What the index is of; a plain path is looked into.")
+    @Argument(help: "The locator of the index; for a plain path, the format of the content is detected.")
     var locator: String
 
     @Option(name: .shortAndLong, help: "The file of the index; the same as --index PATH.")
@@ -29,7 +29,7 @@ struct IndexOptions: ParsableArguments {
         try BlobLocator(argument: self.locator, registry: self.source.registry)
     }
 
-    /// The file of the index, whether it is there or not.
+    /// Returns the file of the index, which need not exist.
     func file(for locator: BlobLocator) throws(BlobError) -> IndexFile {
         guard let file = IndexFile(self.policy, for: locator) else {
             throw BlobError(

@@ -5,10 +5,10 @@ import Foundation
 
 struct IndexShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "show", abstract: "Prints where the index of a locator is, and what is in it.",
+        commandName: "show", abstract: "Prints the path and the sections of the index of a locator.",
         discussion: """
-            The path first, then one line for each section: layer, kind, bytes, and whether it is valid for the content as \
-            it is now or stale. Nothing but the path means that there is no index.
+            Prints the path, then one line for each section: layer, kind, bytes, and whether it is valid for the \
+            current content or stale. The path alone means that there is no index.
             """)
 
     @OptionGroup var options: IndexOptions
@@ -35,7 +35,7 @@ struct IndexShowCommand: ParsableCommand {
         try printLine(String(decoding: encoder.encode(report), as: UTF8.self))
     }
 
-    /// What sections may be bound to: the content of the origin, and of what the layers over it decode.
+    /// Returns the identities of the content that sections may be bound to: of the origin, and of each layer over it.
     private func contents(of locator: BlobLocator, _ context: BlobContext) throws -> Set<IndexedContent> {
         let registry = self.options.source.registry
         var contents: Set<IndexedContent> = []
@@ -49,7 +49,7 @@ struct IndexShowCommand: ParsableCommand {
     }
 }
 
-/// What `show` prints.
+/// The output of `show`.
 private struct Report: Encodable {
     struct Section: Encodable {
         let layer: String

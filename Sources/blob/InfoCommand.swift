@@ -4,9 +4,9 @@ import Foundation
 
 struct InfoCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "info", abstract: "Prints what is known of a locator without reading it.")
+        commandName: "info", abstract: "Prints the facts known about a locator without reading it.")
 
-    @Argument(help: "What to look at.")
+    @Argument(help: "The locator to describe.")
     var locator: String
 
     @Flag(help: "Print one JSON object.")
@@ -31,7 +31,7 @@ struct InfoCommand: ParsableCommand {
     }
 }
 
-/// What `info` prints.
+/// The output of `info`.
 private struct Report: Encodable {
     let locator: String
     let chain: [String]
@@ -44,7 +44,6 @@ private struct Report: Encodable {
     let concurrentReaders: Bool
     let repeatable: Bool
     let facts: [LayerFacts]?
-    private let capabilities: String
 
     private enum CodingKeys: String, CodingKey {
         case locator, chain, byteCount, mediaType, name, validator, validatorIsStrong
@@ -52,7 +51,7 @@ private struct Report: Encodable {
     }
 
     init(_ locator: BlobLocator, _ source: any BlobInputStreamDataSource, _ context: BlobContext) throws {
-        let info = try source.checkedInfo(context)
+        let info = try source.info(context)
         self.locator = locator.description
         self.chain = locator.scheme.split(separator: "+").map(String.init)
         self.byteCount = info.byteCount
@@ -60,21 +59,27 @@ private struct Report: Encodable {
         self.name = info.name
         self.validator = info.validator?.text
         self.validatorIsStrong = info.validator?.isStrong
-        self.randomAccess = source.capabilities.contains(.randomAccess)
-        self.concurrentReaders = source.capabilities.contains(.concurrentReaders)
-        self.repeatable = source.capabilities.contains(.repeatable)
-        self.capabilities = source.capabilities.description
+        self.randomAccess = info.isRandomAccess
+        self.concurrentReaders = source.traits.contains(.concurrentReaders)
+        self.repeatable = source.traits.contains(.repeatable)
         let facts = try LayerFacts.all(of: source, context)
         self.facts = facts.isEmpty ? nil : facts
     }
 
-    /// For people: what is unknown says so.
+    private var abilities: [String] {
+        [
+            (self.randomAccess, "random access"), (self.concurrentReaders, "concurrent readers"),
+            (self.repeatable, "repeatable"),
+        ].filter(\.0).map(\.1)
+    }
+
+    /// The rows of the readable form, which also show what is unknown.
     var rows: [(String, String)] {
         return [
             ("locator", self.locator), ("chain", self.chain.joined(separator: " of ")),
             ("bytes", self.byteCount.map(String.init) ?? "unknown"), ("media type", self.mediaType ?? "unknown"),
             ("name", self.name.map(printable) ?? "none"), ("validator", self.validator ?? "none"),
-            ("can", self.capabilities.isEmpty ? "be read once" : self.capabilities),
+            ("can", self.abilities.isEmpty ? "be read once" : self.abilities.joined(separator: ", ")),
         ] + (self.facts ?? []).flatMap(\.rows)
     }
 }

@@ -1,8 +1,7 @@
 import Foundation
 
 extension sigaction {
-    /// Whether the signal is ignored; the field has two names. Handlers have no equality in Swift, their addresses
-    /// have.
+    /// True when the signal is ignored. The field has two names, and Swift can compare handlers only by address.
     var isIgnoring: Bool {
         #if canImport(Darwin)
             let handler = self.__sigaction_u.__sa_handler

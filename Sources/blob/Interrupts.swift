@@ -1,9 +1,9 @@
 import BlobStreamsStandard
 import Foundation
 
-/// Interrupts end the job in an orderly way: it is cancelled, and cleans up before the process ends.
+/// The handling of interrupts: the job is cancelled, and cleans up before the process ends.
 enum Interrupts {
-    /// How long the job may take to clean up: the second of C12. Only a write that nobody takes lasts longer.
+    /// The time in seconds for the job to clean up: the second of C12. Only a write to a full pipe takes longer.
     private static let patience = 1
 
     private static let received = Locked<Int32?>(nil)
@@ -11,22 +11,22 @@ enum Interrupts {
 
     private static let isReported = Locked(false)
 
-    /// True once: for the one of two threads that says how the job ended.
-    static func takeReport() -> Bool { self.isReported.takeOnce() }
+    /// Returns true once: for the first of two threads to report how the job ended.
+    static func takeReport() -> Bool { !self.isReported.exchange(true) }
 
     /// The exit status after an interrupt, as a shell reports it; nil when there was none.
     static var exitStatus: Int32? { self.received.withLock { $0.map { 128 + $0 } } }
 
-    /// A file to remove if the job cannot.
+    /// Sets a file to remove if the job cannot; nil for none.
     static func setTemporaryPath(_ path: String?) { self.temporaryPath.withLock { $0 = path } }
 
-    /// A context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
+    /// Makes a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
     static func makeContext(idleLimit: Duration? = nil) -> BlobContext {
         let context = BlobContext(idleLimit: idleLimit)
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGINT, SIGTERM, SIGHUP] where !self.isIgnored(signal) { sigaddset(&signals, signal) }
-        // Blocked here, before there are other threads, so that only the one below takes them.
+        // Blocked before there are other threads, so that only the one below receives them.
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         let waited = signals
         Thread.detachNewThread {

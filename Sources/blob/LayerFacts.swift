@@ -1,8 +1,8 @@
 import BlobStreamsStandard
 
-/// What one layer of a source knows beyond its info.
+/// The facts of one layer of a source beyond its info.
 struct LayerFacts: Encodable {
-    /// The path of layers that it stands for, as in a locator's scheme: `gzip`; or the name of its type.
+    /// The scheme of the layer, such as `gzip`, or the name of its type.
     private let layer: String
     private let facts: [BlobFact]
     private let isOutermost: Bool
@@ -16,7 +16,7 @@ struct LayerFacts: Encodable {
         init?(intValue: Int) { nil }
     }
 
-    /// Those of all layers that have some, outermost first.
+    /// Returns the facts of all layers that have some, outermost first.
     static func all(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> [LayerFacts] {
         var all: [LayerFacts] = []
         for (depth, layer) in layers(of: source).enumerated() {
@@ -27,14 +27,14 @@ struct LayerFacts: Encodable {
         return all
     }
 
-    /// For people: `members: 3`, and `members of gzip: 3` of what is beneath.
+    /// The rows of the readable form: `members: 3`, or `members of gzip: 3` for a layer beneath the outermost.
     var rows: [(String, String)] {
         self.facts.map { fact in
             (self.isOutermost ? fact.name : "\(fact.name) of \(self.layer)", printable(fact.value.description))
         }
     }
 
-    /// One object: `{"layer": "gzip", "members": 3}`, with `_` for the spaces of names.
+    /// Encodes one object: `{"layer": "gzip", "members": 3}`, with `_` for spaces and hyphens in names.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: Key.self)
         try container.encode(self.layer, forKey: Key(stringValue: "layer"))

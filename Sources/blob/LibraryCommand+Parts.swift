@@ -2,7 +2,7 @@ import ArgumentParser
 import BlobStreamsStandard
 
 #if !BLOBSTREAMS_ASSET_LIBRARY
-    /// Stands in for the commands of the asset library in a build without it.
+    /// Replaces the commands of the asset library in a build without it.
     struct LibraryCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "library", abstract: "Keeps assets in a library (not in this build).", shouldDisplay: false)

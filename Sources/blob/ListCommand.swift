@@ -4,22 +4,22 @@ import Foundation
 
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the members of a container, one a line.",
+        commandName: "ls", abstract: "Lists the members of a container, one per line.",
         discussion: """
-            Names are printed in the form that is accepted back behind a '#': control characters, '%', bytes that are no \
-            UTF-8, '!', '#' and a leading '@' as %XX. Every check of the listing has passed when the status is 0.
+            Names are printed as they are accepted after a '#': control characters, '%', bytes that are not UTF-8, \
+            '!', '#' and a leading '@' as %XX. If the status is 0, every check of the listing has passed.
             """)
 
-    @Argument(help: "What to list: an archive, whatever is around it.")
+    @Argument(help: "The archive to list, also inside other layers.")
     var locator: String
 
     @Flag(name: .short, help: "Print kind and permissions, length, time (UTC), index and name.")
     var long = false
 
-    @Flag(help: "Print one JSON object a member.")
+    @Flag(help: "Print one JSON object per member.")
     var json = false
 
-    @Option(help: "Show how many members were found so far: auto, always, never.")
+    @Option(help: "Show the number of members found so far: auto, always, never.")
     var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions
@@ -48,7 +48,7 @@ struct ListCommand: ParsableCommand {
                 return true
             }
         } catch {
-            // What was found before stays true.
+            // The members found before the error are still valid.
             try output.flush()
             var error = BlobError(wrapping: error)
             error.locator = error.locator ?? locator.description
@@ -58,7 +58,7 @@ struct ListCommand: ParsableCommand {
     }
 }
 
-/// Lines on their way to standard output, written many at once, and how many there were so far.
+/// A buffer of lines for standard output, with a progress line of their number.
 private struct LineOutput {
     private static let bufferByteCount = 64 * 1024
     private var buffer: [UInt8] = []
@@ -76,14 +76,14 @@ private struct LineOutput {
     }
 
     mutating func flush() throws {
-        // Both may go to the same terminal.
+        // The progress line may be on the same terminal.
         self.progress.clear()
         try self.buffer.withUnsafeBytes { try writeAll($0, to: STDOUT_FILENO, named: "standard output") }
         self.buffer.removeAll(keepingCapacity: true)
     }
 }
 
-/// What `--json` prints of a member.
+/// The JSON object of a member.
 private struct MemberReport: Encodable {
     let index: Int
     let name: String
@@ -109,7 +109,7 @@ private struct MemberReport: Encodable {
 }
 
 extension BlobMember {
-    /// As `ls -l` writes it, with the index in the place of the owner.
+    /// The columns of `ls -l`, with the index in the place of the owner.
     fileprivate var longLine: String {
         let size = self.byteCount.map(String.init) ?? "-"
         let time = self.modificationTime.map(Self.format) ?? "-"

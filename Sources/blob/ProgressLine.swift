@@ -6,7 +6,7 @@ enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
     case auto, always, never
 }
 
-/// One line on standard error that says how far the job is, at most ten times a second.
+/// A progress line on standard error, updated at most ten times a second.
 struct ProgressLine {
     private static let interval = Duration.milliseconds(100)
 
@@ -45,14 +45,14 @@ struct ProgressLine {
         self.width = line.count
     }
 
-    /// Takes the line away, for what else is printed.
+    /// Erases the line, so that something else can be printed.
     mutating func clear() {
         guard self.width > 0 else { return }
         printToStandardError("\r" + String(repeating: " ", count: self.width) + "\r")
         self.width = 0
     }
 
-    /// Three digits and a unit of powers of 1000.
+    /// Returns a byte count as up to three digits and a unit of powers of 1000.
     private static func text(_ byteCount: Int64) -> String {
         var value = Double(byteCount)
         for unit in ["B", "kB", "MB", "GB", "TB"] {

@@ -1,16 +1,16 @@
 import BlobStreamsStandard
 import Foundation
 
-/// The arguments of the process, of which those that are no text are made locators.
+/// The arguments of the process, of which those that are not UTF-8 are converted to locators.
 enum RawArguments {
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an option with a value of such bytes behind its `=`.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an option with such bytes in its value.
     static func decoded() throws(BlobError) -> [String] {
         var arguments: [String] = []
         for index in 1..<max(1, Int(CommandLine.argc)) {
             guard let pointer = CommandLine.unsafeArgv[index] else { break }
             let argument = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).map(UInt8.init(bitPattern:))
             let text = self.decoded(argument)
-            // Of a part of a form, the locator is only what stands in it.
+            // A part of a form contains a locator, but cannot be converted to one.
             let isPart = ["-F", "--form"].contains(arguments.last)
             let isOption = argument.first == UInt8(ascii: "-") && !arguments.contains("--")
             guard !isOption && !isPart || Array(text.utf8) == argument else {
@@ -20,7 +20,7 @@ enum RawArguments {
                         + "is no UTF-8: give its value as an argument of its own.")
             }
             if isOption, !isPart, text.hasPrefix("-F"), text.utf8.count > 2 {
-                // `-Fname=value`, which the parser of arguments would cut at its '='.
+                // The argument parser would split `-Fname=value` at its '='.
                 arguments += ["-F", String(text.dropFirst(2))]
             } else {
                 arguments.append(text)
@@ -29,7 +29,7 @@ enum RawArguments {
         return arguments
     }
 
-    /// A path of bytes that are no UTF-8 would be damaged by becoming a `String`: as a locator it keeps them.
+    /// Returns an argument as text; bytes that are not UTF-8, which a `String` would damage, as the locator of a file.
     static func decoded(_ bytes: [UInt8]) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
         return BlobLocator(filePath: absolutePath(bytes)).text

@@ -6,14 +6,14 @@ struct ReceiveCommand: ParsableCommand {
     static let program = "blob-receive"
 
     static let configuration = CommandConfiguration(
-        commandName: "receive", abstract: "Receives uploads, for tries and tests; becomes the program blob-receive.",
+        commandName: "receive", abstract: "Receives uploads for experiments and tests; runs the program blob-receive.",
         discussion: "All arguments are passed on: try 'blob receive --help'.")
 
     @Argument(parsing: .captureForPassthrough)
     var arguments: [String] = []
 
     func run() throws {
-        // The process is replaced: its standard descriptors, its signals and its end are those of the receiver.
+        // The process is replaced: standard descriptors, signals and exit status are those of the receiver.
         let beside = Bundle.main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
             .appendingPathComponent(Self.program).path
         for program in [beside, Self.program].compactMap({ $0 }) {

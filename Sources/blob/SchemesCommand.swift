@@ -3,7 +3,7 @@ import BlobStreamsStandard
 
 struct SchemesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "schemes", abstract: "Lists what locators can begin with: scheme, kind, module.")
+        commandName: "schemes", abstract: "Lists the schemes of locators: scheme, kind, module.")
 
     func run() throws {
         let rows = BlobRegistry.forCommand(library: nil).providers.flatMap { provider in

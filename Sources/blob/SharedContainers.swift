@@ -2,7 +2,7 @@ import BlobStreamsStandard
 
 /// The containers that several locators name, each opened once.
 struct SharedContainers {
-    /// How many stay open: what is known of their members stays in memory with them.
+    /// The maximum number of open containers, which keep the tables of their members in memory.
     private static let maximumCount = 16
 
     private let registry: BlobRegistry
@@ -10,7 +10,7 @@ struct SharedContainers {
 
     init(_ registry: BlobRegistry) { self.registry = registry }
 
-    /// The source that an argument names: a member of a container that is open already, if it is one.
+    /// Returns the source that an argument names, as a member of a container that is already open if possible.
     mutating func source(_ argument: String, _ context: BlobContext) throws -> any BlobInputStreamDataSource {
         let locator = try BlobLocator(argument: argument, registry: self.registry)
         guard let selector = locator.selectors.last, let parent = try? locator.withoutLastSelector else {

@@ -2,12 +2,12 @@ import ArgumentParser
 import BlobStreamsStandard
 import Foundation
 
-/// What all commands that read from locators share.
+/// The options of all commands that read from locators.
 struct SourceOptions: ParsableArguments {
-    /// Thirty years: a limit that every clock can add.
+    /// Thirty years in seconds: a limit that can be added to any clock.
     private static let maximumIdleTimeout = 1_000_000_000.0
 
-    @Option(help: "Fail when nothing arrives for this many seconds (default: never).")
+    @Option(help: "Fail if nothing arrives for this many seconds (default: never).")
     var idleTimeout: Double?
 
     @Option(
@@ -21,13 +21,13 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: """
-            Read archives of this format too (may be given more than once): \
-            \(ArchiveFormat.foreign.map(\.rawValue).sorted().joined(separator: ", ")). Their readers were seen to fail \
+            Also read archives of this format (may be given more than once): \
+            \(ArchiveFormat.foreign.map(\.rawValue).sorted().joined(separator: ", ")). Their readers are known to fail \
             badly on damaged archives.
             """)
     var allowFormat: [ArchiveFormat] = []
 
-    /// What locators can name.
+    /// The registry of everything that locators can name.
     var registry: BlobRegistry { .forCommand(library: self.library, allowing: Set(self.allowFormat)) }
 
     func validate() throws {
@@ -40,7 +40,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() -> BlobContext {
         var context = Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
         context.index = self.index
-        context.mayBlock = true  // Commands wait on the threads that they read on.
+        context.mayBlock = true  // Commands may block the threads on which they read.
         return context
     }
 
@@ -49,19 +49,19 @@ struct SourceOptions: ParsableArguments {
         return try registry.source(for: BlobLocator(argument: argument, registry: registry), context: context)
     }
 
-    /// Throws when `source` does not exist or its bytes pass by once; `purpose` ends the sentence.
+    /// Throws when `source` does not exist or can be read only once; `purpose` ends the sentence.
     func requireRepeatable(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext, purpose: String
     ) throws(BlobError) {
-        // What it says of itself comes first: a folder can do nothing, and that is not the point.
-        _ = try source.checkedInfo(context)
-        guard source.capabilities.contains(.repeatable) else {
+        // The source's own error comes first: that a folder is not repeatable is not its main problem.
+        _ = try source.info(context)
+        guard source.traits.contains(.repeatable) else {
             throw BlobError(
                 .unsupported, "This source can be read only once, \(purpose).", locator: source.locator?.description)
         }
     }
 
-    /// Calls `body` with each line of a file of locators or ranges, as they come; '-' is standard input.
+    /// Calls `body` with each line of a file of locators or ranges, as it arrives; '-' is standard input.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than ``BlobLines/defaultMaximumByteCount``.
     func forEachLine(of argument: String, _ context: BlobContext, _ body: (String) throws -> Void) throws {

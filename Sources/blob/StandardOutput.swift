@@ -1,14 +1,14 @@
 import BlobStreamsStandard
 import Foundation
 
-/// Where the bytes of `cat` go.
+/// A destination for bytes.
 protocol ByteOutput {
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 }
 
-/// Standard output, with room in its pipe if it is one.
+/// Standard output, with an enlarged buffer if it is a pipe.
 struct StandardOutput: ByteOutput {
-    /// The largest pipe that a user may have on Linux unless the administrator says otherwise (`pipe(7)`).
+    /// The default maximum size of a user's pipe on Linux, in bytes (`pipe(7)`).
     private static let pipeByteCount: CInt = 1 << 20
 
     init() {

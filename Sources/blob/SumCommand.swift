@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobStreamsStandard
 import Foundation
 
@@ -6,7 +7,7 @@ struct SumCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "sum", abstract: "Prints a digest of each locator, as sha256sum does.")
 
-    @Argument(help: "What to read.")
+    @Argument(help: "The locators to read.")
     var locators: [String]
 
     @Option(help: "One of \(CryptoDigest.all.map(\.name).joined(separator: ", ")).")
@@ -22,7 +23,7 @@ struct SumCommand: ParsableCommand {
                 let digest = try self.digest(argument, context)
                 try printLine("\(digest.hexadecimal)  \(printableArgument(argument))")
             } catch {
-                // As sha256sum: the others can still be read. A cancelled job has no others.
+                // As in sha256sum, the others can still be read, unless the job is cancelled or the output closed.
                 guard error.code != .cancelled, error.operation != .write else { throw error }
                 report(error)
                 firstError = firstError ?? error
@@ -49,26 +50,26 @@ struct SumCommand: ParsableCommand {
 }
 
 extension CryptoDigest: ExpressibleByArgument {
-    /// The digest of this name, in any case.
+    /// Creates the digest of this name, ignoring its case; nil if there is none.
     public init?(argument: String) {
         guard let digest = Self.all.first(where: { $0.name == argument.lowercased() }) else { return nil }
         self = digest
     }
 
-    /// The name.
+    /// The name of the digest.
     public var defaultValueDescription: String { self.name }
 
     /// The names of all digests.
     public static var allValueStrings: [String] { Self.all.map(\.name) }
 }
 
-/// An argument on one line, in a form that is accepted back: one with control characters as its locator.
+/// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator.
 func printableArgument(_ argument: String) -> String {
     guard printable(argument) != argument else { return argument }
     return (try? BlobLocator(argument: argument, registry: .standard).description) ?? printable(argument)
 }
 
-/// A name on one line: control characters as `%XX`.
+/// Returns a name on one line: if it has control characters, they and `%` become `%XX`.
 func printable(_ text: String) -> String {
     guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
     return PercentEncoding.encode(text.utf8, leaving: Set(0x20...0xFF).subtracting([0x25, 0x7F]))

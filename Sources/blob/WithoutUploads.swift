@@ -2,7 +2,7 @@
     import ArgumentParser
     import BlobStreamsStandard
 
-    /// Stands where the command would be when the headers of libcurl were not there.
+    /// Replaces the command in a build without the headers of libcurl.
     struct UploadCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "upload", abstract: "Sends sources to a web server (left out of this build).")

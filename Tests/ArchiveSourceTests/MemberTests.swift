@@ -130,15 +130,15 @@ import Testing
     @Test func whatIsKnownOfAMemberIsTold() async throws {
         let bytes = try await Made.archive("a.tar")
         let source = try tar(bytes).member(.name("d/a.txt"), context: BlobContext())
-        let info = try await onThread { try source.checkedInfo() }
+        let info = try await onThread { try source.info() }
         #expect(info.byteCount == 5)
         #expect(info.name == "a.txt")
         #expect(info.validator?.isStrong == true)
-        #expect(source.capabilities == [.repeatable, .concurrentReaders])
-        let other = try await onThread { try tar(bytes).member(.index(0), context: BlobContext()).checkedInfo() }
+        #expect(source.traits == [.repeatable, .concurrentReaders])
+        let other = try await onThread { try tar(bytes).member(.index(0), context: BlobContext()).info() }
         #expect(other.validator != info.validator)
         let once = try ArchiveContainer(onceSource(bytes), format: .tar).member(.index(0), context: BlobContext())
-        #expect(once.capabilities == [])
+        #expect(once.traits == [])
     }
 
     @Test func anArchiveIsListed() async throws {

@@ -130,15 +130,15 @@ import Testing
 
         init(_ bytes: Data) { self.bytes = Locked(bytes) }
 
-        var capabilities: BlobCapabilities { .all }
-        func info(_ context: BlobContext) -> BlobInfo {
+        var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+        func describe(_ context: BlobContext) -> BlobInfo {
             BlobInfo(byteCount: Int64(self.bytes.withLock { $0.count }), validator: .strong("same"))
         }
-        func openReader(
+        func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
         ) throws -> any BlobReader {
             let bytes = self.bytes.withLock { $0 }
-            return try PositionalReader(self.info(context), at: byteOffset, matching: validator) { offset, output in
+            return try PositionalReader(self.describe(context), at: byteOffset, matching: validator) { offset, output in
                 _ = bytes.dropFirst(Int(offset)).withUnsafeBytes { output.append(contentsOf: $0) }
             }
         }

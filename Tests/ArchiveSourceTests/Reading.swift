@@ -21,12 +21,12 @@ struct SequentialSource: BlobInputStreamDataSource {
 
     init(_ bytes: Data) { self.bytes = MemorySource(bytes) }
 
-    var capabilities: BlobCapabilities { [.repeatable, .concurrentReaders] }
-    func info(_ context: BlobContext) -> BlobInfo { self.bytes.info(context) }
-    func openReader(
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) -> BlobInfo { self.bytes.describe(context) }
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.bytes.openReader(at: byteOffset, matching: validator, context: context)
+        try self.bytes.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }
 
@@ -34,12 +34,12 @@ struct SequentialSource: BlobInputStreamDataSource {
 struct OneByteSource: BlobInputStreamDataSource {
     let bytes: Data
 
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
-    func openReader(
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try PositionalReader(self.info(context), at: byteOffset, matching: validator) { offset, output in
+        try PositionalReader(self.describe(context), at: byteOffset, matching: validator) { offset, output in
             if offset < self.bytes.count { output.append(self.bytes[self.bytes.startIndex + Int(offset)]) }
         }
     }

@@ -1,5 +1,5 @@
 import BlobIndex
-import BlobInflate
+import BlobDeflate
 import BlobStreams
 import Foundation
 import Testing

@@ -1,5 +1,5 @@
 import BlobIndex
-import BlobInflate
+import BlobDeflate
 import BlobStreams
 import Foundation
 import Testing
@@ -35,17 +35,17 @@ import Testing
 private struct VersionedSource: BlobInputStreamDataSource {
     private let bytes: [UInt8]
     private let info: BlobInfo
-    let capabilities: BlobCapabilities
+    let traits: BlobTraits
 
-    init(_ bytes: [UInt8], _ version: String?, _ capabilities: BlobCapabilities = .all) {
+    init(_ bytes: [UInt8], _ version: String?, _ traits: BlobTraits = [.repeatable, .concurrentReaders]) {
         self.bytes = bytes
         self.info = BlobInfo(byteCount: Int64(bytes.count), validator: version.map { .strong($0) })
-        self.capabilities = capabilities
+        self.traits = traits
     }
 
-    func info(_ context: BlobContext) -> BlobInfo { self.info }
+    func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try PositionalReader(self.info, at: byteOffset, matching: validator) { [bytes] offset, output in

@@ -73,16 +73,16 @@ struct BrokenSource: BlobInputStreamDataSource {
     let defect: Defect?
     private let shared = SharedPosition()
 
-    var capabilities: BlobCapabilities { .all }
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
-    func info(_ context: BlobContext) -> BlobInfo {
+    func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(byteCount: Int64(bytes.count), validator: .strong("of these bytes"))
     }
 
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
-        let info = self.info(context)
+        let info = self.describe(context)
         do {
             try info.check(byteOffset: byteOffset, matching: validator)
         } catch {

@@ -18,7 +18,7 @@ private let bytes = Data((0..<700).map { UInt8(truncatingIfNeeded: $0 &* 11) })
 
     @Test func aReaderThatSaysNotYetAndHasNoWayToTellWhenIsNotWaitedForInVain() async {
         let found = await violations(of: ForeverLater(), expecting: bytes)
-        #expect(found.contains { $0.contract == 1 && $0.message.contains("is 'whenReadable' written?") }, "\(found)")
+        #expect(found.contains { $0.contract == 1 && $0.message.contains("is 'whenReadable' missing?") }, "\(found)")
     }
 
     @Test func aReaderThatWaitsAsItShouldBreaksNothing() async {
@@ -66,7 +66,7 @@ struct WaitingSource: BlobInputStreamDataSource {
             case .closesAgain: "A reader that was open is not open any more."
             case .changesItsInfo: "The info of an open reader changed"
             case .opensInSilence: "The waker is not called when the reader opens."
-            case .sourceBlocksOnlyLater: "'neverBlocks' of the source is not constant."
+            case .sourceBlocksOnlyLater: "The traits of the source are not constant."
             case .readerBlocksOnlyLater: "'neverBlocks' of a reader is not constant."
             case .blocksInARead: "A call of 'read' blocks, although 'neverBlocks' is true."
             }
@@ -97,23 +97,24 @@ struct WaitingSource: BlobInputStreamDataSource {
 
     init(defect: Defect?) { self.defect = defect }
 
-    var capabilities: BlobCapabilities { .all }
-    var neverBlocks: Bool {
-        switch self.defect {
-        case .readerBlocksOnlyLater: false
-        case .sourceBlocksOnlyLater: self.openingCount.withLock { $0 } == 0
-        default: true
-        }
+    var traits: BlobTraits {
+        let neverBlocks =
+            switch self.defect {
+            case .readerBlocksOnlyLater: false
+            case .sourceBlocksOnlyLater: self.openingCount.withLock { $0 } == 0
+            default: true
+            }
+        return neverBlocks ? [.neverBlocks, .repeatable, .concurrentReaders] : [.repeatable, .concurrentReaders]
     }
 
-    func info(_ context: BlobContext) -> BlobInfo {
+    func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(byteCount: Int64(bytes.count), validator: .strong("of these bytes"))
     }
 
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
-        let info = self.info(context)
+        let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         self.openingCount.withLock { $0 += 1 }
         return WaitingReader(self.defect, info, Int(byteOffset), context)
@@ -244,10 +245,9 @@ private final class WaitingReader: BlobReader {
 
 /// Says that nothing is there yet, and has no way to tell when there is.
 private final class ForeverLater: BlobInputStreamDataSource {
-    var capabilities: BlobCapabilities { .all }
-    var neverBlocks: Bool { true }
-    func info(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+    let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
         Reader()
     }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct BlobChunksTests {

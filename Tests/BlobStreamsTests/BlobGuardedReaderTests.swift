@@ -26,9 +26,9 @@ import Testing
             func close() {}
         }
         struct MuteSource: BlobInputStreamDataSource {
-            var capabilities: BlobCapabilities { .all }
-            func info(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-            func openReader(
+            var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+            func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+            func makeReader(
                 at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
             ) -> any BlobReader { Mute() }
         }
@@ -455,7 +455,7 @@ import Testing
             Plugin { _, _ in }
         }
         let error = try #require(throws: BlobError.self) {
-            try SliceSource(ConcatenatedSource([failing]), from: 0).checkedInfo()
+            try SliceSource(ConcatenatedSource([failing]), from: 0).info()
         }
         #expect(error.code == .unavailable)
         #expect(error.operation == .info)
@@ -507,14 +507,14 @@ private struct PluginSource: BlobInputStreamDataSource {
         self.init { handedOver.value }
     }
 
-    var capabilities: BlobCapabilities { .all }
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
-    func info(_ context: BlobContext) throws -> BlobInfo {
+    func describe(_ context: BlobContext) throws -> BlobInfo {
         if let infoError { throw infoError }
         return self.info
     }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try self.open()

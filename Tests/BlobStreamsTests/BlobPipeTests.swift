@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct BlobPipeTests {
@@ -238,7 +239,7 @@ import Testing
         let pipe = BlobPipe()
         let reader = try pipe.source.open()
         #expect(codeThrown { try pipe.source.open() } == .unsupported)
-        #expect(!pipe.source.capabilities.contains(.repeatable))
+        #expect(!pipe.source.traits.contains(.repeatable))
         reader.close()
         #expect(codeThrown { try pipe.source.open() } == .unsupported)
     }

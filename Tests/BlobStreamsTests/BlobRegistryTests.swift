@@ -364,7 +364,7 @@ import Testing
         let second = try registry.identify(first.source)
         #expect(second.provider?.schemes == ["seven"])
         #expect(taken.withLock { $0 } == 36 * 1024)
-        #expect(try second.source.checkedInfo() == BlobInfo(name: "p", validator: .strong("v")))
+        #expect(try second.source.info() == BlobInfo(name: "p", validator: .strong("v")))
         #expect(try second.source.data(upTo: 200_000) == Data(content))
         let again = try #require(throws: BlobError.self) { try second.source.open() }
         #expect(again.code == .unsupported)
@@ -381,7 +381,7 @@ import Testing
         try registry.register(filter("seven", [BlobSignature([7])]))
         let isWaiting = DispatchSemaphore(value: 0)
         let identified = BlobContext(idleLimit: .seconds(30))  // So that the thread ends in any case.
-        let once = SequentialSource(layerName: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
+        let once = SequentialSource(layer: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
         let source = try registry.identify(once, context: identified).source
         let context = BlobContext()
         let reader = try source.open(context: context)
@@ -461,11 +461,11 @@ private func xor(_ bytes: [UInt8]) -> [UInt8] { Array("XOR1".utf8) + bytes.map {
 private struct XorSource: BlobInputStreamDataSource {
     let base: any BlobInputStreamDataSource
 
-    var capabilities: BlobCapabilities { self.base.capabilities }
+    var traits: BlobTraits { self.base.traits }
 
-    func info(_ context: BlobContext) throws -> BlobInfo { try Self.decoded(self.base.checkedInfo(context)) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try Self.decoded(self.base.info(context)) }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         XorReader(base: try self.base.open(at: 4 + byteOffset, context: context))

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct ConcatenatedSourceTests {
@@ -64,33 +65,33 @@ import Testing
 
     @Test func nothingIsAnEmptyBlob() async throws {
         let source = ConcatenatedSource([])
-        #expect(try source.checkedInfo().byteCount == 0)
+        #expect(try source.info().byteCount == 0)
         #expect(try await self.readAll(source).isEmpty)
         #expect(codeThrown { try source.open(at: 1) } == .invalidArgument)
     }
 
     @Test func theLengthIsKnownWhenAllAre() throws {
-        #expect(try ConcatenatedSource([MemorySource([1]), MemorySource([2, 3])]).checkedInfo().byteCount == 3)
-        #expect(try ConcatenatedSource([MemorySource([1]), self.part(.unknown, [])]).checkedInfo().byteCount == nil)
+        #expect(try ConcatenatedSource([MemorySource([1]), MemorySource([2, 3])]).info().byteCount == 3)
+        #expect(try ConcatenatedSource([MemorySource([1]), self.part(.unknown, [])]).info().byteCount == nil)
     }
 
     @Test func theValidatorIsThatOfTheseParts() throws {
         let (a, b) = (MemorySource([1]), MemorySource([2]))
-        let validator = try #require(ConcatenatedSource([a, b]).checkedInfo().validator)
+        let validator = try #require(ConcatenatedSource([a, b]).info().validator)
         #expect(validator.isStrong)
-        #expect(try ConcatenatedSource([a, b]).checkedInfo().validator == validator)
-        #expect(try ConcatenatedSource([b, a]).checkedInfo().validator != validator)
+        #expect(try ConcatenatedSource([a, b]).info().validator == validator)
+        #expect(try ConcatenatedSource([b, a]).info().validator != validator)
         #expect(codeThrown { try ConcatenatedSource([b, a]).open(matching: validator) } == .changed)
-        #expect(try ConcatenatedSource([a, self.part(.pipe, [])]).checkedInfo().validator == nil)
+        #expect(try ConcatenatedSource([a, self.part(.pipe, [])]).info().validator == nil)
     }
 
     @Test func itCanWhatAllPartsCan() throws {
-        #expect(ConcatenatedSource([MemorySource([1]), MemorySource([2])]).capabilities == .all)
+        #expect(ConcatenatedSource([MemorySource([1]), MemorySource([2])]).traits == [.repeatable, .concurrentReaders])
         let withPipe = try ConcatenatedSource([MemorySource([1]), self.part(.pipe, [])])
-        #expect(withPipe.capabilities.isEmpty && withPipe.neverBlocks)
+        #expect(withPipe.traits.isEmpty && withPipe.traits.contains(.neverBlocks))
         let withSequence = try ConcatenatedSource([MemorySource([1]), self.part(.sequence, [])])
-        #expect(withSequence.capabilities == [.repeatable, .concurrentReaders] && withSequence.neverBlocks)
-        #expect(!ConcatenatedSource([MemorySource([1]), ClosureSource { _, _, _ in }]).neverBlocks)
+        #expect(withSequence.traits == [.repeatable, .concurrentReaders] && withSequence.traits.contains(.neverBlocks))
+        #expect(!ConcatenatedSource([MemorySource([1]), ClosureSource { _, _, _ in }]).traits.contains(.neverBlocks))
     }
 
     @Test(arguments: [true, false]) func aPartThatHasNothingYetIsWaitedFor(isMemory: Bool) async throws {
@@ -117,12 +118,12 @@ import Testing
     /// A source whose content may be changed by the test.
     private final class ChangingSource: BlobInputStreamDataSource {
         let current = Locked(MemorySource([3, 4]))
-        var capabilities: BlobCapabilities { .all }
-        func info(_ context: BlobContext) -> BlobInfo { self.current.withLock { $0.info(context) } }
-        func openReader(
+        var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+        func describe(_ context: BlobContext) -> BlobInfo { self.current.withLock { $0.describe(context) } }
+        func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
         ) throws -> any BlobReader {
-            try self.current.withLock { try $0.openReader(at: byteOffset, matching: validator, context: context) }
+            try self.current.withLock { try $0.makeReader(at: byteOffset, matching: validator, context: context) }
         }
     }
 

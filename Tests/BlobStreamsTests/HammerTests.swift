@@ -19,7 +19,7 @@ import Testing
                     }
                     reader.value.close()
                 case 4:
-                    for _ in 0..<round { _ = pipe.source.capabilities }
+                    for _ in 0..<round { _ = pipe.source.traits }
                     pipe.finish()
                 default:
                     let bytes = Data(repeating: UInt8(number), count: 100)

@@ -72,24 +72,24 @@ extension BlobLayer {
 /// Stands for a layer that can be seen through.
 private struct LayeredSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
-    var capabilities: BlobCapabilities { self.underlying.capabilities }
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
-    func openReader(
+    var traits: BlobTraits { self.underlying.traits }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.content.openReader(at: byteOffset, matching: validator, context: context)
+        try self.content.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }
 
 /// Stands for a format with restart points.
 private struct IndexedSource: BlobLayer, BlobIndexing {
     let underlying: any BlobInputStreamDataSource
-    var capabilities: BlobCapabilities { self.underlying.capabilities }
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
-    func openReader(
+    var traits: BlobTraits { self.underlying.traits }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.content.openReader(at: byteOffset, matching: validator, context: context)
+        try self.content.makeReader(at: byteOffset, matching: validator, context: context)
     }
     func buildIndex(_ context: BlobContext) throws -> Bool {
         context.eventSink?(.indexBuilt(byteCount: 1))

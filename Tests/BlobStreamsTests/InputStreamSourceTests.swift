@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct InputStreamSourceTests {
@@ -40,7 +41,7 @@ import Testing
 
     @Test func theBytesOfAStreamOfData() async throws {
         let source = InputStreamSource { [bytes] in InputStream(data: bytes) }
-        #expect(source.capabilities == [.repeatable, .concurrentReaders])
+        #expect(source.traits == [.repeatable, .concurrentReaders])
         for _ in 0..<2 { #expect(try await source.data(upTo: bytes.count) == bytes) }
     }
 
@@ -57,7 +58,7 @@ import Testing
 
     @Test func aStreamMayBeReadOnce() async throws {
         let source = InputStreamSource(isRepeatable: false) { [bytes] in InputStream(data: bytes) }
-        #expect(source.capabilities.isEmpty && source.neverBlocks)
+        #expect(source.traits.isEmpty && source.traits.contains(.neverBlocks))
         _ = try await source.data(upTo: bytes.count)
         #expect(codeThrown { try source.open() } == .unsupported)
     }

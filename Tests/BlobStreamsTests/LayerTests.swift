@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct LayerTests {
@@ -34,7 +35,7 @@ import Testing
     /// Also one whose reader turns out never to block, and is read in place when it is to be read ahead.
     @Test func anErrorNamesEachLayerInBothModes() async throws {
         let failed = BlobReaderState(isOpenCompleted: true, error: BlobError(.io, "No."))
-        let base = SequentialSource(info: BlobInfo(), isRepeatable: true) { _ in PlayedReader(failed) }
+        let base = SequentialSource(info: BlobInfo(), traits: .repeatable) { _ in PlayedReader(failed) }
         let source = CountingSource(base) { _, _, _ in }
         let synchronous = try #require(throws: BlobError.self) { try source.data(upTo: 10) }
         #expect(synchronous.layers == ["CountingSource", "SequentialSource"])
@@ -92,7 +93,7 @@ import Testing
         for base in try self.bases() {
             let source = DigestSource(base, digest: Sum(), expected: [55])
             #expect(try await self.readAll(source, at: offset) == bytes[Int(offset)...])
-            #expect(!source.capabilities.contains(.randomAccess))
+            #expect(try !source.info().isRandomAccess)
         }
         #expect(
             await asyncCodeThrown { try await self.readAll(DigestSource(MemorySource(bytes), digest: Sum()), at: 11) }

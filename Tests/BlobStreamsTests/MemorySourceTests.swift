@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 @Suite struct MemorySourceTests {
@@ -34,17 +35,17 @@ import Testing
 
     @Test func itsInfoIsComplete() throws {
         let source = MemorySource(bytes, mediaType: "text/plain", name: "a.txt")
-        let info = try source.checkedInfo()
+        let info = try source.info()
         #expect(info.byteCount == 5)
         #expect(info.mediaType == "text/plain")
         #expect(info.name == "a.txt")
         #expect(info.validator?.isStrong == true)
-        #expect(source.capabilities == .all)
+        #expect(source.traits == [.repeatable, .concurrentReaders])
     }
 
     @Test func twoSourcesAreNeverTheSame() throws {
         let (source, other) = (MemorySource(bytes), MemorySource(bytes))
-        let validator = try #require(source.checkedInfo().validator)
+        let validator = try #require(source.info().validator)
         try source.open(matching: validator).close()
         #expect(codeThrown { try other.open(matching: validator) } == .changed)
     }

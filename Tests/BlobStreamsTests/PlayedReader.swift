@@ -66,9 +66,9 @@ final class PlayedReader: BlobReader, BlobInputStreamDataSource {
 
     func close() { self.closes.append(true) }
 
-    var capabilities: BlobCapabilities { [] }
-    func info(_ context: BlobContext) -> BlobInfo { self.info }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+    var traits: BlobTraits { [] }
+    func describe(_ context: BlobContext) -> BlobInfo { self.info }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
         self
     }
 }

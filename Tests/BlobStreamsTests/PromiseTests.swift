@@ -14,12 +14,12 @@ import Testing
 
     private struct Located: BlobInputStreamDataSource {
         let base = MemorySource([1, 2, 3])
-        var capabilities: BlobCapabilities { .all }
+        var traits: BlobTraits { [.repeatable, .concurrentReaders] }
         var locator: BlobLocator? { try? BlobLocator("memory:there") }
-        func info(_ context: BlobContext) -> BlobInfo { self.base.info(context) }
-        func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+        func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+        func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
             -> any BlobReader
-        { try self.base.openReader(at: byteOffset, matching: validator, context: context) }
+        { try self.base.makeReader(at: byteOffset, matching: validator, context: context) }
     }
 
     @Test func aSliceUpToTheEndOfItsBaseChecksWhatTheBaseChecksThere() {
@@ -81,7 +81,7 @@ import Testing
     @Test func aPartThatCannotBeOpenedFailsAgainOnEachRead() throws {
         let missing = ClosureSource(info: BlobInfo(byteCount: -1)) { _, _, _ in }
         let source = ConcatenatedSource([MemorySource([1]), missing])
-        let reader = try source.openReader(at: 0, matching: nil, context: BlobContext())
+        let reader = try source.makeReader(at: 0, matching: nil, context: BlobContext())
         withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             #expect(throws: Never.self) { try reader.read(into: &output) }

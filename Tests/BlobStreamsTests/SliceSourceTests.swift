@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 @Suite(.timeLimit(.minutes(10))) struct SliceSourceTests {
@@ -29,7 +30,7 @@ import Testing
     func aSliceHasTheBytesOfItsRange(range: Range<Int64>) async throws {
         for base in [MemorySource(bytes), self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
             let slice = SliceSource(base, range: range)
-            #expect(try slice.checkedInfo().byteCount == Int64(range.count))
+            #expect(try slice.info().byteCount == Int64(range.count))
             #expect(try await self.readAll(slice) == bytes[Int(range.lowerBound)..<Int(range.upperBound)])
         }
     }
@@ -38,8 +39,8 @@ import Testing
         for base in [MemorySource(bytes), self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {
             #expect(try await self.readAll(SliceSource(base, from: start)) == bytes[Int(start)...])
         }
-        #expect(try SliceSource(MemorySource(bytes), from: start).checkedInfo().byteCount == 10 - start)
-        #expect(try SliceSource(self.unknown(), from: start).checkedInfo().byteCount == nil)
+        #expect(try SliceSource(MemorySource(bytes), from: start).info().byteCount == 10 - start)
+        #expect(try SliceSource(self.unknown(), from: start).info().byteCount == nil)
     }
 
     @Test(arguments: [.min..<1, .min ..< .max, -1..<1, -1..<(-1)] as [Range<Int64>])
@@ -48,7 +49,7 @@ import Testing
             SliceSource(MemorySource(bytes), range: range), SliceSource(MemorySource(bytes), from: range.lowerBound),
             SliceSource(self.unknown(), range: range),
         ] {
-            #expect(codeThrown { try slice.checkedInfo() } == .invalidArgument)
+            #expect(codeThrown { try slice.info() } == .invalidArgument)
             for offset: Int64 in [0, 1, .max] {
                 #expect(codeThrown { try slice.open(at: offset) } == .invalidArgument)
             }
@@ -73,7 +74,7 @@ import Testing
             SliceSource(MemorySource(bytes), range: -1..<3), SliceSource(MemorySource(bytes), from: 11),
             SliceSource(MemorySource(bytes), from: -1),
         ] {
-            #expect(codeThrown { try slice.checkedInfo() } == .invalidArgument)
+            #expect(codeThrown { try slice.info() } == .invalidArgument)
             #expect(codeThrown { try slice.open() } == .invalidArgument)
         }
     }
@@ -89,9 +90,9 @@ import Testing
 
     @Test func theValidatorTellsRangesApart() throws {
         let base = MemorySource(bytes)
-        let validator = try #require(SliceSource(base, range: 1..<3).checkedInfo().validator)
-        #expect(try SliceSource(base, range: 1..<3).checkedInfo().validator == validator)
-        #expect(try SliceSource(base, range: 1..<4).checkedInfo().validator != validator)
+        let validator = try #require(SliceSource(base, range: 1..<3).info().validator)
+        #expect(try SliceSource(base, range: 1..<3).info().validator == validator)
+        #expect(try SliceSource(base, range: 1..<4).info().validator != validator)
         #expect(codeThrown { try SliceSource(base, range: 1..<4).open(matching: validator) } == .changed)
     }
 

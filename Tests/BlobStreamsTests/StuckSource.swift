@@ -7,9 +7,9 @@ final class StuckSource: BlobInputStreamDataSource {
     let reads = Recorder<Bool>()
     let closes = Recorder<Bool>()
 
-    var capabilities: BlobCapabilities { [.repeatable, .concurrentReaders] }
-    func info(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
         Reader(self)
     }
 

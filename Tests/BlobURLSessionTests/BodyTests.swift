@@ -122,9 +122,9 @@ extension URLSessionTests {
 }
 
 private struct AbsentSource: BlobInputStreamDataSource {
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) throws -> BlobInfo { throw BlobError(.notFound, "There is no such thing.") }
-    func openReader(
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) throws -> BlobInfo { throw BlobError(.notFound, "There is no such thing.") }
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader { throw BlobError(.notFound, "There is no such thing.") }
 }

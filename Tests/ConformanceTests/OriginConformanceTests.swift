@@ -31,7 +31,7 @@ import Testing
 
 /// The reading end of a pipe of the system, lent to its reader as standard input is.
 @Sendable private func descriptorSource(_ bytes: Data) throws -> any BlobInputStreamDataSource {
-    SequentialSource(layerName: "descriptor", info: BlobInfo()) { _ in
+    SequentialSource(layer: "descriptor", info: BlobInfo()) { _ in
         var ends: [CInt] = [-1, -1]
         guard pipe(&ends) == 0 else { throw BlobError(systemError: errno, doing: "Could not make a pipe") }
         let (readEnd, writeEnd) = (ends[0], ends[1])
@@ -83,14 +83,13 @@ private struct ObservedSource: BlobInputStreamDataSource {
 
     init(_ bytes: Data) { self.bytes = bytes }
 
-    var neverBlocks: Bool { true }
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
+    let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let info = self.info(context)
+        let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         let state = BlobObservable(BlobReaderState())
         let waiting = Locked(Data())

@@ -80,8 +80,8 @@ import Testing
     }
 
     @Test func nothingIsKnownOfAFIFOBeforeItIsRead() throws {
-        #expect(try self.source.checkedInfo() == BlobInfo(name: "fifo"))
-        #expect(self.source.capabilities.isEmpty)
+        #expect(try self.source.info() == BlobInfo(name: "fifo"))
+        #expect(self.source.traits.isEmpty)
         let error = try #require(throws: BlobError.self) { try self.source.open(matching: .strong("x")) }
         #expect(error.code == .changed)
     }

@@ -30,7 +30,7 @@ import Testing
             try self.folder.write(name, to: name)
             let source = FileSource(pathBytes: self.folder.pathBytes(name))
             #expect(try readAll(source.open()) == name)
-            #expect(try source.checkedInfo().name == String(decoding: name, as: UTF8.self))
+            #expect(try source.info().name == String(decoding: name, as: UTF8.self))
 
             let locator = try #require(source.locator)
             #expect(locator.filePath == self.folder.pathBytes(name))
@@ -67,7 +67,7 @@ import Testing
         for path in ["x\0", "x\0y", "\0"] {
             let source = FileSource(path: self.folder.path(path))
             for error in try self.errors(of: source) { #expect(error.code == .invalidArgument) }
-            #expect(!source.capabilities.isEmpty)
+            #expect(!source.traits.isEmpty)
         }
         let located = try self.registry().source(for: "file://\(self.folder.path)/x%00")
         #expect(throws: BlobError.self) { try located.open() }
@@ -90,7 +90,7 @@ import Testing
     private func errors(of source: FileSource) throws -> [BlobError] {
         [
             try #require(throws: BlobError.self) { try source.open() },
-            try #require(throws: BlobError.self) { try source.checkedInfo() },
+            try #require(throws: BlobError.self) { try source.info() },
         ]
     }
 
@@ -111,7 +111,7 @@ import Testing
         symlink("loop", self.folder.path("loop"))
         let source = FileSource(path: self.folder.path("link"))
         #expect(try readAll(source.open()) == [1, 2])
-        #expect(try source.checkedInfo().name == "link")
+        #expect(try source.info().name == "link")
         for error in try self.errors(of: FileSource(path: self.folder.path("loop"))) {
             #expect(error.systemErrorNumber == ELOOP)
         }
@@ -130,7 +130,7 @@ import Testing
                 #expect(error.code == .unsupported, "\(path)")
                 #expect(error.message.contains(kind), "\(error)")
             }
-            #expect(source.capabilities.isEmpty)
+            #expect(source.traits.isEmpty)
         }
     }
 
@@ -147,7 +147,7 @@ import Testing
             let error = #expect(throws: BlobError.self) { try source.open() }
             #expect(error?.code == .permissionDenied)
             #expect(error?.systemErrorNumber == EACCES)
-            #expect(try source.checkedInfo().byteCount == 1)
+            #expect(try source.info().byteCount == 1)
             if user == 0 { try #require(seteuid(0) == 0) }
             folder.remove()
         }
@@ -159,7 +159,7 @@ import Testing
     func aFileThatTellsNoSizeIsReadToItsEnd() throws {
         let expected = try Array(Data(contentsOf: URL(fileURLWithPath: "/proc/version")))
         let source = FileSource(path: "/proc/version")
-        #expect(try source.checkedInfo() == BlobInfo(name: "version"))
+        #expect(try source.info() == BlobInfo(name: "version"))
         #expect(try readAll(source.open(), inPiecesOf: 7) == expected)
         #expect(try readAll(source.open(at: 10)) == Array(expected.dropFirst(10)))
         #expect(try readAll(source.open(at: Int64(expected.count))) == [])
@@ -205,8 +205,8 @@ import Testing
             try registry.register(FileSource.provider)
             let source = try registry.source(for: "stdin:")
             #expect(source.locator?.text == "stdin:")
-            #expect(source.capabilities.isEmpty)
-            #expect(try source.checkedInfo() == BlobInfo(name: "stdin"))
+            #expect(source.traits.isEmpty)
+            #expect(try source.info() == BlobInfo(name: "stdin"))
             // What is wrong with the asking does not take it.
             #expect(throws: BlobError.self) { try source.open(matching: .strong("x")) }
             let reader = try source.open(at: 1)

@@ -50,7 +50,7 @@ import Testing
     @Test func filesOfNoAndOneByteAreLikeAnyOther() throws {
         for bytes: [UInt8] in [[], [42]] {
             try self.folder.write(bytes, to: "x")
-            let info = try self.source("x").checkedInfo()
+            let info = try self.source("x").info()
             #expect(info.byteCount == Int64(bytes.count))
             #expect(info.name == "x")
             #expect(info.validator != nil)
@@ -71,7 +71,7 @@ import Testing
         try file.write(marker, at: 1 << 32 - 3)
         file.close()
         let source = self.source("sparse")
-        #expect(try source.checkedInfo().byteCount == 5_000_000_100)
+        #expect(try source.info().byteCount == 5_000_000_100)
         #expect(try readAll(source.open(at: 5_000_000_000)) == marker + Array(repeating: 0, count: 94))
         #expect(try read(source.open(at: 1 << 32 - 3), upTo: 6) == marker)
         #expect(try read(source.open(at: 1 << 32), upTo: 4) == Array("ker".utf8) + [0])
@@ -92,7 +92,7 @@ import Testing
         }
         first.close()
         #expect(try read(second) == [])
-        #expect(source.capabilities == .all)
+        #expect(source.traits == [.repeatable, .concurrentReaders])
         let readings = try (0..<4).map { _ in BackgroundReading(try source.open()) }
         for reading in readings { #expect(try reading.result()?.get() == self.content) }
     }
@@ -227,7 +227,7 @@ import Testing
         log.close()
         #expect(try readAll(reader) == Array(self.content.dropFirst(131_072)))
         #expect(try read(reader) == [])
-        #expect(try self.source("log").checkedInfo().byteCount == 200_006)
+        #expect(try self.source("log").info().byteCount == 200_006)
     }
 
     @Test func anEmptyFileThatGrowsStaysEmptyForItsReader() throws {
@@ -277,7 +277,7 @@ import Testing
         try self.writeOldFile("x", [1, 2, 3])
         try self.writeOldFile("other", [1, 2, 3])
         let source = self.source("x")
-        let validator = try #require(try source.checkedInfo().validator)
+        let validator = try #require(try source.info().validator)
         guard case .weak(let byteCount, let modificationTime, let inode) = validator else {
             Issue.record("A file has a weak validator.")
             return
@@ -287,7 +287,7 @@ import Testing
         #expect(inode > 0)
         #expect(!validator.isStrong)
         #expect(try readAll(source.open(matching: validator)) == [1, 2, 3])
-        #expect(try self.source("other").checkedInfo().validator != validator)
+        #expect(try self.source("other").info().validator != validator)
 
         try self.folder.write([4, 5, 6], to: "x")
         let error = try #require(throws: BlobError.self) { try source.open(matching: validator) }
@@ -309,7 +309,7 @@ import Testing
         for round in 0..<1000 {
             let reader = try source.open()
             if round.isMultiple(of: 2) { reader.close() }  // The others are let go of.
-            _ = try empty.checkedInfo()
+            _ = try empty.info()
             #expect(throws: BlobError.self) { try source.open(at: 4) }
             #expect(throws: BlobError.self) { try source.open(matching: .strong("other")) }
             #expect(throws: BlobError.self) { try here.open() }
@@ -335,7 +335,7 @@ import Testing
             let limit = setDescriptorLimit(UInt(free.descriptor))
             let opening = #expect(throws: BlobError.self) { try source.open() }
             let waitError = #expect(throws: BlobError.self) { try read(waiting) }
-            let info = try source.checkedInfo()
+            let info = try source.info()
             _ = setDescriptorLimit(limit)
             for error in [opening, waitError] {
                 #expect(error?.code == .io)

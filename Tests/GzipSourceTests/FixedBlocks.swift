@@ -1,4 +1,4 @@
-import BlobInflate
+import BlobDeflate
 import Foundation
 
 /// Deflate data whose blocks are as long as a test wants, in few compressed bytes: some literals, and references to

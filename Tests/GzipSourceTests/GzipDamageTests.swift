@@ -1,4 +1,4 @@
-import BlobInflate
+import BlobDeflate
 import BlobStreams
 import Foundation
 import GzipSource

@@ -1,5 +1,5 @@
 import BlobIndex
-import BlobInflate
+import BlobDeflate
 import BlobStreams
 import BlobStreamsTesting
 import FileSource
@@ -35,9 +35,9 @@ import Testing
         let file = try folder.file("data", compressed)
         let policy = BlobIndexPolicy.file(folder.path("index"))
         let source = GzipSource(file, format: format, index: policy, library: library)
-        #expect(!source.capabilities.contains(.randomAccess))
+        #expect(try !source.info().isRandomAccess)
         #expect(try source.buildIndex(BlobContext()))
-        #expect(source.capabilities.contains(.randomAccess))
+        #expect(try source.info().isRandomAccess)
         #expect(try source.info(BlobContext()).byteCount == Int64(Self.bytes.count))
         let points = try #require(try source.facts(BlobContext()).first { $0.name == "restart points" })
         // Where blocks end among small members, one more may fit.

@@ -1,5 +1,5 @@
 import BlobIndex
-import BlobInflate
+import BlobDeflate
 import BlobStreams
 import FileSource
 import Foundation

@@ -26,17 +26,17 @@ import Testing
         for (format, name, expected) in names {
             let source = GzipSource(
                 MemorySource(Data(), mediaType: "application/gzip", name: name), format: format)
-            let info = try source.checkedInfo()
+            let info = try source.info()
             #expect(info.name == expected && info.byteCount == nil && info.mediaType == nil)
         }
     }
 
     @Test func theValidatorIsMadeFromTheBases() throws {
         let base = MemorySource(gzipped(self.bytes))
-        let validator = try #require(try GzipSource(base).checkedInfo().validator)
+        let validator = try #require(try GzipSource(base).info().validator)
         #expect(validator.isStrong)
-        #expect(try validator != base.checkedInfo().validator)
-        #expect(try validator != GzipSource(base, format: .zlib).checkedInfo().validator)
+        #expect(try validator != base.info().validator)
+        #expect(try validator != GzipSource(base, format: .zlib).info().validator)
         #expect(throws: Never.self) { try GzipSource(base).open(matching: validator).close() }
         let other = GzipSource(MemorySource(gzipped(self.bytes)))
         let error = #expect(throws: BlobError.self) { try other.open(matching: validator) }
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func theRandomAccessOfTheBaseIsTaken() {
-        #expect(GzipSource(MemorySource(Data())).capabilities == [.concurrentReaders, .repeatable])
+        #expect(GzipSource(MemorySource(Data())).traits == [.concurrentReaders, .repeatable])
     }
 
     @Test func theLocatorIsTheBasesInOneMoreWrapper() throws {
@@ -79,7 +79,7 @@ import Testing
 
     @Test func anErrorComesAgainOnEveryLaterRead() throws {
         let reader = try GzipSource(MemorySource(gzipped(self.bytes).dropLast(1)))
-            .openReader(at: 0, matching: nil, context: BlobContext())
+            .makeReader(at: 0, matching: nil, context: BlobContext())
         func read() throws -> Data {
             Data(
                 try [UInt8](unsafeUninitializedCapacity: 1 << 20) { piece, count in
@@ -128,11 +128,11 @@ private struct LocatedSource: BlobInputStreamDataSource {
     let base: MemorySource
     let locator: BlobLocator?
 
-    var capabilities: BlobCapabilities { self.base.capabilities }
-    func info(_ context: BlobContext) -> BlobInfo { self.base.info(context) }
-    func openReader(
+    var traits: BlobTraits { self.base.traits }
+    func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.base.openReader(at: byteOffset, matching: validator, context: context)
+        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

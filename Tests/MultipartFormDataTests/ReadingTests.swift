@@ -100,7 +100,7 @@ import Testing
             }
         }
         let body = try make()
-        #expect(!body.capabilities.contains(.repeatable))
+        #expect(!body.traits.contains(.repeatable))
         let whole = try await bytes(of: body)
         #expect(Int64(whole.count) == body.byteCount)
         #expect(codeThrown { try body.open() } == .unsupported)
@@ -137,7 +137,7 @@ import Testing
             try $0.appendPart(data: Data("first".utf8), name: "first", fileName: "f")
             try $0.appendPart(source: pipe.source, name: "pipe")
         }
-        #expect(body.neverBlocks)
+        #expect(body.traits.contains(.neverBlocks))
         try await onThread {
             let reader = try body.open()
             var all = Data()
@@ -178,7 +178,7 @@ import Testing
                     try $0.appendPart(value: value, name: "value")
                     try $0.appendPart(fileURL: file, name: "file")
                 }
-                let made = try body.checkedInfo().validator
+                let made = try body.info().validator
                 return try #require(made)
             }
             let first = try validator()
@@ -196,7 +196,7 @@ import Testing
             try makeBody { form in
                 for value in values { try form.appendPart(value: value, name: "n") }
             }
-            .checkedInfo().validator
+            .info().validator
         }
         let made = try validator("a", "b")
         let wanted = try #require(made)
@@ -212,6 +212,6 @@ import Testing
         let body = try makeBody {
             try $0.appendPart(makingStreams: { nil }, byteCount: 1, name: "s", fileName: "s")
         }
-        #expect(try body.checkedInfo().validator == nil)
+        #expect(try body.info().validator == nil)
     }
 }

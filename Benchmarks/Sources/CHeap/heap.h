@@ -14,7 +14,7 @@ static inline size_t blob_heap_byte_count(void) {
 #else
 #include <malloc.h>
 
-// A header of its own because Swift's Glibc module leaves malloc.h out. The arenas of all threads, and what is mapped.
+// Needed because Swift's Glibc module omits malloc.h. Counts the arenas of all threads and the mapped blocks.
 static inline size_t blob_heap_byte_count(void) {
     struct mallinfo2 statistics = mallinfo2();
     return statistics.uordblks + statistics.hblkhd;

@@ -1,17 +1,17 @@
 import Foundation
 
-/// A file read by nothing but the system's calls.
+/// Reads the benchmark file with bare system calls.
 enum BareFile {
-    /// How the next bytes are read.
+    /// The system calls of one read.
     enum Call {
         case read
-        /// With the offset given.
+        /// `pread(2)`, with an explicit offset.
         case pread
-        /// With the offset given, and the file's status asked for after each read: proof that the file is unchanged.
+        /// `pread(2)`, and `fstat(2)` after each read, to check that the file is unchanged.
         case preadAndFstat
     }
 
-    /// Reads the file to its end, and sees that it came there.
+    /// Reads the file to its end, and checks the total byte count.
     static func drain(by count: Int, _ call: Call = .read) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 16)
         defer { buffer.deallocate() }

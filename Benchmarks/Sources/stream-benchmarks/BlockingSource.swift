@@ -3,7 +3,7 @@ import Foundation
 
 /// Sources whose reads block the thread that they run on.
 enum BlockingSource {
-    /// The file to read, by pread(2).
+    /// Returns a source that reads the benchmark file with `pread(2)`.
     static func file() throws -> any BlobInputStreamDataSource {
         let file = try FileHandle(forReadingFrom: URL(filePath: FileToRead.path()))
         return self.source(byteCount: Int64(FileToRead.byteCount)) { offset, buffer in
@@ -11,7 +11,7 @@ enum BlockingSource {
         }
     }
 
-    /// A source without bytes, whose end comes when `gate` opens.
+    /// Returns an empty source whose end comes when `gate` opens.
     static func stalled(by gate: Gate) -> any BlobInputStreamDataSource {
         self.source(byteCount: nil) { _, _ in
             gate.pass()
@@ -19,7 +19,7 @@ enum BlockingSource {
         }
     }
 
-    /// - Parameter read: Reads at an offset and returns how many bytes it read, 0 at the end.
+    /// - Parameter read: Reads at an offset and returns the number of bytes read, 0 at the end.
     private static func source(
         byteCount: Int64?, _ read: @escaping @Sendable (Int64, UnsafeMutableRawBufferPointer) -> Int
     ) -> any BlobInputStreamDataSource {
@@ -36,7 +36,7 @@ final class Gate: Sendable {
     private let condition = NSCondition()
     private nonisolated(unsafe) var state = (isOpen: false, waiterCount: 0)  // Under the condition's lock.
 
-    /// The number of threads that it blocks now.
+    /// The number of threads that are blocked now.
     var waiterCount: Int { self.condition.withLock { self.state.waiterCount } }
 
     func pass() {

@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 
 extension Comparison {
-    /// What one thread writes and another reads, in small pieces.
+    /// Passing bytes from one thread to another in small pieces.
     static var boundPair: Comparison {
         let byteCount = 1 << 10
         return Comparison(
@@ -39,7 +39,7 @@ extension Comparison {
     }
 }
 
-/// Writes on a thread of its own and reads on this one up to the end, which comes after `count` KiB.
+/// Writes on a new thread and reads on this one to the end, which comes after `count` KiB.
 private func pass(_ count: Int, write: @escaping @Sendable () -> Void, read: (UnsafeMutableRawPointer) -> Int) {
     Thread { write() }.start()
     let buffer = UnsafeMutableRawPointer.allocate(byteCount: 1 << 10, alignment: 16)

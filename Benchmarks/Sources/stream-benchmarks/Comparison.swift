@@ -1,32 +1,32 @@
-/// Several ways to do the same, measured in one run and in turn, so that a machine whose speed drifts does not decide.
+/// Several ways to do the same task, measured in turn in one run, so that drifts in the machine's speed cancel out.
 struct Comparison {
-    /// What is done.
+    /// The name of the task.
     let title: String
-    /// What is counted, in the plural.
+    /// The unit that is counted, in the plural.
     let unit: String
-    /// How many of them a round does.
+    /// The number of units in a round.
     let count: Int
-    /// The ways to do it: those that this repository offers first, then others.
+    /// The ways to do the task: the ones of this repository first, then others.
     let subjects: [Subject]
-    /// The way whose time the others' times are divided by.
+    /// The baseline, by whose time the times of the others are divided.
     let peer: Subject
 
     struct Subject {
         let name: String
-        /// Does `count` of what is counted, and sees that it was done.
+        /// Processes `count` units, and checks the result.
         let round: (_ count: Int) throws -> Void
     }
 
     /// The rounds of one subject.
     struct Result {
         let name: String
-        /// Units a second, sorted.
+        /// Units per second, in ascending order.
         let rates: [Double]
-        /// The subject's time over the peer's in the same round, sorted: below 1 is faster than the peer.
+        /// The subject's time divided by the peer's in the same round, ascending; below 1 is faster than the peer.
         let timeRatios: [Double]
     }
 
-    /// The results of each subject, the peer's last; a first round that warms up does not count.
+    /// Returns the results of each subject, the peer's last, after a warm-up round that does not count.
     func results(rounds: Int) throws -> [Result] {
         let subjects = self.subjects + [self.peer]
         let clock = ContinuousClock()
@@ -48,6 +48,6 @@ struct Comparison {
 }
 
 extension [Double] {
-    /// The middle of sorted values.
+    /// The middle element of a sorted array, which must not be empty.
     var median: Double { self[self.count / 2] }
 }

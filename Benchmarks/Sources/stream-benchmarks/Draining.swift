@@ -1,7 +1,7 @@
 import BlobStreams
 import Foundation
 
-/// Reads a stream to its end, and sees that all of the file came.
+/// Reads a stream to its end, and checks that it has as many bytes as the file.
 func drain(_ stream: InputStream, by count: Int) {
     let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: count)
     defer { buffer.deallocate() }
@@ -12,7 +12,7 @@ func drain(_ stream: InputStream, by count: Int) {
     precondition(total == FileToRead.byteCount)
 }
 
-/// Takes all chunks of a source of the file's length, in a task of its own.
+/// Consumes all chunks in a detached task, and checks that they have as many bytes as the file.
 func drain(_ chunks: BlobChunks) {
     let done = DispatchSemaphore(value: 0)
     Task.detached {

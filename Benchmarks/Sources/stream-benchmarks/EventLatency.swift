@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 
 extension Report {
-    /// How long a delegate waits.
+    /// The delay between new bytes and the event for the delegate.
     static var eventLatency: Report {
         Report(
             title: "From bytes on one thread to the delegate on a sleeping run loop: microseconds, median, 99th in 100"
@@ -18,7 +18,7 @@ extension Report {
     }
 }
 
-/// How long it takes from the moment that a thread has bytes until the delegate on a sleeping run loop is told.
+/// Measures the time from new bytes on one thread to the event of a delegate on a sleeping run loop.
 final class EventLatency: NSObject, StreamDelegate {
     private let eventCount: Int
     private let sent: DispatchSemaphore
@@ -37,7 +37,7 @@ final class EventLatency: NSObject, StreamDelegate {
         if self.latencies.count == self.eventCount { stream.close() } else { self.sent.signal() }
     }
 
-    /// The latency of each of some events, which come when the run loop has had the time to fall asleep.
+    /// Returns the sorted latencies of `eventCount` events, each sent after the run loop has had time to fall asleep.
     static func measure(eventCount: Int) -> [Duration] {
         let (next, clock, pipe) = (DispatchSemaphore(value: 0), SharedInstant(), BlobPipe())
         next.signal()
@@ -58,7 +58,7 @@ final class EventLatency: NSObject, StreamDelegate {
         return delegate.latencies.sorted()
     }
 
-    /// The same between two bare threads: what the system takes to wake one.
+    /// Returns the sorted latencies between two bare threads: the time that the system takes to wake one.
     static func measureBareThreads(eventCount: Int) -> [Duration] {
         let (next, bytes, clock) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0), SharedInstant())
         next.signal()
@@ -80,7 +80,7 @@ final class EventLatency: NSObject, StreamDelegate {
     }
 }
 
-/// When the last event was sent; the semaphores and the stream order its uses.
+/// The instant at which the last event was sent. Safe: every access takes the lock.
 private final class SharedInstant: @unchecked Sendable {
     private let lock = NSLock()
     private var instant = ContinuousClock.now

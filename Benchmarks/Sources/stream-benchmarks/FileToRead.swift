@@ -1,11 +1,11 @@
 import Foundation
 
-/// A file of 1 GiB that the system has in memory, below the temporary folder.
+/// The benchmark file: 1 GiB in the temporary folder, which the system keeps in its page cache.
 enum FileToRead {
     static let byteCount = 1 << 30
     static let url = FileManager.default.temporaryDirectory.appendingPathComponent("stream-benchmarks.bin")
 
-    /// The path of the file, which is made when it is not there.
+    /// Returns the path of the file, and creates the file if it is missing or has another size.
     static func path() throws -> String {
         let size = try? FileManager.default.attributesOfItem(atPath: self.url.path)[.size] as? Int
         guard size != self.byteCount else { return self.url.path }

@@ -4,7 +4,7 @@ import FileSource
 import Foundation
 
 extension Report {
-    /// The threads and the memory of streams that are open and have nothing to read.
+    /// The threads and the memory used by open streams that have nothing to read.
     static var idleStreams: Report {
         Report(title: "Idle streams: open, threads, threads at most, bytes of heap a stream, a source") {
             raiseDescriptorLimit()
@@ -34,15 +34,15 @@ private enum IdleStreams {
         defer { for writer in writers { close(writer) } }
         let paths = (0..<count).map { folder.appendingPathComponent("\($0)").path }
         for path in paths { precondition(mkfifo(path, 0o600) == 0) }
-        // A descriptor that also reads needs no reader to be there.
+        // Opened for reading too: a descriptor only for writing would need a reader.
         for path in paths.prefix(count / 2) { writers.append(open(path, O_RDWR | O_NONBLOCK)) }
         return self.measure(count, .asynchronous) { FileSource(path: paths[$0]) }
     }
 
-    /// Opens a stream over each of some sources, and lets them be for a while.
+    /// Opens a stream over each of `count` sources, and waits until no more of them open.
     ///
-    /// - Returns: How many opened, how many threads the process has with them, and had at most, and the bytes of heap of
-    ///   a stream and of its source.
+    /// - Returns: The number of open streams, the number of threads of the process, its maximum, and the bytes of heap
+    ///   for each stream and for each source.
     private static func measure(
         _ count: Int, _ mode: BlobStreamMode, _ source: (Int) -> any BlobInputStreamDataSource
     ) -> [Int] {
@@ -58,7 +58,7 @@ private enum IdleStreams {
             streams[index].open()
             if index % 100 == 0 { threadsAtMost = max(threadsAtMost, threadCount()) }
         }
-        // Two seconds after the last one opened.
+        // Wait until no stream has opened for two seconds.
         var quietCount = 0
         while quietCount < 200 {
             usleep(10_000)

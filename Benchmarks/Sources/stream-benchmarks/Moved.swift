@@ -1,4 +1,4 @@
-/// Something that one thread hands to another.
+/// A value that one thread hands to another.
 struct Moved<Value>: @unchecked Sendable {  // Safe: the first thread does not use it meanwhile.
     let value: Value
 

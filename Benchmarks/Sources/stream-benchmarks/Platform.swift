@@ -1,7 +1,7 @@
 import Foundation
 
 #if canImport(Darwin)
-    /// How many threads the process has.
+    /// Returns the number of threads of the process.
     func threadCount() -> Int {
         var (threads, count) = (thread_act_array_t?.none, mach_msg_type_number_t(0))
         task_threads(mach_task_self_, &threads, &count)
@@ -10,7 +10,7 @@ import Foundation
 
     private let openFiles = RLIMIT_NOFILE
 #else
-    /// How many threads the process has.
+    /// Returns the number of threads of the process.
     func threadCount() -> Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count) ?? 0
     }
@@ -18,7 +18,7 @@ import Foundation
     private let openFiles = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
 #endif
 
-/// Lets the process open as many files as it may.
+/// Raises the limit of open files to its maximum.
 func raiseDescriptorLimit() {
     var limit = rlimit()
     getrlimit(openFiles, &limit)

@@ -3,7 +3,7 @@ import FileSource
 import Foundation
 
 extension Comparison {
-    /// Reading a file in large pieces, in every way there is, beside the system's own call.
+    /// Reading a file in large pieces, in every available way, compared with the bare system call.
     static var reading: Comparison {
         let byteCount = 64 << 10
         return Comparison(

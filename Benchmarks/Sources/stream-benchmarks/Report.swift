@@ -1,7 +1,7 @@
-/// A measurement that is no comparison of rates.
+/// A measurement other than a comparison of rates.
 struct Report {
-    /// What is measured, and in which units.
+    /// The measured quantities and their units.
     let title: String
-    /// The results, one a line: a name and columns.
+    /// Measures, and returns one line for each result: a name and columns.
     let lines: () throws -> [(name: String, columns: [String])]
 }

@@ -4,7 +4,7 @@ import FileSource
 import Foundation
 
 extension Comparison {
-    /// Reading a file by the events of a run loop.
+    /// Reading a file on the events of a run loop.
     static var runLoopReading: Comparison {
         Comparison(
             title: "Reading a file on a run loop, 64 KiB an event", unit: "KiB", count: FileToRead.byteCount >> 10,
@@ -18,7 +18,7 @@ extension Comparison {
     }
 }
 
-/// Reads once an event.
+/// A stream delegate that reads once per event.
 private final class DelegateReader: NSObject, StreamDelegate {
     private let buffer = UnsafeMutablePointer<UInt8>.allocate(capacity: 64 << 10)
     private var total = 0
@@ -45,7 +45,7 @@ private final class DelegateReader: NSObject, StreamDelegate {
     }
 }
 
-/// The same by a source of a run loop that is signalled again for each turn.
+/// Reads the file in a run loop source that signals itself again after each read.
 private final class BareRunLoopReader {
     private let buffer = UnsafeMutableRawPointer.allocate(byteCount: 64 << 10, alignment: 16)
     private var descriptor: CInt = -1

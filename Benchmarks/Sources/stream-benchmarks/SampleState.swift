@@ -1,7 +1,7 @@
 import BlobStreams
 import Observation
 
-/// A state with as much in it as that of a stream.
+/// A state of the same size as the state of a stream.
 struct SampleState: Equatable, Sendable {
     enum Phase: Sendable { case idle, opening, open, closed }
 
@@ -15,7 +15,7 @@ struct SampleState: Equatable, Sendable {
     var recoveryCount = 0
 }
 
-/// The same for the `Observation` module.
+/// The same state for the `Observation` module.
 @Observable final class ObservableSampleState {
     var phase = SampleState.Phase.open
     var isOpenCompleted = true

@@ -3,7 +3,7 @@ import FileSource
 import Foundation
 
 extension Report {
-    /// The speed of reading while other sources block all the threads that they can get.
+    /// The speed of reading while other sources block every thread that they can get.
     static var stalledSources: Report {
         Report(title: "Beside 600 stalled sources: milliseconds alone, beside them, ratio, threads blocked, medians") {
             let memory = MemorySource(Data(repeating: 7, count: FileToRead.byteCount))
@@ -33,13 +33,13 @@ extension Report {
     }
 }
 
-/// Readers of sources that block until they are released: half are streams, half take chunks.
+/// Readers of sources that block until they are released: half are streams, half consume chunks.
 private final class StalledSources: Sendable {
     private let gate = Gate()
     private let streams: [Moved<BlobInputStream>]
     private let tasks: [Task<Void, any Error>]
 
-    /// Waits until all block, or no more get a thread.
+    /// Starts the readers, and waits until all of them block or no more get a thread.
     init(_ count: Int) {
         let gate = self.gate
         self.streams = (0..<count / 2).map { _ in
@@ -60,7 +60,7 @@ private final class StalledSources: Sendable {
 
     var blockedCount: Int { self.gate.waiterCount }
 
-    /// Lets all of them end, and waits for the threads.
+    /// Releases all readers, and waits until no thread is blocked.
     func release() {
         self.gate.open()
         for stream in self.streams { stream.value.close() }
@@ -68,7 +68,7 @@ private final class StalledSources: Sendable {
         while self.gate.waiterCount > 0 { usleep(10_000) }
     }
 
-    /// The milliseconds that reading takes; infinity when it does not end within five seconds, which releases `stalled`.
+    /// Returns the milliseconds that reading takes; infinity after five seconds, when `stalled` is released to end it.
     static func time(
         _ source: @escaping @Sendable () -> any BlobInputStreamDataSource, releasing stalled: StalledSources? = nil
     ) -> Double {
@@ -84,7 +84,7 @@ private final class StalledSources: Sendable {
         return .infinity
     }
 
-    /// A pipe that a thread fills with as many bytes as the file has.
+    /// Returns the source of a pipe into which a thread writes as many bytes as the file has.
     static func filledPipe() -> any BlobInputStreamDataSource {
         let pipe = BlobPipe()
         Thread {

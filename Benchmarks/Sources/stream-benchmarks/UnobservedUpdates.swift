@@ -2,7 +2,7 @@ import BlobStreams
 import Foundation
 
 extension Comparison {
-    /// What a state costs that nobody observes; the peer cannot tell whether anything changed.
+    /// The cost of updating a state without observers; the peer does not detect whether a value changed.
     static var unobservedUpdates: Comparison {
         Comparison(
             title: "Updates of a state that nobody observes", unit: "updates", count: 1_000_000,

@@ -1,17 +1,17 @@
-// Prints how fast the parts of BlobStreams are beside their peers, and what they take: everything, or what has a title
-// that contains the argument. Each line is the median of the rounds, and their range.
+// Compares the speed of the parts of BlobStreams with their peers, and prints the resources that they use: all
+// measurements, or those whose title contains the argument. Each line shows the median of the rounds and their range.
 
 import Foundation
 
 let roundCount = 9
-/// Before all others: there are no threads yet but those that it measures.
+/// Run before all others, while the process has no threads but the ones that these measure.
 let firstReports: [Report] = [.idleStreams]
 let comparisons: [Comparison] = [
     .deliveries, .unobservedUpdates, .reading, .smallReading, .runLoopReading, .boundPair,
 ]
 let reports: [Report] = [.stalledSources, .eventLatency]
 
-// A process that never had a second thread has cheaper locks than the programs that this is about.
+// Locks are cheaper in a process that never had a second thread, unlike the programs that these measurements stand for.
 Thread {}.start()
 
 let wanted = CommandLine.arguments.dropFirst().first

@@ -1,14 +1,14 @@
-import BlobStreams
+import BlobCore
 
 /// The decompressed bytes of another source, in a format that libarchive decodes.
 ///
-/// All streams or frames that follow one another are decoded (of LZMA only one is taken), and every checksum that the
-/// format has is checked before the end. What follows the last one is ``BlobError/Code/trailingData``, zeros excepted,
-/// which tapes and disks leave. The length is not known before the end; any offset is reached by decoding from the
-/// beginning. ``CompressionFormat`` says which formats have no checksum: there, damage can look like data.
+/// Consecutive streams or frames are all decoded (for LZMA, only one), and every checksum of the format is checked
+/// before the end. Data after the last one throws ``BlobError/Code/trailingData``, except for zeros, which tapes and
+/// disks leave. The length is unknown before the end; any offset is reached by decoding from the beginning.
+/// ``CompressionFormat`` documents which formats have no checksum: in these, damage can look like data.
 ///
-/// Memory is what the format's window takes. A stream, block or frame that asks for more than 128 MiB is
-/// ``BlobError/Code/limitExceeded``, before any memory is taken for it.
+/// Takes the memory of the format's window. A stream, block or frame that asks for more than 128 MiB throws
+/// ``BlobError/Code/limitExceeded`` before the memory is allocated.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
@@ -16,25 +16,25 @@ public struct DecompressedSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let format: CompressionFormat
 
-    /// Creates a source; nothing is read yet.
+    /// Creates a source without reading anything.
     public init(_ base: any BlobInputStreamDataSource, format: CompressionFormat) {
         self.base = base
         self.format = format
     }
 
-    /// Those of the base, without random access.
-    public var capabilities: BlobCapabilities {
-        self.base.capabilities.intersection([.repeatable, .concurrentReaders])
+    /// The traits of the base, except ``BlobTraits/neverBlocks``.
+    public var traits: BlobTraits {
+        self.base.traits.subtracting(.neverBlocks)
     }
 
-    /// The locator of the base, wrapped.
+    /// The locator of the base, wrapped in the scheme of the format.
     public var locator: BlobLocator? { try? self.base.locator?.wrapped(in: self.format.rawValue) }
 
-    /// The name without its extension, and a validator made from that of the base.
-    public func info(_ context: BlobContext) throws -> BlobInfo { self.info(of: try self.base.checkedInfo(context)) }
+    /// Returns the name of the base without its extension, and a validator made from the base's.
+    public func describe(_ context: BlobContext) throws -> BlobInfo { self.info(of: try self.base.info(context)) }
 
-    /// Opens a decoder at the beginning of the base.
-    public func openReader(
+    /// Opens a decoder at the beginning of the base, and skips to `byteOffset`.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let base = self.format.inspector.map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
@@ -58,9 +58,11 @@ public struct DecompressedSource: BlobLayer {
 }
 
 extension DecompressedSource: BlobDescribing {
-    /// Whether a checksum vouches for the bytes: without one, damage can look like data.
+    /// Returns a fact: whether a checksum protects the bytes. Without one, damage can look like data.
+    ///
+    /// Empty when the base can be read only once, or the first header does not tell.
     public func facts(_ context: BlobContext) throws -> [BlobFact] {
-        guard self.base.capabilities.contains(.repeatable) else { return [] }
+        guard self.base.traits.contains(.repeatable) else { return [] }
         let input = try ArchiveInput(self.base, context)
         defer { input.close() }
         let beginning = try input.beginning(CompressionFormat.headerByteCount)
@@ -69,7 +71,7 @@ extension DecompressedSource: BlobDescribing {
 }
 
 extension CompressionFormat {
-    /// The name of what is in a file with this name: `a.tar` for `a.tar.xz` and `a.txz`.
+    /// Returns the name of the content of a file with this name: `a.tar` for `a.tar.xz` and `a.txz`.
     func nameOfContent(_ name: String) -> String {
         let lowercased = name.lowercased()
         for (suffix, replacement) in self.fileExtensions where lowercased.hasSuffix(".\(suffix)") {

@@ -1,7 +1,7 @@
-import BlobStreams
+import BlobCore
 import CArchive
 
-/// Decodes one pass over a compressed source.
+/// A reader that decodes a compressed source in one pass.
 final class DecompressingReader: BlobReader {
     private enum Phase {
         case unopened(ArchiveInput)
@@ -13,7 +13,7 @@ final class DecompressingReader: BlobReader {
     let info: BlobInfo
     private let format: CompressionFormat
     private var phase: Phase
-    /// What the library has lent and nobody has taken yet.
+    /// The bytes in libarchive's buffer that are not delivered yet.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
 
     init(_ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo) {
@@ -59,7 +59,7 @@ final class DecompressingReader: BlobReader {
         self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
     }
 
-    /// Nil when the content is empty.
+    /// Starts to decode; returns nil when the content is empty.
     private func open(_ input: ArchiveInput) throws(BlobError) -> ArchiveHandle? {
         let label = "\(self.format.rawValue) stream"
         let beginning = try input.beginning(CompressionFormat.headerByteCount)
@@ -68,7 +68,7 @@ final class DecompressingReader: BlobReader {
         }
         try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0)
         let handle = try ArchiveHandle(input, label: label) { archive in
-            // The content is taken as it is; the other one stands for a content of no bytes.
+            // The raw format passes on any content; the empty format stands for content without bytes.
             [
                 blob_archive_read_support_format_raw(archive), blob_archive_read_support_format_empty(archive),
                 self.format.enable(archive),
@@ -78,7 +78,7 @@ final class DecompressingReader: BlobReader {
         if handle.message != nil { throw handle.error }
         guard handle.ask({ blob_archive_filter_count($0) }) == 2 else {
             throw BlobError(
-                .unsupported, "A \(label) in another one, or none at all, cannot be told apart here.", byteOffset: 0)
+                .unsupported, "This is either no \(label), or one within another, which cannot be read.", byteOffset: 0)
         }
         var entry: OpaquePointer?
         guard try handle.call({ blob_archive_read_next_header($0, &entry) }) == ARCHIVE_OK else {
@@ -100,12 +100,12 @@ final class DecompressingReader: BlobReader {
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 
-    /// The library stops where it sees nothing more to decode, in silence.
+    /// Checks that only zeros follow the end, because libarchive stops silently where it finds nothing more to decode.
     private func checkEnd(_ handle: ArchiveHandle, isEmpty: Bool = false) throws(BlobError) {
         let used = handle.ask { blob_archive_filter_bytes($0, -1) }
         var restCount = handle.input.givenByteCount - used
         let probeCount = Int64(self.format.probe.count)
-        // A probe was taken whole, or the library has stopped at a signature that it does not know, and counts it.
+        // libarchive has consumed the whole probe, or has stopped at an unknown signature, which it counts.
         if probeCount > 0, !isEmpty { restCount += restCount == -probeCount ? probeCount : 4 }
         let given = handle.input.lastGiven(restCount)
         var rest = ArchiveInput.Rest()
@@ -113,7 +113,7 @@ final class DecompressingReader: BlobReader {
         let more = try handle.input.drain()
         let beginning = rest.beginning + more.beginning
         let byteCount = rest.byteCount + more.byteCount
-        // Zeros are what tapes and disks leave. An lzip of nothing is left before its trailer.
+        // Tapes and disks leave zeros. In an empty lzip, libarchive stops before the trailer.
         let isTrailer =
             self.format == .lzip && isEmpty && byteCount == Self.emptyLzipTrailer.count
             && beginning == Self.emptyLzipTrailer
@@ -124,7 +124,7 @@ final class DecompressingReader: BlobReader {
         }
     }
 
-    /// The trailer of a member without bytes: CRC, length, and 36, which is how long such a member is (lzip manual,
-    /// "File format").
+    /// The trailer of an lzip member without bytes: CRC, length, and the size of such a member, 36 (lzip manual, "File
+    /// format").
     private static let emptyLzipTrailer: [UInt8] = Array(repeating: 0, count: 12) + [36, 0, 0, 0, 0, 0, 0, 0]
 }

@@ -1,16 +1,16 @@
-import BlobStreams
+import BlobCore
 
-/// The payload of a package of the RPM Package Manager: what is behind its lead and its two headers.
+/// The payload of an RPM package: the bytes after its lead and its two headers.
 ///
-/// As a rule a compressed cpio of its files. The digests in the headers are not looked at: the format of the payload
-/// has checks of its own.
+/// Usually a compressed cpio of its files. The digests in the headers are not checked, because the format of the
+/// payload has its own checks.
 struct RPMSource: BlobLayer {
-    /// What a package begins with (rpm.org, "RPM V4 Package format").
+    /// The signature of a package (rpm.org, "RPM V4 Package format").
     static let signature: [UInt8] = [0xED, 0xAB, 0xEE, 0xDB]
 
     private static let leadByteCount: Int64 = 96
     private static let introByteCount = 16
-    /// The limits of rpm itself: 65,535 tags a header with 256 MiB of data.
+    /// The limits of rpm itself for a header: 65,535 tags and 256 MiB of data.
     private static let (maximumTagCount, maximumDataByteCount) = (0xFFFF, 256 << 20)
 
     private let base: any BlobInputStreamDataSource
@@ -18,12 +18,12 @@ struct RPMSource: BlobLayer {
     init(_ base: any BlobInputStreamDataSource) { self.base = base }
 
     var underlying: any BlobInputStreamDataSource { self.base }
-    var capabilities: BlobCapabilities { self.base.capabilities.intersection([.repeatable, .concurrentReaders]) }
+    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
     var locator: BlobLocator? { try? self.base.locator?.wrapped(in: "rpm") }
 
-    func info(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.base.checkedInfo(context)) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.base.info(context)) }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let reader = try self.base.open(context: context)
@@ -44,7 +44,7 @@ struct RPMSource: BlobLayer {
         return BlobInfo(name: name, validator: base.validator.map { .combined("rpm", [$0]) })
     }
 
-    /// Reads over the lead and the headers, of which only the first is filled up to whole groups of eight bytes.
+    /// Skips the lead and the headers, of which only the first is padded to a multiple of eight bytes.
     private static func goToPayload(_ reader: BlobGuardedReader) throws {
         guard try Self.read(Self.signature.count, from: reader) == Self.signature else {
             throw BlobError(.corrupted, "This is no package of RPM: it begins with other bytes.", byteOffset: 0)

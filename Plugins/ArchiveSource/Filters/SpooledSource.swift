@@ -1,8 +1,9 @@
-import BlobStreams
+import BlobCore
 
-/// The bytes of a source that cannot seek, in a temporary file without a name, which goes with its last reader.
+/// A source with random access: the base if it has that, otherwise a copy of the base in an unlinked temporary file.
 ///
-/// Copied when it is first opened, and again when the content has changed or nothing tells whether it has.
+/// The base is copied when it is first opened. A repeatable base is copied again when its content has changed, or when
+/// it has no validator to tell. A copy lasts as long as this source or a reader uses it.
 final class SpooledSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let maximumByteCount: Int64
@@ -15,23 +16,38 @@ final class SpooledSource: BlobLayer {
     }
 
     var underlying: any BlobInputStreamDataSource { self.base }
-    var capabilities: BlobCapabilities { .all }
+    // Any number of readers can read a copy; a base that is not copied has its own traits.
+    var traits: BlobTraits {
+        let mayBeRead = self.base.traits.contains(.repeatable)
+        return mayBeRead ? self.base.traits.subtracting(.neverBlocks) : [.repeatable, .concurrentReaders]
+    }
     var locator: BlobLocator? { self.base.locator }
-    var layerName: String { self.base.layerName }
 
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.spool(context).info }
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        try self.infoOfRandomAccess(context) ?? self.spool(context).info
+    }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
+        guard try self.infoOfRandomAccess(context) == nil else {
+            return try self.base.open(at: byteOffset, matching: validator, context: context)
+        }
         let spool = try self.spool(context)
         return try PositionalReader(spool.info, at: byteOffset, matching: validator) { byteOffset, output in
             try spool.read(into: &output, at: byteOffset)
         }
     }
 
+    /// Returns the info of a base that needs no copy; nil for one that does.
+    private func infoOfRandomAccess(_ context: BlobContext) throws -> BlobInfo? {
+        guard self.base.traits.contains(.repeatable) else { return nil }
+        let info = try self.base.info(context)
+        return info.isRandomAccess ? info : nil
+    }
+
     private func spool(_ context: BlobContext) throws -> Spool {
-        // Whoever comes while another copies waits for that copy: some bases can be read only once.
+        // A caller that comes during a copy waits for it, because some bases can be read only once.
         while self.isBusy.update({ isBusy in
             defer { isBusy = true }
             return isBusy
@@ -40,8 +56,8 @@ final class SpooledSource: BlobLayer {
         }
         defer { self.isBusy.update { $0 = false } }
         if let spool = self.copy.withLock({ $0 }) {
-            guard self.base.capabilities.contains(.repeatable) else { return spool }
-            let validator = try self.base.checkedInfo(context).validator
+            guard self.base.traits.contains(.repeatable) else { return spool }
+            let validator = try self.base.info(context).validator
             if validator != nil, validator == spool.info.validator { return spool }
         }
         let spool = try Spool(self.base, maximumByteCount: self.maximumByteCount, context)
@@ -50,7 +66,7 @@ final class SpooledSource: BlobLayer {
     }
 }
 
-/// A copy, and what the base said of itself then.
+/// A copy, and the info of the base at that time.
 private final class Spool: Sendable {
     let info: BlobInfo
     private let file: UnlinkedFile
@@ -73,7 +89,7 @@ private final class Spool: Sendable {
             try file.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
         var info = reader.info
-        info.byteCount = file.byteCount
+        (info.byteCount, info.isRandomAccess) = (file.byteCount, true)
         self.info = info
         self.file = file
     }

@@ -1,26 +1,33 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// Looks at compressed bytes before the library gets them, and refuses a window that is too large wherever it is asked
-/// for: a format may do that again for each of its parts.
+/// An inspector of compressed bytes before libarchive gets them, which rejects a window that is too large in any part
+/// of the stream.
 protocol StreamInspector: Sendable {
-    /// Takes the next bytes of the stream.
+    /// Inspects the next bytes of the stream.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded``.
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 }
 
-/// The bytes of a source, inspected as they pass.
+/// A source whose bytes are inspected as they are read.
 struct InspectedSource: BlobInputStreamDataSource {
     let base: any BlobInputStreamDataSource
     let inspector: any StreamInspector
 
-    /// All bytes are to be seen: there is no other way to a place than from the beginning.
-    var capabilities: BlobCapabilities { self.base.capabilities.intersection([.repeatable, .concurrentReaders]) }
+    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.checkedInfo(context) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.base.info(context)) }
 
-    func openReader(
+    /// The facts known about the base, none of whose bytes may be passed over.
+    fileprivate static func info(of base: BlobInfo) -> BlobInfo {
+        var info = base
+        info.isRandomAccess = false
+        return info
+    }
+
+    /// Opens the base at its beginning for any offset, because all bytes must be inspected.
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let base = try self.base.open(context: context)
@@ -44,7 +51,7 @@ private final class InspectedReader: BlobReader {
         self.inspector = inspector
     }
 
-    var info: BlobInfo { self.base.info }
+    var info: BlobInfo { InspectedSource.info(of: self.base.info) }
     var isOpen: Bool { self.base.isOpen }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -63,24 +70,24 @@ private final class InspectedReader: BlobReader {
     func close() { self.base.close() }
 }
 
-/// Goes through an xz from block to block (The .xz File Format, 2 and 3), each of which has a window of its own, without
-/// decoding: the chunks of LZMA2 tell how long they are.
+/// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window. Decodes
+/// nothing, because the chunks of LZMA2 declare their lengths.
 struct XzInspector: StreamInspector {
     private enum Part {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
-        /// No xz, or a malformed one, which the library does not decode either.
+        /// Not an xz, or a malformed one, which libarchive does not decode either.
         case foreign
     }
 
     private var part = Part.streamHeader
     private var collected: [UInt8] = []
     private var wantedCount = 12
-    /// How many bytes to go over before more are collected.
+    /// The number of bytes to skip before more are collected.
     private var skippedCount = 0
     private var checkByteCount = 0
-    /// How many bytes of the block, or of the index, there were so far.
+    /// The number of bytes of the block or the index so far.
     private var byteCount = 0
-    /// Of the index: the number that is being read, and how many are still to come; nil when that is the number.
+    /// The number in the index that is being read, and how many numbers remain; nil while that count is being read.
     private var number: (value: UInt64, shift: UInt64) = (0, 0)
     private var numbersLeft: UInt64?
 
@@ -108,12 +115,12 @@ struct XzInspector: StreamInspector {
         switch self.part {
         case .streamHeader:
             guard bytes.starts(with: [0xFD, 0x37, 0x7A, 0x58, 0x5A, 0]) else { return self.part = .foreign }
-            // 2.1.1.2: the kinds of checks; those that are not in use have lengths too.
+            // 2.1.1.2: the kinds of checks; those not in use have lengths, too.
             let kind = Int(bytes[7] & 0x0F)
             self.checkByteCount = kind == 0 ? 0 : 4 << ((kind - 1) / 3)
             self.expect(.blockBeginning, 1)
         case .blockBeginning:
-            // 3.1.1: how long the header is; 0 is the index.
+            // 3.1.1: the length of the block header; 0 marks the index.
             self.byteCount = bytes[0] == 0 ? 1 : 0
             (self.number, self.numbersLeft) = ((0, 0), nil)
             if bytes[0] == 0 { return self.expect(.indexNumber, 1) }
@@ -124,14 +131,14 @@ struct XzInspector: StreamInspector {
             self.expect(.chunk, 1)
         case .chunk: self.takeChunk(bytes[0])
         case .chunkLengths:
-            // What follows the two lengths of LZMA are its properties.
+            // A compressed chunk has two lengths, the second of which is the packed one, and perhaps properties.
             let place = bytes.count == 2 ? 0 : 2
             let count = Int(bytes[place]) << 8 | Int(bytes[place + 1]) + 1
             self.byteCount += bytes.count + count
             self.expect(.chunk, 1, behind: count)
         case .indexNumber: self.takeIndexNumber(bytes[0])
         case .padding:
-            // 2.2: whole groups of four zeros, then the next stream.
+            // 2.2: groups of four zeros, then the next stream.
             if bytes == [0, 0, 0, 0] { return }
             self.expect(.streamHeader, 12)
             self.collected = bytes
@@ -139,7 +146,7 @@ struct XzInspector: StreamInspector {
         }
     }
 
-    /// The control byte of a chunk of LZMA2.
+    /// Takes the control byte of an LZMA2 chunk.
     private mutating func takeChunk(_ control: UInt8) {
         self.byteCount += 1
         switch control {
@@ -150,7 +157,8 @@ struct XzInspector: StreamInspector {
         }
     }
 
-    /// 4.3: how many records there are, and two numbers of each; then padding, a checksum and the footer.
+    /// Takes a byte of the index (4.3): the number of records, and two numbers for each; then padding, a checksum and
+    /// the footer.
     private mutating func takeIndexNumber(_ byte: UInt8) {
         self.byteCount = (self.byteCount + 1) & 3
         guard self.number.shift < 63 else { return self.part = .foreign }
@@ -163,8 +171,8 @@ struct XzInspector: StreamInspector {
     }
 }
 
-/// Finds the headers of members in an lzip: where one ends only decoding it tells, but nothing else in it looks like a
-/// header, as all its bytes are coded.
+/// An inspector of the member headers in an lzip. Only decoding shows where a member ends, so headers are found by
+/// their form, which the coded bytes of a member practically never have.
 struct LzipInspector: StreamInspector {
     private static let headerByteCount = 6
 
@@ -182,7 +190,7 @@ struct LzipInspector: StreamInspector {
         for window in windows { try CompressionFormat.lzip.check(windowByteCount: window) }
     }
 
-    /// The windows of all headers in the bytes (lzip manual, "File format").
+    /// Returns the windows of all headers in the bytes (lzip manual, "File format").
     private static func windows(in bytes: UnsafeRawBufferPointer) -> [UInt64] {
         guard bytes.count >= Self.headerByteCount else { return [] }
         var windows: [UInt64] = []

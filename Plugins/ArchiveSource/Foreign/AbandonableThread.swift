@@ -1,16 +1,16 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// A thread for calls that may never return: whoever waits for them can leave.
+/// A thread for calls that may never return, and that can be abandoned.
 ///
-/// Has one user, who makes one call at a time. The thread ends with this object, or with the call that was left.
+/// Has one owner, which makes one call at a time. The thread ends with this object, or with the abandoned call.
 final class AbandonableThread: Sendable {
-    /// How many threads may be left to themselves at a time, in the whole process.
+    /// The maximum number of abandoned threads in the process at a time.
     static let maximumAbandonedCount = 4
 
     private static let abandonedCount = Locked(0)
 
-    /// The state that the thread and its user share; outlives the user when a call does.
+    /// The state that the thread and its owner share; outlives the owner when a call is abandoned.
     private final class Shared: Sendable {
         struct State {
             var job: (@Sendable () -> Void)?
@@ -40,16 +40,19 @@ final class AbandonableThread: Sendable {
 
     private let shared = Shared()
 
-    /// - Throws: ``BlobError/Code/limitExceeded`` when too many threads were left already.
+    /// - Throws: ``BlobError/Code/limitExceeded`` while too many threads are abandoned; ``BlobError/Code/unavailable``
+    ///   when the system cannot start a thread.
     init() throws(BlobError) {
         guard Self.abandonedCount.withLock({ $0 }) < Self.maximumAbandonedCount else {
             throw BlobError(
                 .limitExceeded,
-                "\(Self.maximumAbandonedCount) threads are still in libarchive for jobs that are over: that is the limit.",
+                "The limit of \(Self.maximumAbandonedCount) abandoned threads that still run libarchive is reached.",
                 isTransient: true)
         }
         let shared = self.shared
-        Thread { shared.work() }.start()
+        guard startThread(named: "libarchive", { shared.work() }) else {
+            throw BlobError(.unavailable, "The system could not start a thread.")
+        }
     }
 
     deinit {
@@ -57,10 +60,10 @@ final class AbandonableThread: Sendable {
         self.shared.hasJob.signal()
     }
 
-    /// Runs `job` on the thread and waits for it, at most as long as the context lets it.
+    /// Runs `job` on the thread, and waits for it until the context is cancelled or its deadline has passed.
     ///
-    /// - Throws: What `job` throws; ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut``, after which `job` may
-    ///   still be running, and this thread runs nothing else.
+    /// - Throws: Any error of `job`; ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut``, after which `job`
+    ///   may still be running and every later call throws ``BlobError/Code/closed``.
     func run<Value: Sendable>(
         _ context: BlobContext, _ job: @escaping @Sendable () throws(BlobError) -> Value
     ) throws(BlobError) -> Value {
@@ -74,12 +77,12 @@ final class AbandonableThread: Sendable {
             }
             return true
         }
-        guard isFree else { throw BlobError(.closed, "The archive was left to itself.") }
+        guard isFree else { throw BlobError(.closed, "The archive was closed by a cancelled or late job.") }
         shared.hasJob.signal()
         do throws(BlobError) {
             return try context.wait(on: shared.isDone) { () throws(BlobError) in result.withLock { $0 } }.get()
         } catch {
-            // Whether the job is done is looked at under the lock that the thread asks under.
+            // Checked under the lock that the thread takes to read `isAbandoned` once its job is done.
             shared.state.withLock { state in
                 guard result.withLock({ $0 == nil }), !state.isAbandoned else { return }
                 state.isAbandoned = true

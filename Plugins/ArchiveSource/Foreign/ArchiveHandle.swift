@@ -1,14 +1,14 @@
-import BlobStreams
+import BlobCore
 import CArchive
 
-/// Owns one `struct archive` and what it reads from.
+/// The owner of one `struct archive` and its input.
 ///
-/// All calls of the library go through here: with UTF-8 as the characters of the thread, so that names are not mangled
-/// by the locale of the process, and with its errors made typed ones.
+/// All calls of libarchive go through this class. It sets a UTF-8 locale on the thread for each call, so that the
+/// locale of the process does not mangle names, and turns errors into ``BlobError``.
 final class ArchiveHandle {
     private static let utf8Locale = UTF8Locale()
 
-    /// libarchive, which is loaded once, when it is first needed.
+    /// The result of loading libarchive, once, when it is first needed.
     private static let library: Result<Void, BlobError> = {
         guard let reason = blob_archive_load() else { return .success(()) }
         return .failure(
@@ -22,9 +22,9 @@ final class ArchiveHandle {
     private let label: String
 
     /// - Parameters:
-    ///   - input: The bytes.
-    ///   - label: What they should be, for messages: "tar archive".
-    ///   - configure: Allows formats and filters; runs before the first byte is read.
+    ///   - input: The bytes to read.
+    ///   - label: The name of their format for messages, such as "tar archive".
+    ///   - configure: Enables formats and filters; called before the first byte is read.
     init(
         _ input: ArchiveInput, label: String, configure: (OpaquePointer) -> CInt
     ) throws(BlobError) {
@@ -37,7 +37,7 @@ final class ArchiveHandle {
         self.label = label
         let status = Self.utf8Locale.use { configure(archive) }
         guard status == ARCHIVE_OK else {
-            // A warning means that the library would start a program instead.
+            // A warning means that libarchive would start a program instead.
             throw BlobError(.unavailable, "libarchive was built without what a \(label) needs.", isTransient: false)
         }
         input.connect(to: archive)
@@ -50,9 +50,9 @@ final class ArchiveHandle {
         self.input.close()
     }
 
-    /// Calls the library.
+    /// Calls libarchive.
     ///
-    /// - Parameter toleratesWarnings: Whether a warning is returned; otherwise it is thrown as the error it may hide.
+    /// - Parameter toleratesWarnings: True to return a warning; false to throw it as an error, which it may hide.
     /// - Returns: `ARCHIVE_OK`, `ARCHIVE_EOF` or, when tolerated, `ARCHIVE_WARN`.
     @discardableResult
     func call(toleratingWarnings toleratesWarnings: Bool = false, _ body: (OpaquePointer) -> CInt) throws(BlobError)
@@ -65,18 +65,18 @@ final class ArchiveHandle {
         throw self.error
     }
 
-    /// Asks the library for something that cannot fail.
+    /// Makes a call of libarchive that cannot fail.
     func ask<Value>(_ body: (OpaquePointer) -> Value) -> Value { Self.utf8Locale.use { body(self.archive) } }
 
     /// The text of the last error or warning; nil when there is none.
     var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }
 
-    /// The last error of the library as a typed one.
+    /// The last error of libarchive as a ``BlobError``.
     var error: BlobError { BlobError(libraryMessage: self.message, label: self.label) }
 }
 
-/// UTF-8 as what the characters of a thread are, for the time of a call.
-private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is never changed nor freed.
+/// A UTF-8 locale that is set on a thread for the duration of a call.
+private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is never changed or freed.
     private let locale = blob_make_utf8_locale()
 
     func use<Value>(_ body: () -> Value) -> Value {
@@ -87,14 +87,15 @@ private struct UTF8Locale: @unchecked Sendable {  // Safe: the locale object is 
 }
 
 extension BlobError {
-    /// An error from a message of libarchive: its numbers do not tell a checksum from a structure.
+    /// Creates an error from a message of libarchive, whose error numbers do not tell a wrong checksum from a wrong
+    /// structure.
     init(libraryMessage message: String?, label: String) {
-        // What is missing has no words in the library.
+        // libarchive has no message for missing bytes.
         guard let reason = message else {
             self.init(.truncated, "The \(label) ends too early.")
             return
         }
-        // With a single format allowed, it is the bytes and not the format that nobody knows.
+        // With a single format enabled, the message concerns the bytes, not the format.
         let message = reason.replacing("Unrecognized archive format", with: "its structure was not found")
         let text = message.lowercased()
         let code: Code =

@@ -1,16 +1,16 @@
-import BlobStreams
+import BlobCore
 import CArchive
-import Foundation
+import BlobPlatform
 
-/// Gives the bytes of a source to libarchive, which asks for them by callbacks.
+/// The bytes of a source, which libarchive reads through callbacks.
 ///
-/// Owned by the one ``ArchiveHandle`` that uses it. Errors of the source wait in ``failure`` until the call of
-/// the library that ran into them returns.
+/// Owned by the one ``ArchiveHandle`` that uses it. An error of the source stays in ``failure`` until the libarchive
+/// call that caused it returns.
 final class ArchiveInput {
-    /// Large enough that a call costs little beside it, small enough for many readers.
+    /// The size of the buffer: large enough to make the cost of a call small, small enough for many readers.
     private static let bufferByteCount = 128 * 1024
 
-    /// Up to here, reading and dropping bytes is cheaper than another opening.
+    /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
     private static let patience: Int64 = 256 * 1024
 
     let info: BlobInfo
@@ -21,16 +21,16 @@ final class ArchiveInput {
     private let context: BlobContext
     private let buffer: UnsafeMutableRawBufferPointer
     private var reader: BlobGuardedReader
-    /// The place in the base of what is in the buffer.
+    /// The range of the base that is in the buffer.
     private var buffered: Range<Int64> = 0..<0
-    /// The place of what is given next.
+    /// The offset in the base of the next byte for libarchive.
     private var byteOffset: Int64 = 0
 
-    /// Given to the library behind the end of the base, once.
+    /// The bytes that libarchive is given once, after the end of the base.
     private let suffix: UnsafeMutableRawBufferPointer
     private var suffixIsGiven = false
 
-    /// - Parameter suffix: What the library gets to see behind the end of the base.
+    /// - Parameter suffix: The bytes that libarchive is given after the end of the base.
     init(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, suffix: [UInt8] = []
     ) throws(BlobError) {
@@ -39,7 +39,7 @@ final class ArchiveInput {
         self.reader = try base.open(context: context)
         self.info = try self.reader.info(of: base, context)
         self.hasRandomAccess =
-            base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
+            base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
         self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         self.suffix = .allocate(byteCount: suffix.count, alignment: 1)
         self.suffix.copyBytes(from: suffix)
@@ -52,14 +52,14 @@ final class ArchiveInput {
 
     func close() { self.reader.close() }
 
-    /// How many bytes the library was given; without random access, all up to here.
+    /// The offset after the last byte that libarchive was given; without random access, the number of these bytes.
     var givenByteCount: Int64 { self.byteOffset }
 
-    /// What was between the last byte that the library was given and the end of the base.
+    /// The bytes between the last one that libarchive was given and the end of the base.
     struct Rest {
         var byteCount: Int64 = 0
         var areZeros = true
-        /// The first of the bytes, up to 64.
+        /// The first bytes, at most 64.
         var beginning: [UInt8] = []
 
         mutating func append(_ bytes: UnsafeRawBufferPointer) {
@@ -69,7 +69,7 @@ final class ArchiveInput {
         }
     }
 
-    /// Reads the base to its end, for what it checks there.
+    /// Reads the base to its end, which runs its final checks.
     @discardableResult func drain() throws(BlobError) -> Rest {
         var rest = Rest()
         do {
@@ -82,17 +82,17 @@ final class ArchiveInput {
         return rest
     }
 
-    /// The last bytes that the library was given; nil when they are no longer there.
+    /// Returns the last `count` bytes that libarchive was given; nil when they are no longer in the buffer.
     func lastGiven(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
         guard (0...end).contains(count), end <= self.buffered.count else { return nil }
         return Array(self.buffer[Int(end - count)..<Int(end)])
     }
 
-    /// The first bytes of the base, fewer only when it has fewer. Before anything else is read.
+    /// Returns the first bytes of the base, fewer only when it has fewer. Must be called before anything else is read.
     func beginning(_ byteCount: Int) throws(BlobError) -> [UInt8] {
         do {
-            // A source may bring as little as one byte a read.
+            // A read may return as little as one byte.
             var count = Int(self.buffered.upperBound)
             while count < byteCount {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: self.buffer[count...])
@@ -107,7 +107,7 @@ final class ArchiveInput {
         }
     }
 
-    /// The next bytes, which stay where they are until the next call; none at the end.
+    /// Returns the next bytes, which are valid until the next call; none at the end.
     fileprivate func read() throws -> UnsafeRawBufferPointer {
         try self.context.check()
         if let byteCount = self.info.byteCount, self.hasRandomAccess, self.byteOffset >= byteCount {
@@ -140,12 +140,12 @@ final class ArchiveInput {
         let start = self.reader.byteOffset
         let count = start == self.byteOffset ? try self.reader.readWaiting(into: self.buffer) : 0
         self.byteOffset = start
-        // At the end the last bytes stay: what follows a stream may be among them.
+        // At the end the last bytes stay in the buffer, because the data after a stream may be among them.
         guard count > 0 || start != self.buffered.upperBound else { return }
         self.buffered = start..<(start + Int64(count))
     }
 
-    /// Goes over bytes without reading them, as far as that is possible.
+    /// Skips bytes without reading them, and returns their number; 0 without random access.
     fileprivate func skip(_ byteCount: Int64) -> Int64 {
         guard self.hasRandomAccess, let end = self.info.byteCount else { return 0 }
         let skipped = max(0, min(byteCount, end - self.byteOffset))
@@ -173,7 +173,7 @@ final class ArchiveInput {
 }
 
 extension ArchiveInput {
-    /// Registers the callbacks, which are given this object without being its owners.
+    /// Registers the callbacks, which get an unowned reference to this object.
     func connect(to archive: OpaquePointer) {
         blob_archive_read_set_callback_data(archive, Unmanaged.passUnretained(self).toOpaque())
         blob_archive_read_set_read_callback(archive) { _, client, bytes in

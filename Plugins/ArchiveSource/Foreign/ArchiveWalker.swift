@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 import CArchive
 
-/// Goes through an archive as libarchive reads it.
+/// A walker over an archive that libarchive reads.
 final class ArchiveWalker: MemberWalker {
     private let handle: ArchiveHandle
     private let format: ArchiveFormat
     private let context: BlobContext
     private var current: ArchiveEntry?
-    /// How far the bytes of the member were told.
+    /// The offset in the member after the last byte that was returned.
     private var dataEnd: Int64 = 0
 
     let baseInfo: BlobInfo
@@ -32,11 +32,11 @@ final class ArchiveWalker: MemberWalker {
 
     var index: Int { self.current?.member.index ?? -1 }
     var place: Int64? { nil }
-    func go(to place: Int64, index: Int) { preconditionFailure("No place was told.") }
+    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
     func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
 
     var entry: ArchiveEntry {
-        guard let current else { preconditionFailure("There is a member once one was gone to.") }
+        guard let current else { preconditionFailure("There is no current member yet.") }
         return current
     }
 
@@ -59,8 +59,8 @@ final class ArchiveWalker: MemberWalker {
             var byteOffset: Int64 = 0
             let status = try self.handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
             if status == ARCHIVE_EOF {
-                // Of a WARC the library adds the two line ends behind a record, whether they are there or not; of a
-                // RAR 5 it leaves the place of the end unsaid.
+                // In a WARC, libarchive counts the two line ends after a record, whether they exist or not; in a RAR 5,
+                // it leaves the offset of the end unset.
                 let end = self.format == .warc ? self.dataEnd : max(byteOffset, self.dataEnd)
                 return (UnsafeRawBufferPointer(start: nil, count: 0), end)
             }

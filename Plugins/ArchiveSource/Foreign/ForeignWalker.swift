@@ -1,13 +1,14 @@
-import BlobStreams
+import BlobCore
 
-/// Goes through an archive as libarchive reads it, on a thread of its own: for readers that may loop.
+/// A walker over an archive that libarchive reads on a separate thread, for formats whose reader may loop.
 final class ForeignWalker: MemberWalker {
-    /// Touched by the thread while its user waits, and by the user in between; by nobody else once it was left.
+    /// The walker, which the thread uses while its owner waits, and the owner between calls; once the thread is
+    /// abandoned, it alone uses the walker.
     private final class Holder: @unchecked Sendable {  // Safe: one of two threads waits for the other.
         var walker: ArchiveWalker?
     }
 
-    /// Bytes that the library lends until the next call.
+    /// Bytes of libarchive that are valid until the next call.
     private struct Lent: @unchecked Sendable {  // Safe: as the holder; used before the next call.
         let bytes: UnsafeRawBufferPointer
         let byteOffset: Int64
@@ -36,18 +37,18 @@ final class ForeignWalker: MemberWalker {
     }
 
     deinit {
-        // Freeing is a call, too. The job has the last reference to what is freed.
+        // Freeing is a call of libarchive, too. The job has the last reference to the walker.
         let holder = self.holder
         try? self.thread.run(self.context) { holder.walker = nil }
     }
 
     var index: Int { self.current?.member.index ?? -1 }
     var place: Int64? { nil }
-    func go(to place: Int64, index: Int) { preconditionFailure("No place was told.") }
+    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
     func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
 
     var entry: ArchiveEntry {
-        guard let current else { preconditionFailure("There is a member once one was gone to.") }
+        guard let current else { preconditionFailure("There is no current member yet.") }
         return current
     }
 

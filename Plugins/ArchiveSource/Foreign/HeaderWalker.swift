@@ -1,10 +1,10 @@
-import BlobStreams
+import BlobCore
 
-/// Goes through the headers of a 7z alone: nothing is decoded, as long as nobody wants to.
+/// A walker over the headers of a 7z, which decodes nothing unless it has to.
 ///
-/// The bytes of a symbolic link are what it leads to, so the library decodes them for its header. Where it cannot, as
-/// it skipped what is before them (see ``ArchiveFormat/mustNotSkip``), the archive is gone through once more from its
-/// beginning, and everything in it is read.
+/// The target of a symbolic link is its contents, so libarchive decodes them for the header. If that fails because the
+/// bytes before them were skipped (see ``ArchiveFormat/mustNotSkip``), the walk starts again at the beginning of the
+/// archive, and reads all members.
 final class HeaderWalker: MemberWalker {
     private let format: ArchiveFormat
     private let base: any BlobInputStreamDataSource
@@ -47,7 +47,7 @@ final class HeaderWalker: MemberWalker {
         }
     }
 
-    /// What is damaged in the bytes of members does no harm to their headers.
+    /// Reads the member and advances; damaged bytes of members do not affect their headers.
     private func readOn() throws(BlobError) -> Bool {
         if self.index >= 0, self.entry.hasBytes, !self.entry.member.isEncrypted { try? self.walker.dropData() }
         return try self.walker.advance()

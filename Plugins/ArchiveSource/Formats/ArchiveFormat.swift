@@ -1,7 +1,7 @@
-import BlobStreams
+import BlobCore
 import CArchive
 
-/// The formats of archives that are read; no other one is ever tried, and those of ``foreign`` only when asked for.
+/// The supported archive formats. No other format is ever tried, and those of ``foreign`` only on request.
 public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// v7, ustar, pax and GNU tar, sparse files included.
     case tar
@@ -18,24 +18,24 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     case iso
     /// RAR, up to version 5.
     case rar
-    /// Cabinets of Windows.
+    /// Windows cabinets.
     case cab
-    /// xar, the packages of macOS.
+    /// xar, the format of macOS packages.
     case xar
     /// LHA and LZH.
     case lha
-    /// WARC, archives of the web.
+    /// WARC, the format of web archives.
     case warc
 
-    /// Formats whose readers in libarchive were seen to crash or to loop on damaged archives.
+    /// The formats whose libarchive readers were seen to crash or loop on damaged archives.
     ///
-    /// They are known to a registry only when it was told, and are read on a thread of their own, which is left to
-    /// itself when the job is over before the library is: see ``BlobProvider/archives(allowing:)``.
+    /// A registry has them only on request. They are read on a separate thread, which is abandoned when the job ends
+    /// before libarchive returns; see ``BlobProvider/archives(allowing:)``.
     public static let foreign: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
 
     var isForeign: Bool { Self.foreign.contains(self) }
 
-    /// The table of contents is at the end: nothing is found without going there.
+    /// True when the table of contents is at the end, so that nothing is found without random access.
     var needsRandomAccess: Bool {
         switch self {
         case .zip, .sevenzip: true
@@ -43,7 +43,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether the format has checksums of the bytes in members.
+    /// True when the format has checksums of the bytes of members.
     var hasChecksums: Bool {
         switch self {
         case .zip, .sevenzip, .rar, .cab, .xar, .lha: true
@@ -51,16 +51,16 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// Members must be read and not skipped on the way to one that is read.
+    /// True when the members before one that is read must be read and not skipped.
     ///
     /// Skipping decodes them anyway, and before version 3.7.5 libarchive takes a decoder that was skipped to a multiple
-    /// of 64 KiB for the end of the archive (its issue 2106).
+    /// of 64 KiB for the end of the archive (libarchive issue 2106).
     var mustNotSkip: Bool { self == .sevenzip }
 
-    /// Once a member was read, libarchive finds none behind it: it goes over the bytes of the record a second time.
+    /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
 
-    /// A walker through an archive of this format.
+    /// Returns a walker over an archive of this format.
     func walker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
@@ -69,7 +69,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         return try ArchiveWalker(self, over: base, context)
     }
 
-    /// A walker through the headers of an archive of this format, when no bytes of members are wanted.
+    /// Returns a walker over the headers of an archive of this format, for when the bytes of members are not needed.
     func headerWalker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
@@ -77,9 +77,9 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         return try self.walker(over: base, context)
     }
 
-    /// Allows this format alone to the library.
+    /// Enables this format alone in libarchive.
     ///
-    /// Of zip, the library sees single members, whose local headers agreed with the central directory.
+    /// For zip, libarchive is given single members whose local headers agreed with the central directory.
     func enable(_ archive: OpaquePointer) -> CInt {
         switch self {
         case .tar: blob_archive_read_support_format_tar(archive)

@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 
 extension CompressionFormat {
-    /// How large the window of a stream may be: 128 MiB, in bytes.
+    /// The maximum window of a stream, in bytes: 128 MiB.
     static let maximumWindowByteCount: UInt64 = 128 << 20
 
-    /// How much of a stream is looked at for that: the headers of an xz and of its first block are the longest.
+    /// The number of bytes examined for the window: the headers of an xz and of its first block are the longest.
     static let headerByteCount = 12 + 1024
 
-    /// How large a window the first header of a stream asks for, in bytes; nil when it does not say.
+    /// Returns the window that the first header of a stream asks for, in bytes; nil when the header does not tell.
     ///
     /// - Parameter beginning: The first ``headerByteCount`` bytes.
     func windowByteCount(_ beginning: [UInt8]) -> UInt64? {
@@ -21,11 +21,11 @@ extension CompressionFormat {
         }
     }
 
-    /// Whether a checksum vouches for the bytes; nil when only more than the first header tells.
+    /// Returns true when a checksum protects the bytes; nil when the first header does not tell.
     func hasChecksum(_ beginning: [UInt8]) -> Bool? {
         switch self {
         case .bzip2, .lzip: true
-        // The .xz File Format, 2.1.1.2: the kind of check, of which 0 is none.
+        // The .xz File Format, 2.1.1.2: the kind of check, where 0 means none.
         case .xz: beginning.count >= 8 ? beginning[7] & 0x0F != 0 : nil
         // lz4_Frame_format.md: the bits for a checksum of each block and of the content. The legacy frame has none.
         case .lz4: beginning.count >= 5 ? beginning[0] == 0x04 && beginning[4] & 0b10100 != 0 : nil
@@ -41,7 +41,9 @@ extension CompressionFormat {
         try Self.check(memoryByteCount: windowByteCount, for: "The \(self.rawValue) stream")
     }
 
-    /// Checks what memory something takes to be decoded against the limit.
+    /// Checks the memory that decoding takes against the limit.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``.
     static func check(memoryByteCount: UInt64, for consumer: String) throws(BlobError) {
         guard memoryByteCount <= Self.maximumWindowByteCount else {
             throw BlobError(
@@ -50,8 +52,8 @@ extension CompressionFormat {
         }
     }
 
-    /// Looks at the parts of a stream behind its first header; nil for formats where the first one tells all, or where
-    /// the library has the same limit.
+    /// An inspector of the stream after its first header; nil for formats where the first header is enough, or where
+    /// libarchive has the same limit.
     var inspector: (any StreamInspector)? {
         switch self {
         case .xz: XzInspector()
@@ -60,15 +62,17 @@ extension CompressionFormat {
         }
     }
 
-    /// lzip manual, "File format": the base-2 logarithm of a size, and how many sixteenths of it are to be taken off.
+    /// Decodes a window: the base-2 logarithm of a size, and the number of sixteenths to subtract from it (lzip manual,
+    /// "File format").
     static func lzipWindow(_ coded: UInt8) -> UInt64 {
         let base = UInt64(1) << (coded & 0x1F)
         return base - base / 16 * UInt64(coded >> 5)
     }
 
-    /// The .xz File Format, 3.1 and 5.3.1: of the filters of a block, that of LZMA2 says it, which is the last.
+    /// Returns the window of a block, which its last filter, LZMA2, declares (The .xz File Format, 3.1 and 5.3.1); nil
+    /// when there is none.
     ///
-    /// - Parameter header: What follows the length of the header of a block.
+    /// - Parameter header: The header of the block, after its length.
     static func xzWindow(_ header: ArraySlice<UInt8>) -> UInt64? {
         var rest = header
         guard let flags = rest.popFirst() else { return nil }
@@ -83,13 +87,13 @@ extension CompressionFormat {
         return nil
     }
 
-    /// The .xz File Format, 5.3.1: two bits of a number and its exponent.
+    /// Decodes a window: a mantissa of two bits and an exponent (The .xz File Format, 5.3.1).
     static func lzma2Window(_ coded: UInt8) -> UInt64 {
         let bits = UInt64(coded & 0x3F)
         return bits >= 40 ? UInt64(UInt32.max) : (2 | bits & 1) << (bits / 2 + 11)
     }
 
-    /// The .xz File Format, 1.2: seven bits a byte, the lowest first.
+    /// Reads a number of seven bits in each byte, the lowest first (The .xz File Format, 1.2).
     private static func varint(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
         var number: UInt64 = 0
         for shift in stride(from: UInt64(0), to: 63, by: 7) {
@@ -100,7 +104,7 @@ extension CompressionFormat {
         return nil
     }
 
-    /// RFC 8878, section 3.1.1.1; nil for a frame to be skipped.
+    /// Decodes the header of a frame (RFC 8878, section 3.1.1.1); nil for a skippable frame.
     private static func zstdFrame(_ beginning: [UInt8]) -> (windowByteCount: UInt64?, hasChecksum: Bool)? {
         guard beginning.starts(with: [0x28, 0xB5, 0x2F, 0xFD]), beginning.count >= 6 else { return nil }
         let descriptor = beginning[4]
@@ -110,14 +114,14 @@ extension CompressionFormat {
             let base = UInt64(1) << (10 + UInt64(beginning[5] >> 3))
             return (base + base / 8 * UInt64(beginning[5] & 7), hasChecksum)
         }
-        // The window is the content, whose length follows the number of a dictionary.
+        // The window is the content size, which follows the dictionary ID.
         let start = 5 + [0, 1, 2, 4][Int(descriptor & 3)]
         let count = [1, 2, 4, 8][Int(descriptor >> 6)]
         guard start + count <= beginning.count else { return (nil, hasChecksum) }
         return (Self.number(beginning[start..<(start + count)]) + (count == 2 ? 256 : 0), hasChecksum)
     }
 
-    /// A little-endian number.
+    /// Decodes a little-endian number.
     static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
         bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) }
     }

@@ -1,12 +1,12 @@
-import BlobStreams
+import BlobCore
 
 extension ArchiveFormat {
-    /// What archives of the format begin with.
+    /// The signatures of archives in this format.
     var signatures: [BlobSignature] {
         switch self {
         // POSIX.1-1988 and GNU tar; v7 has none: see `TarChecksum`.
         case .tar: [BlobSignature(Array("ustar".utf8), at: 257)]
-        // APPNOTE.TXT 4.3.7 and, for an archive of no members, 4.3.16; 8.5.3 for one that could have been split.
+        // APPNOTE.TXT 4.3.7 and, for an empty archive, 4.3.16; 8.5.3 for one that could have been split.
         case .zip:
             [
                 BlobSignature([0x50, 0x4B, 0x03, 0x04]), BlobSignature([0x50, 0x4B, 0x05, 0x06]),
@@ -65,15 +65,15 @@ extension ArchiveFormat {
 }
 
 extension CompressionFormat {
-    /// What streams of the format begin with.
+    /// The signatures of streams in this format.
     var signatures: [BlobSignature] {
         switch self {
         case .bzip2: [BlobSignature(Array("BZh".utf8))]
         // The .xz File Format, 2.1.1.1.
         case .xz: [BlobSignature([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00])]
-        // lzma-file-format.txt has none; this is lc=3 lp=0 pb=2 and a window of whole 64 KiB, which all writers use.
+        // lzma-file-format.txt has none; these are lc=3 lp=0 pb=2 and a window of whole 64 KiB, as all writers use.
         case .lzma: [BlobSignature([0x5D, 0x00, 0x00])]
-        // RFC 8878, sections 3.1.1 and 3.1.2: a frame, or one of the 16 kinds of frames to be skipped.
+        // RFC 8878, sections 3.1.1 and 3.1.2: a frame, or one of the 16 kinds of skippable frames.
         case .zstd:
             [BlobSignature([0x28, 0xB5, 0x2F, 0xFD])]
                 + (0..<16).map { BlobSignature([0x50 + $0, 0x2A, 0x4D, 0x18]) }
@@ -96,7 +96,7 @@ extension CompressionFormat {
         }
     }
 
-    /// The extensions of names, and what the name of the content has in their place.
+    /// The file extensions, each with its replacement in the name of the content.
     var fileExtensions: [(suffix: String, replacement: String)] {
         switch self {
         case .bzip2: [("bz2", ""), ("tbz2", ".tar"), ("tbz", ".tar")]
@@ -110,9 +110,9 @@ extension CompressionFormat {
     }
 }
 
-/// The checksum of a tar header, which gives away the archives of v7 that have no signature.
+/// The checksum of a tar header, which identifies v7 archives, as they have no signature.
 enum TarChecksum {
-    /// True when `header` holds 512 bytes whose sum is the one they tell (POSIX.1, pax, "ustar Interchange Format").
+    /// Returns true when `header` holds 512 bytes with the right checksum (POSIX.1, pax, "ustar Interchange Format").
     static func isRight(_ header: [UInt8]) -> Bool {
         guard header.count >= TarHeader.byteCount, header[0] != 0 else { return false }
         return header.withUnsafeBytes { TarHeader($0).isChecksumRight }

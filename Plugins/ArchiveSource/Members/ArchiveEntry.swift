@@ -1,20 +1,20 @@
-import BlobStreams
+import BlobCore
 import CArchive
-import Foundation
+import BlobPlatform
 
 /// The facts in the header of a member.
 struct ArchiveEntry {
     let member: BlobMember
-    /// The oddity of the header that the library went on in spite of; nil when there is none.
+    /// The warning about a header that was read in spite of it; nil when there is none.
     let warning: String?
-    /// How many names the bytes have, if the format tells; cpio lets the last of them have the bytes.
+    /// The number of names that share the bytes, if the format tells; in a cpio, the last of them has the bytes.
     let linkCount: UInt32
 
-    /// Whether bytes of its own follow.
+    /// True when the member has bytes of its own.
     var hasBytes: Bool {
         switch self.member.kind {
         case .file: true
-        // pax and cpio may repeat the bytes behind a further name.
+        // pax and cpio may repeat the bytes after a further name.
         case .hardLink: self.member.byteCount ?? 0 > 0
         case .directory, .symbolicLink, .special: false
         }
@@ -26,7 +26,7 @@ extension ArchiveEntry {
         let hardLink = bytes(blob_archive_entry_hardlink(entry))
         let mode = UInt32(blob_archive_entry_mode(entry))
         let kind: BlobMember.Kind =
-            // The numbers of AE_IFMT, AE_IFREG and so on in archive_entry.h, whatever those of the system are.
+            // The values of AE_IFMT, AE_IFREG and so on in archive_entry.h, which may differ from the system's.
             switch mode & 0o170000 {
             case _ where hardLink != nil: .hardLink
             case 0o100000, 0: .file

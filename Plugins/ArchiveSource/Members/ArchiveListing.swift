@@ -1,14 +1,14 @@
-import BlobStreams
+import BlobCore
 
-/// Goes through the members of an archive, without a table.
+/// A listing of the members of an archive, made without a table.
 struct ArchiveListing {
     let base: any BlobInputStreamDataSource
     let format: ArchiveFormat
     let context: BlobContext
 
-    /// Calls `body` with one member after the other, until it returns false.
+    /// Calls `body` with each member in turn, until it returns false.
     ///
-    /// - Parameter recording: Gets all members and their places.
+    /// - Parameter recording: Receives all members and their places.
     func forEach(_ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws {
         if self.format == .zip {
             return try ZipListing(base: self.base, context: self.context).forEach(recording, body)

@@ -1,30 +1,31 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// Looks at parts of an archive, mostly from front to back, through one large buffer.
+/// A view of parts of an archive, mostly from front to back, through one large buffer.
 ///
-/// What is skipped is read as long as that is cheaper than opening the base again, and dropped where there is no other
-/// way. Has one owner.
+/// Skipped bytes are read and dropped when that is cheaper than reopening the base, or when there is no other way. Has
+/// one owner.
 final class ArchiveScanner {
-    /// Large enough that a read costs little beside copying its bytes, small enough for the second-level cache.
+    /// The size of the buffer: large enough that a read costs little more than copying its bytes, small enough for the
+    /// second-level cache.
     static let bufferByteCount = 256 * 1024
 
-    /// Up to here, reading and dropping bytes is cheaper than another opening.
+    /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
     private static let patience: Int64 = 128 * 1024
 
     let info: BlobInfo
-    /// Whether any place can be gone to.
+    /// True when every offset can be reached.
     let hasRandomAccess: Bool
 
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
     private let buffer: UnsafeMutableRawBufferPointer
     private var reader: BlobGuardedReader
-    /// The place of the first byte in the buffer, and how many there are.
+    /// The offset of the first byte in the buffer, and the number of bytes.
     private var start: Int64 = 0
     private var count = 0
 
-    /// - Parameter byteCount: The size of the buffer, which bounds what can be looked at in one piece.
+    /// - Parameter byteCount: The size of the buffer, which is the maximum for a single request.
     init(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, bufferByteCount byteCount: Int = bufferByteCount
     ) throws(BlobError) {
@@ -33,7 +34,7 @@ final class ArchiveScanner {
         self.reader = try base.open(context: context)
         self.info = try self.reader.info(of: base, context)
         self.hasRandomAccess =
-            base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) && self.info.byteCount != nil
+            base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
         self.buffer = .allocate(byteCount: byteCount, alignment: 4096)
     }
 
@@ -42,11 +43,11 @@ final class ArchiveScanner {
         self.buffer.deallocate()
     }
 
-    /// The bytes at a place, fewer than `count` only at the end of the base. They stay until the next call.
+    /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
     ///
     /// - Parameters:
-    ///   - byteOffset: From 0. Without random access, nothing before the buffer can be gone back to.
-    ///   - count: At most the size of the buffer.
+    ///   - byteOffset: The offset, from 0. Without random access, it must not lie before the buffer.
+    ///   - count: The number of bytes, at most the size of the buffer.
     func bytes(at byteOffset: Int64, count: Int) throws(BlobError) -> UnsafeRawBufferPointer {
         let place = Int(clamping: byteOffset - self.start)
         if place >= 0, place <= self.count, count <= self.count - place {
@@ -56,7 +57,7 @@ final class ArchiveScanner {
         return UnsafeRawBufferPointer(rebasing: self.buffer[..<min(count, self.count)])
     }
 
-    /// At least one byte at a place and at most `count`, as many as cost no further read; none at the end of the base.
+    /// Returns 1 to `count` bytes at an offset, as many as need no further read; none at the end of the base.
     func some(at byteOffset: Int64, atMost count: Int64) throws(BlobError) -> UnsafeRawBufferPointer {
         guard count > 0 else { return UnsafeRawBufferPointer(rebasing: self.buffer[..<0]) }
         if byteOffset < self.start || byteOffset >= self.start + Int64(self.count) {
@@ -66,10 +67,10 @@ final class ArchiveScanner {
         return UnsafeRawBufferPointer(rebasing: self.buffer[place..<min(self.count, place + Int(clamping: count))])
     }
 
-    /// How far the base was read; its end, once something behind that was asked for.
+    /// The offset up to which the base was read; its end after a request beyond it.
     var readerOffset: Int64 { self.reader.byteOffset }
 
-    /// Reads to the end of the base, for what it checks there.
+    /// Reads the base to its end, which runs its final checks.
     func drain() throws(BlobError) {
         do {
             while try self.reader.readWaiting(into: self.buffer) > 0 {}
@@ -79,9 +80,9 @@ final class ArchiveScanner {
         (self.start, self.count) = (self.reader.byteOffset, 0)
     }
 
-    /// Moves the buffer to a place, with at least `count` bytes of it.
+    /// Moves the buffer to an offset, and fills it with at least `count` bytes, fewer only at the end of the base.
     private func fill(from byteOffset: Int64, _ count: Int) throws(BlobError) {
-        precondition(count <= self.buffer.count, "What is looked at fits the buffer.")
+        precondition(count <= self.buffer.count, "A request must fit in the buffer.")
         let end = self.start + Int64(self.count)
         if byteOffset >= self.start, byteOffset <= end {
             let kept = self.buffer[Int(byteOffset - self.start)..<self.count]
@@ -104,7 +105,7 @@ final class ArchiveScanner {
         }
     }
 
-    /// Has the reader at a place, or at the end of the base when that comes before.
+    /// Moves the reader to an offset, or to the end of the base if that comes first.
     private func go(to byteOffset: Int64) throws(BlobError) {
         let gap = byteOffset - self.reader.byteOffset
         if self.hasRandomAccess, let end = self.info.byteCount, gap < 0 || gap > Self.patience || byteOffset >= end {
@@ -113,7 +114,7 @@ final class ArchiveScanner {
                 at: min(byteOffset, end), matching: self.info.validator, context: self.context)
             return
         }
-        guard gap >= 0 else { throw BlobError(.internalError, "An archive that cannot seek was to go back.") }
+        guard gap >= 0 else { throw BlobError(.internalError, "A backward seek without random access.") }
         do {
             while self.reader.byteOffset < byteOffset {
                 let wanted = min(byteOffset - self.reader.byteOffset, Int64(self.buffer.count))
@@ -127,7 +128,7 @@ final class ArchiveScanner {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Whether the same bytes are in both.
+    /// Returns true when both have the same bytes.
     func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
         guard self.count == other.count, let start = self.baseAddress, let otherStart = other.baseAddress else {
             return self.count == other.count
@@ -136,9 +137,9 @@ extension UnsafeRawBufferPointer {
     }
 }
 
-/// Little-endian numbers; those that are not all there are zeros, which are no signature.
+/// Little-endian numbers; 0, which is no signature, when they do not lie within the buffer.
 extension UnsafeRawBufferPointer {
-    @inline(__always)  // Half of the time that going through a directory takes.
+    @inline(__always)  // Half of the time of a pass over a directory.
     func number16(at offset: Int) -> UInt16 {
         guard offset >= 0, offset + 2 <= self.count else { return 0 }
         return UInt16(littleEndian: self.loadUnaligned(fromByteOffset: offset, as: UInt16.self))

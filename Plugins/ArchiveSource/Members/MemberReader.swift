@@ -1,7 +1,7 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Reads the bytes of one member, and checks all there is to check before their end.
+/// A reader of the bytes of one member, which makes all checks before their end.
 final class MemberReader: BlobReader {
     private enum Phase {
         case beginning, data, behind, ended
@@ -12,7 +12,7 @@ final class MemberReader: BlobReader {
     private let format: ArchiveFormat
     private var found: MemberSearch.Found?
     private var phase = Phase.beginning
-    /// What the library has lent and nobody has taken yet.
+    /// The bytes in the walker's buffer that are not delivered yet.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var zeroCount: Int64 = 0
     private var byteOffset: Int64 = 0
@@ -85,7 +85,7 @@ final class MemberReader: BlobReader {
         let (bytes, byteOffset) = try self.nextBlock()
         let end = byteOffset.addingReportingOverflow(Int64(bytes.count))
         guard byteOffset >= self.byteOffset, !end.overflow else {
-            throw BlobError(.corrupted, "Parts of the member lie over one another at its byte \(byteOffset).")
+            throw BlobError(.corrupted, "Parts of the member overlap at its byte \(byteOffset).")
         }
         if let byteCount = self.info.byteCount {
             guard end.partialValue <= byteCount else {
@@ -96,7 +96,7 @@ final class MemberReader: BlobReader {
         let hole = byteOffset - self.byteOffset
         self.block = bytes
         self.zeroCount = hole
-        // The end of the member is an offset too: zeros may lie before it.
+        // The end of the member has an offset, too, which zeros may precede.
         if bytes.isEmpty {
             guard hole > 0 else {
                 self.phase = .behind
@@ -116,7 +116,8 @@ final class MemberReader: BlobReader {
         return try found.walker.nextBlock()
     }
 
-    /// What can only be checked behind the member: that its name is the only one, and the end of the archive.
+    /// Makes the checks that are possible only after the member: its checksum, that its name is unique, and the end of
+    /// the archive.
     private func checkRest() throws(BlobError) {
         guard let found else { return }
         if let expected = found.checksum, expected != self.checksum.value {

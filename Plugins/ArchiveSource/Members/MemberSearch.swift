@@ -1,34 +1,34 @@
-import BlobStreams
+import BlobCore
 
-/// Finds the bytes of one member of an archive.
+/// A search for the bytes of one member of an archive.
 struct MemberSearch {
-    /// An archive, in front of the bytes of a member.
+    /// A walker that is positioned at the bytes of a member.
     struct Found {
         let walker: any MemberWalker
         let entry: ArchiveEntry
-        /// The member that was asked for; another one than ``entry`` if that was a hard link.
+        /// The selected member, which differs from ``entry`` if it is a hard link.
         let member: BlobMember
-        /// The name that no later member may have; nil when that is known.
+        /// The name that no later member may have; nil when that needs no check.
         let uniqueName: [UInt8]?
-        /// What the CRC-32 of the bytes must be, if something says so that the library does not look at.
+        /// The expected CRC-32 of the bytes, if libarchive does not check it itself; nil otherwise.
         let checksum: UInt32?
     }
 
-    /// How many hard links may lead to one another; each takes two passes over the archive. Writers make one.
+    /// The maximum number of hard links in a chain; each takes two passes over the archive. Writers make chains of one.
     private static let maximumLinkCount = 8
 
     let base: any BlobInputStreamDataSource
     let format: ArchiveFormat
     let selector: BlobLocator.Selector
     let context: BlobContext
-    /// The members, if they are known.
+    /// The table of the members, if there is one.
     var table: MemberTable?
 
     /// Opens the archive at the member.
     ///
     /// - Parameters:
-    ///   - known: The member, as the table has it.
-    ///   - checksum: What the CRC-32 of the bytes must be.
+    ///   - known: The record of the member in the table; nil to search.
+    ///   - checksum: The expected CRC-32 of the bytes.
     func open(_ known: MemberTable.Record? = nil, checksum: UInt32? = nil) throws(BlobError) -> Found {
         var walker = try self.makeWalker()
         var index: Int?
@@ -59,13 +59,13 @@ struct MemberSearch {
         return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum)
     }
 
-    /// What goes over the headers before a member is read; nil where its name is counted on the way.
+    /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted on the way.
     private func scout(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
-        // Headers are cheap here: a name that is not unique is refused before the first byte.
+        // Headers are cheap here, so a name that is not unique throws before the first byte.
         if self.format.mustNotSkip { return try self.format.headerWalker(over: self.base, self.context) }
         if !walker.isSequential { return walker }
         guard self.format.endsWithData else { return nil }
-        guard self.base.capabilities.contains(.repeatable) else {
+        guard self.base.traits.contains(.repeatable) else {
             throw BlobError(
                 .unsupported,
                 "Of a \(self.format.rawValue) that can be read only once, a member is read by its index, as in '@0'.")
@@ -73,7 +73,7 @@ struct MemberSearch {
         return try self.makeWalker()
     }
 
-    /// Goes straight to a place, if there is one and that is possible.
+    /// Moves a walker to a known place; returns false when there is none, or no random access.
     @discardableResult
     private func go(_ walker: any MemberWalker, to place: Int64?, index: Int) -> Bool {
         guard let place, !walker.isSequential else { return false }
@@ -85,7 +85,7 @@ struct MemberSearch {
         try self.format.walker(over: self.base, self.context)
     }
 
-    /// Goes on to the member with this index, or else to the first with the selected name.
+    /// Advances to the member with this index, or to the first one with the selected name when `index` is nil.
     private func advance(_ walker: any MemberWalker, to index: Int?) throws(BlobError) -> ArchiveEntry? {
         while try walker.advance() {
             if let index {
@@ -98,9 +98,9 @@ struct MemberSearch {
         return nil
     }
 
-    /// The index and the place of the one member of that name.
+    /// Returns the index and the place of the only member with this name.
     ///
-    /// Damage behind it keeps it from being proven unique, not from being read.
+    /// Damage after the member leaves unproven that its name is unique, but does not prevent reading it.
     private func uniqueMember(_ name: [UInt8], _ walker: any MemberWalker) throws(BlobError) -> (
         index: Int, place: Int64?
     ) {
@@ -120,16 +120,16 @@ struct MemberSearch {
         return first
     }
 
-    /// The member that a hard link stands for: the last one of that name before the link, as when they are unpacked.
+    /// Returns the target of a hard link: the last member of that name before the link, as when members are unpacked.
     private func follow(
         _ link: ArchiveEntry, unique uniqueName: [UInt8]?
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
-        guard self.base.capabilities.contains(.repeatable) else {
+        guard self.base.traits.contains(.repeatable) else {
             throw BlobError(
                 .unsupported, "This member is a hard link to an earlier one, and the archive can be read only once.")
         }
         if let table {
-            // The table knows also that the name is unique.
+            // The table has shown, too, that the name is unique.
             let earlier = try table.records(named: link.member.linkTarget ?? [])
                 .last { $0.member.index < link.member.index }
             let walker = try self.makeWalker()
@@ -161,8 +161,8 @@ struct MemberSearch {
                 + "and there is no such member before it.")
     }
 
-    /// cpio lets the last of several names for a file have the bytes: the first of its later names with some, or else
-    /// the member itself, which is empty.
+    /// Returns the member with the bytes in a cpio, where the last of several names for a file has them: the first of
+    /// its later names with bytes, or else the member itself, which is empty.
     private func bytesBehindLinks(
         of entry: ArchiveEntry, _ walker: any MemberWalker
     ) throws(BlobError) -> (any MemberWalker, ArchiveEntry) {
@@ -171,7 +171,7 @@ struct MemberSearch {
                 return (walker, later)
             }
         }
-        guard self.base.capabilities.contains(.repeatable) else {
+        guard self.base.traits.contains(.repeatable) else {
             throw BlobError(
                 .unsupported, "This member has several names and no bytes, and the archive can be read only once.")
         }
@@ -204,7 +204,7 @@ struct MemberSearch {
 }
 
 extension BlobError {
-    /// True when the archive is at fault, not the way to it.
+    /// True when the archive is at fault, not the access to it.
     var isAboutFormat: Bool {
         switch self.code {
         case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .unsupported, .encrypted: true
@@ -229,7 +229,8 @@ extension BlobError {
 }
 
 extension String {
-    /// Warnings that leave the bytes alone: a name in no known encoding, rights and attributes that are not read.
+    /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
+    /// attributes that are not read.
     var isAboutNames: Bool {
         self.contains("be converted") || self.contains("acl") || self.contains("ACL") || self.contains("xattr")
     }

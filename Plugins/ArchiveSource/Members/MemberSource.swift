@@ -1,6 +1,6 @@
-import BlobStreams
+import BlobCore
 
-/// One member of an archive.
+/// A source of the bytes of one member of an archive.
 struct MemberSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
@@ -19,20 +19,20 @@ struct MemberSource: BlobLayer {
 
     var underlying: any BlobInputStreamDataSource { self.base }
 
-    /// Any offset is reached by reading from the member's beginning.
-    var capabilities: BlobCapabilities { self.base.capabilities.intersection([.repeatable, .concurrentReaders]) }
+    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
     var locator: BlobLocator? {
         (try? self.base.locator?.wrapped(in: self.format.rawValue))?.selecting(self.selector)
     }
 
-    func info(_ context: BlobContext) throws -> BlobInfo {
-        // Looking at what can be read only once would be the one reading.
-        guard self.base.capabilities.contains(.repeatable) || self.format.needsRandomAccess else { return BlobInfo() }
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        // A search would use up a base that can be read only once.
+        guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return BlobInfo() }
         return try self.find(context).info
     }
 
-    func openReader(
+    /// Opens the member, and skips to `byteOffset` from its beginning.
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let opening = try self.find(context)
@@ -48,7 +48,7 @@ struct MemberSource: BlobLayer {
         let makeReader: () throws(BlobError) -> any BlobReader
     }
 
-    /// The member, and how to read it from its beginning.
+    /// Finds the member, and the way to read it from its beginning.
     private func find(_ context: BlobContext) throws(BlobError) -> Opening {
         let listing = ArchiveListing(base: self.base, format: self.format, context: context)
         guard let table = try self.tables.searchedTable(listing) else { return try self.find(context, nil, nil) }
@@ -66,17 +66,18 @@ struct MemberSource: BlobLayer {
         }
     }
 
-    /// The member that is not in the table, or there several times: the archive may have been written anew since.
+    /// Searches without the table for a member that is not in it, or is in it several times, because the archive may
+    /// have been rewritten since.
     private func findBesideTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> Opening {
         guard error.mayComeOfTable, !self.tables.isConfirmed else { throw error }
         do {
             let opening = try self.find(context, nil, nil)
-            // Names in other encodings are in no table.
+            // A table does not have names in other encodings.
             if case .name(let name) = self.selector, opening.member.name != name { return opening }
             self.tables.discard()
             return opening
         } catch {
-            // One search is enough to find out that the table is right.
+            // One search is enough to confirm the table.
             if error.code == .notFound { self.tables.confirm() }
             throw error
         }
@@ -113,9 +114,10 @@ struct MemberSource: BlobLayer {
 }
 
 extension MemberSource: BlobDescribing {
-    /// What the archive says of the member: time, permissions, checksum, and what a hard link leads to.
+    /// Returns the facts about the member: index, time, permissions, target of a hard link, checksum and, for a zip,
+    /// compressed size.
     func facts(_ context: BlobContext) throws -> [BlobFact] {
-        guard self.base.capabilities.contains(.repeatable) || self.format.needsRandomAccess else { return [] }
+        guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return [] }
         let opening = try self.find(context)
         let member = opening.member
         var facts = [BlobFact("index", .integer(Int64(member.index)))]

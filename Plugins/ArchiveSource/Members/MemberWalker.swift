@@ -1,36 +1,37 @@
-import BlobStreams
+import BlobCore
 
-/// Goes through an archive from member to member, and through the bytes of the one where it is.
+/// A pass over an archive from member to member, and over the bytes of the current member.
 protocol MemberWalker: AnyObject {
-    /// The archive itself, as it was opened.
+    /// The info of the archive as it was opened.
     var baseInfo: BlobInfo { get }
 
-    /// True when the base is read from one end to the other.
+    /// True when the base is read from beginning to end.
     var isSequential: Bool { get }
 
-    /// Goes on to the next member; false at the end of the archive.
+    /// Advances to the next member; returns false at the end of the archive.
     func advance() throws(BlobError) -> Bool
 
-    /// The place of the member in the archive's order, from 0.
+    /// The index of the member in the archive's order, from 0; -1 before the first one.
     var index: Int { get }
 
-    /// Whether the member has exactly this name. Cheaper than ``entry``.
+    /// Returns true when the member has exactly this name. Cheaper than ``entry``.
     func isNamed(_ name: [UInt8]) -> Bool
 
-    /// What the header of the member says; to be asked before its bytes are.
+    /// The facts in the header of the member, which must be read before its bytes.
     var entry: ArchiveEntry { get }
 
-    /// Where the member begins; nil where only going through the archive leads there.
+    /// The place of the member for ``go(to:index:)``; nil when only a pass over the archive reaches it.
     var place: Int64? { get }
 
-    /// Has the next ``advance()`` go to the member with this index at this place. Not when ``isSequential``.
+    /// Makes the next ``advance()`` move to the member with this index at this place. Not to be called when
+    /// ``isSequential``.
     func go(to place: Int64, index: Int)
 
-    /// Some bytes of the member, which stay where they are until the next call, and their offset in it; what lies
-    /// between them is zeros. No bytes at the end of the member, at whose offset it ends.
+    /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
+    /// zeros. At the end, returns no bytes and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
 
-    /// Reads what is behind the last member, if the base is read from one end to the other: its end is checked there.
+    /// Reads a sequential base to its end, after the last member, which runs its final checks.
     func finish() throws(BlobError)
 }
 
@@ -40,6 +41,6 @@ extension MemberWalker {
         while try !self.nextBlock().bytes.isEmpty {}
     }
 
-    /// The next member; nil at the end of the archive.
+    /// Advances to the next member and returns it; nil at the end of the archive.
     func next() throws(BlobError) -> ArchiveEntry? { try self.advance() ? self.entry : nil }
 }

@@ -1,15 +1,15 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// The archive in a source that begins with a program to unpack it, or the whole source where there is none.
+/// The archive in a source that begins with a program to unpack it, or the whole source when there is no program.
 ///
-/// A zip needs none of this: it is found by its end.
+/// Not needed for a zip, which is found by its end.
 final class EmbeddedSource: BlobLayer {
-    /// How far an archive is looked for, in bytes: 8 MiB. Programs to unpack archives have less than one.
+    /// The maximum offset of an archive, in bytes: 8 MiB. Programs that unpack archives are smaller than 1 MiB.
     static let maximumOffset = 8 << 20
 
     private static let programs: [[UInt8]] = [
-        // Windows, ELF, a script, and Mach-O of one or several processors.
+        // Windows, ELF, a script, and Mach-O for one or several processors.
         Array("MZ".utf8), [0x7F, 0x45, 0x4C, 0x46], Array("#!".utf8), [0xCF, 0xFA, 0xED, 0xFE],
         [0xCA, 0xFE, 0xBA, 0xBE],
     ]
@@ -25,20 +25,21 @@ final class EmbeddedSource: BlobLayer {
     }
 
     var underlying: any BlobInputStreamDataSource { self.base }
-    var capabilities: BlobCapabilities { self.base.capabilities }
+    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
     var locator: BlobLocator? { self.base.locator }
-    var layerName: String { self.base.layerName }
 
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.archive(context).checkedInfo(context) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.archive(context).info(context) }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.archive(context).openReader(at: byteOffset, matching: validator, context: context)
+        try self.archive(context).makeReader(at: byteOffset, matching: validator, context: context)
     }
 
     private func archive(_ context: BlobContext) throws -> any BlobInputStreamDataSource {
-        let validator = try self.base.checkedInfo(context).validator
+        let info = try self.base.info(context)
+        guard info.isRandomAccess else { return self.base }
+        let validator = info.validator
         var byteOffset = self.known.withLock { $0?.validator == validator ? $0?.byteOffset : nil }
         if byteOffset == nil {
             byteOffset = try Self.byteOffset(of: self.format, in: self.base, context) ?? 0
@@ -51,7 +52,7 @@ final class EmbeddedSource: BlobLayer {
         return SliceSource(self.base, from: byteOffset)
     }
 
-    /// Where an archive begins behind a program; nil where there is none.
+    /// Returns the offset of an archive behind a program; nil when there is none.
     static func byteOffset(
         of format: ArchiveFormat, in base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> Int64? {
@@ -62,7 +63,7 @@ final class EmbeddedSource: BlobLayer {
         let reader = try base.open(context: context)
         defer { reader.close() }
         var buffer: [UInt8] = []
-        // The place of the buffer in the base.
+        // The offset of the buffer in the base.
         var start: Int64 = 0
         do {
             while start < Self.maximumOffset {
@@ -71,7 +72,7 @@ final class EmbeddedSource: BlobLayer {
                 }
                 buffer += more
                 let isLast = more.isEmpty
-                // What is too near to the end of the buffer waits for what follows.
+                // Bytes too near to the end of the buffer are examined with the bytes that follow.
                 let end = isLast ? buffer.count : max(0, buffer.count - ArchiveFormat.startByteCount)
                 var place = 0
                 while let found = Self.index(of: first, in: buffer, place..<end) {
@@ -99,13 +100,13 @@ final class EmbeddedSource: BlobLayer {
 }
 
 extension ArchiveFormat {
-    /// How many bytes ``begins(_:)`` looks at, at most.
+    /// The maximum number of bytes that ``begins(_:)`` examines.
     fileprivate static let startByteCount = 32
 
-    /// Whether archives of the format may have a program before them that is to be gone over.
+    /// True when archives of the format may follow a program that must be skipped.
     var isEmbedded: Bool { self == .sevenzip || self == .rar }
 
-    /// Whether an archive begins here, and not a program that looks for its signature.
+    /// Returns true when an archive begins here, and the bytes are not just its signature within a program.
     fileprivate func begins(_ bytes: ArraySlice<UInt8>) -> Bool {
         guard let first = self.signatures.first?.bytes, bytes.first == first.first, bytes.starts(with: first) else {
             return false
@@ -114,7 +115,7 @@ extension ArchiveFormat {
         switch self {
         // 7zFormat.txt, SignatureHeader: the version, and a checksum of the 20 bytes that follow it.
         case .sevenzip: return start.count == Self.startByteCount && start[6] == 0 && SevenZipHeader.isStart(start)
-        // The first block of a RAR is its header, or in version 5 that of its encryption, behind a checksum and a length.
+        // The first block of a RAR is its header, or in version 5 its encryption header, after a checksum and a length.
         case .rar where start.count == Self.startByteCount && start[6] == 0: return start[9] == 0x73
         case .rar where start.count == Self.startByteCount && start[6] == 1:
             let type = start[12] & 0x80 == 0 ? start[13] : start[14]

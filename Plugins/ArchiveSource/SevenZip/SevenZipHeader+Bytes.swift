@@ -1,12 +1,12 @@
-import BlobStreams
+import BlobCore
 
 extension SevenZipHeader {
-    /// The bytes of a header, one after the other.
+    /// A sequential view of the bytes of a header.
     struct Bytes {
         private let refill: () throws -> [UInt8]
         private var buffer: [UInt8] = []
         private var position = 0
-        /// What was read while that was wanted.
+        /// The bytes that were read while ``records`` was true.
         private(set) var recorded: [UInt8] = []
         var records = false
 
@@ -37,7 +37,8 @@ extension SevenZipHeader {
             return id
         }
 
-        /// As many bytes follow the first one as it has bits that are set before one that is not; the rest of it is on top.
+        /// Reads a number. The leading one bits of the first byte count the bytes that follow, lowest first; the bits
+        /// after its first zero bit are the highest of the number.
         mutating func number() throws -> UInt64 {
             let first = try self.byte()
             let count = (~first).leadingZeroBitCount
@@ -50,7 +51,7 @@ extension SevenZipHeader {
 }
 
 extension BlobInputStreamDataSource {
-    /// The first bytes, fewer only when there are fewer.
+    /// Returns the first bytes, fewer only when the source has fewer.
     func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
         let reader = try self.open(context: context)
         defer { reader.close() }
@@ -70,8 +71,9 @@ extension BlobInputStreamDataSource {
 }
 
 extension BlobGuardedReader {
-    /// What is known before the first read: that of `base`, whose reader this is, while an event-driven one still opens.
+    /// Returns the info before the first read; while an event-driven reader is still opening, the info of its source
+    /// `base`.
     func info(of base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> BlobInfo {
-        self.isOpen ? self.info : try base.checkedInfo(context)
+        self.isOpen ? self.info : try base.info(context)
     }
 }

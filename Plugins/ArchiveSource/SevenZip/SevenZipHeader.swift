@@ -1,12 +1,12 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Finds out what memory a 7z takes before libarchive reads it, which has no limit: its header says it.
+/// A check of the memory that a 7z takes, from its header, before libarchive reads it, which has no limit.
 ///
-/// Follows the header (7zFormat.txt) as the library does, up to the number of the members. What is malformed is left
-/// for the library to find, which goes no further either.
+/// Parses the header (7zFormat.txt) as libarchive does, up to the number of members. A malformed header is left to
+/// libarchive, which reads no further either.
 struct SevenZipHeader {
-    /// Marks what follows in a header.
+    /// The identifiers of the parts of a header.
     enum ID: UInt8 {
         case end = 0x00
         case header, archiveProperties, additionalStreams, mainStreams, files, packInfo, unpackInfo, subStreams, size
@@ -15,7 +15,7 @@ struct SevenZipHeader {
         case encodedHeader = 0x17
     }
 
-    /// The coders with windows of their own.
+    /// The coders that take memory of their own.
     private enum Coder: UInt64 {
         case lzma2 = 0x21
         case lzma = 0x03_01_01
@@ -23,7 +23,8 @@ struct SevenZipHeader {
         case ppmd = 0x03_04_01
     }
 
-    /// How many bytes the library takes for a folder, a member and so on, roughly; whether the header is as long or not.
+    /// The approximate number of bytes that libarchive allocates for a folder, a member and so on, even when the header
+    /// is too short for them.
     private enum Cost {
         static let folder: UInt64 = 350
         static let member: UInt64 = 100
@@ -32,18 +33,18 @@ struct SevenZipHeader {
     }
 
     private struct Folder {
-        /// How many streams the coders make; 7-Zip allows 32.
+        /// The number of streams that the coders produce; 7-Zip allows 32.
         var streamCount: UInt8 = 0
         var packedCount: UInt8 = 0
         var hasBCJ2 = false
-        /// Of BCJ2: whether the first two streams are those beside the main one.
+        /// For BCJ2, true when the first two streams are the ones besides the main stream.
         var hasSideStreams = false
         var hasChecksum = false
     }
 
     struct Malformed: Error {}
 
-    /// The library reads the header of the members from here on.
+    /// The length of the signature header, from whose end the offset of the members' header counts.
     private static let startByteCount: Int64 = 32
     private static let maximumStreamCount: UInt64 = 32
 
@@ -53,23 +54,23 @@ struct SevenZipHeader {
     private var neededByteCount: UInt64 = 0
     private var hasSubStreams = false
 
-    /// Checks what memory the archive takes against the limit.
+    /// Checks the memory that the archive takes against the limit.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` when the header has what no writer
-    ///   writes; what reading the base throws.
+    /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` when the header has parts that no
+    ///   writer writes; ``BlobError/Code/corrupted`` when the signature is missing; any error of reading the base.
     static func check(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         let start = try base.beginning(Int(self.startByteCount), context)
-        // The library would look for an archive behind a program of its own accord.
+        // Otherwise libarchive would search for an archive behind a program by itself.
         guard start.starts(with: ArchiveFormat.sevenzip.signatures[0].bytes) else {
             throw BlobError(.corrupted, "This is no 7z archive: it begins with other bytes.", byteOffset: 0)
         }
         let (offset, count) = start.withUnsafeBytes { ($0.number64(at: 12), $0.number64(at: 20)) }
-        // Nothing is behind the start of an archive of no members.
+        // Nothing follows the signature header of an archive without members.
         guard start.count == self.startByteCount, count > 0,
             let offset = Int64(exactly: offset), offset <= .max - self.startByteCount
         else { return }
         do {
-            // Its length is not to be relied on: the library reads as much as there is.
+            // The declared length is not used, because libarchive reads as much as there is.
             let place = offset + self.startByteCount
             var header = SevenZipHeader(
                 base: base, context: context, bytes: try Bytes(SliceSource(base, from: place), context))
@@ -83,7 +84,7 @@ struct SevenZipHeader {
         }
     }
 
-    /// Whether 32 bytes are those that a 7z begins with: behind eight others, a checksum of the last 20.
+    /// Returns true when 32 bytes begin a 7z: the four bytes after the first eight are the checksum of the last 20.
     static func isStart(_ bytes: [UInt8]) -> Bool {
         bytes.withUnsafeBytes { bytes in
             var checksum = CRC32()
@@ -115,7 +116,7 @@ struct SevenZipHeader {
             let byteCount = try self.readStreams()
             guard !self.hasSubStreams else { throw Self.isOdd }
             try self.need(byteCount ?? 0, 1)
-            // Without a division of its streams, the library has no members.
+            // Without a division of the streams, libarchive finds no members.
             let division = [ID.subStreams.rawValue, ID.end.rawValue, ID.end.rawValue]
             self.bytes = try self.decoded(self.bytes.recorded.dropLast() + division, before: byteOffset)
             id = try self.bytes.id()
@@ -126,14 +127,14 @@ struct SevenZipHeader {
             _ = try self.readStreams()
             id = try self.bytes.id()
         }
-        // The library has its own idea of properties, which nobody writes.
+        // libarchive parses properties in its own way, and no writer writes them.
         guard id == .files || id == .end else { throw Self.isOdd }
         if id == .files { try self.need(self.bytes.number(), Cost.member) }
     }
 
-    /// The header that is compressed: the only member of an archive that is made of it, which the library decodes.
+    /// Returns a compressed header after decoding: libarchive reads it as the only member of an archive made for it.
     private func decoded(_ streams: [UInt8], before byteOffset: Int64) throws -> Bytes {
-        // Its name is of one byte; the zeros are two ends.
+        // The name has one character; the last two zeros end the files and the header.
         let name: [UInt8] = [ID.names.rawValue, 5, 0, UInt8(ascii: "h"), 0, 0, 0]
         let header = [ID.header.rawValue, ID.mainStreams.rawValue] + streams + [ID.files.rawValue, 1] + name + [0, 0]
         var checksum = CRC32()
@@ -151,9 +152,9 @@ struct SevenZipHeader {
         return Bytes { Array(try walker.nextBlock().bytes) }
     }
 
-    /// Reads how streams are packed, how they are unpacked, and how they are divided.
+    /// Reads how the streams are packed, unpacked and divided.
     ///
-    /// - Returns: How many bytes the first folder has.
+    /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
     private mutating func readStreams() throws -> UInt64? {
         var id = try self.bytes.id()
         var packedByteCounts: [UInt64] = []
@@ -254,9 +255,9 @@ struct SevenZipHeader {
         try CompressionFormat.check(memoryByteCount: byteCount ?? 0, for: "A coder of the 7z archive")
     }
 
-    /// How many bytes each stream has, and the checksums of the folders.
+    /// Reads the unpacked size of each stream, and the checksums of the folders.
     ///
-    /// - Returns: How many bytes the first folder has.
+    /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
     private mutating func readUnpackedByteCounts(
         _ folders: inout [Folder], _ packedByteCounts: [UInt64]
     ) throws -> UInt64? {
@@ -270,7 +271,7 @@ struct SevenZipHeader {
             let packed = packedByteCounts.dropFirst(packedStart).prefix(Int(folder.packedCount))
             packedStart += Int(folder.packedCount)
             guard folder.hasBCJ2 else { continue }
-            // The library holds all streams but the main one in memory.
+            // libarchive holds all streams but the main one in memory.
             let side = Array(packed.dropFirst()) + (folder.hasSideStreams ? Array(byteCounts.prefix(2)) : [])
             let sum = side.reduce(UInt64(0)) { max($0, $0 &+ min($1, 1 << 62)) }
             try CompressionFormat.check(memoryByteCount: sum, for: "A coder of the 7z archive")
@@ -285,7 +286,7 @@ struct SevenZipHeader {
         return firstByteCount
     }
 
-    /// Returns what follows.
+    /// Reads how the folders are divided; returns the identifier that follows.
     private mutating func readSubStreams(_ folders: [Folder]) throws -> ID {
         var id = try self.bytes.id()
         var counts = [UInt64](repeating: 1, count: folders.count)
@@ -311,7 +312,7 @@ struct SevenZipHeader {
         return try self.bytes.id()
     }
 
-    /// Goes over checksums; tells which ones there are.
+    /// Skips checksums; returns which of them exist.
     private mutating func readChecksums(_ count: UInt64) throws -> [Bool] {
         var are = [Bool](repeating: true, count: Int(count))
         if try self.bytes.byte() == 0 {

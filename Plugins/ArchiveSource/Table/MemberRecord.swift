@@ -1,16 +1,16 @@
 import BlobIndex
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// What a record says beside the name and the place, which all have.
+/// The parts of a record besides the name and the place, which all records have.
 private struct Parts: OptionSet {
     let rawValue: UInt8
 
     static let kind = Parts(rawValue: 1 << 0)
-    /// Another time than that of the record before, in seconds.
+    /// A time in seconds that differs from the previous record's.
     static let time = Parts(rawValue: 1 << 1)
     static let nanoseconds = Parts(rawValue: 1 << 2)
-    /// Other permissions than those of the record before.
+    /// Permissions that differ from the previous record's.
     static let permissions = Parts(rawValue: 1 << 3)
     static let linkTarget = Parts(rawValue: 1 << 4)
     static let checksum = Parts(rawValue: 1 << 5)
@@ -18,7 +18,7 @@ private struct Parts: OptionSet {
     static let isEncrypted = Parts(rawValue: 1 << 7)
 }
 
-/// What a record builds on, which is nothing at the beginning of a block.
+/// The values of the previous record, against which the next one is encoded; empty at the beginning of a block.
 private struct Previous {
     var name: [UInt8] = []
     var place: Int64 = -1
@@ -30,7 +30,7 @@ extension BlobMember.Kind {
     fileprivate static let all: [BlobMember.Kind] = [.file, .directory, .symbolicLink, .hardLink, .special]
 }
 
-/// Puts records together.
+/// An encoder of records.
 struct MemberRecordWriter {
     private(set) var output = IndexWriter()
     private var previous = Previous()
@@ -61,7 +61,7 @@ struct MemberRecordWriter {
             self.output.append(fixed: UInt8(BlobMember.Kind.all.firstIndex(of: member.kind) ?? 0))
         }
         if parts.contains(.time) {
-            // One more, as none is 0: no time in four-digit years is the least number.
+            // Plus one, because 0 means no time; seconds are below 1e15, so that the sum does not overflow.
             self.output.append(varint: seconds.map { zigzag($0 &- (self.previous.seconds ?? 0)) &+ 1 } ?? 0)
         }
         if parts.contains(.nanoseconds) { self.output.append(fixed: nanoseconds) }
@@ -79,7 +79,7 @@ struct MemberRecordWriter {
         return (Int64(seconds), UInt32(max(0, min(rest, 999_999_999))))
     }
 
-    /// How many bytes both begin with.
+    /// Returns the length of the common prefix.
     private static func sharedCount(_ first: [UInt8], _ second: [UInt8]) -> Int {
         var count = 0
         while count < first.count, count < second.count, first[count] == second[count] { count += 1 }
@@ -87,7 +87,7 @@ struct MemberRecordWriter {
     }
 }
 
-/// Takes the records of one block apart.
+/// A decoder of the records in one block.
 struct MemberRecordReader {
     private var input: IndexReader
     private var index: Int
@@ -135,7 +135,7 @@ struct MemberRecordReader {
     }
 }
 
-/// Signed numbers as unsigned ones, so that small ones of both signs stay short.
+/// Maps signed numbers to unsigned ones, so that small ones of both signs stay short.
 private func zigzag(_ number: Int64) -> UInt64 { UInt64(bitPattern: number << 1 ^ number >> 63) }
 
 private func unzigzag(_ number: UInt64) -> Int64 { Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1) }

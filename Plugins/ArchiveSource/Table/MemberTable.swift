@@ -1,35 +1,36 @@
 import BlobIndex
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// All members of one archive, found by name or index without going through it.
+/// A table of all members of one archive, which finds them by name or index without reading the archive.
 ///
-/// Flat bytes, as they are in the section of an index file: what is known of all, records in blocks of
-/// ``recordsPerBlock`` in the archive's order, where the blocks begin, and a hash table of the names. A record says how
-/// many bytes of its name the one before has too, and how far its place is from that one. IndexFiles.md has the bytes.
+/// Flat bytes, as in the section of an index file: a header, records in blocks of ``recordsPerBlock`` in the archive's
+/// order, the offsets of the blocks, and a hash table of the names. A record stores how many bytes its name shares with
+/// the previous one, and the distance of its place from the previous one. IndexFiles.md specifies the bytes.
 struct MemberTable: Sendable {
-    /// A member, and where it is.
+    /// A member and its place.
     struct Record: Equatable {
         var member: BlobMember
-        /// As the reader of the format needs it; nil where members can be gone to only one after the other.
+        /// The place for ``MemberWalker/go(to:index:)``, or the offset of the entry in a zip; nil when only a pass over
+        /// the archive reaches the member.
         var place: Int64?
     }
 
-    /// How many records are gone through for one of them.
+    /// The number of records in a block, which are decoded one after the other to reach one of them.
     static let recordsPerBlock = 64
 
-    /// Of 24 bits an index in the hash table, so that 8 are left for a part of the hash.
+    /// The maximum number of members: an index takes 24 bits in the hash table, which leaves 8 for a part of the hash.
     static let maximumCount = 1 << 24
 
     static let version: UInt8 = 1
 
-    /// How many slots a bucket of the hash table has on average.
+    /// The average number of slots in a bucket of the hash table.
     private static let slotsPerBucket = 8
 
-    /// How many members there are.
+    /// The number of members.
     let count: Int
 
-    /// The whole table.
+    /// The bytes of the whole table.
     let bytes: [UInt8]
 
     private let bucketCount: Int
@@ -38,7 +39,7 @@ struct MemberTable: Sendable {
     private let buckets: Int
     private let slots: Int
 
-    /// - Throws: ``BlobError/Code/corrupted``; what is in the records shows when they are looked at.
+    /// - Throws: ``BlobError/Code/corrupted``; damage in the records throws only when they are read.
     init(_ bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.fixed(UInt8.self) == Self.version else { throw reader.failure("has another table of members") }
@@ -55,17 +56,17 @@ struct MemberTable: Sendable {
 
     static func bucketCount(_ count: Int) -> Int { max(1, (count + Self.slotsPerBucket - 1) / Self.slotsPerBucket) }
 
-    /// FNV-1a with 64 bits: draft-eastlake-fnv, section 5.
+    /// Returns the 64-bit FNV-1a hash of a name (draft-eastlake-fnv, section 5).
     static func hash(_ name: [UInt8]) -> UInt64 {
         name.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
     }
 
-    /// The bucket and the tag of a hash, from different ends of it.
+    /// Returns the bucket and the tag of a hash, which come from different bits of it.
     static func slot(_ hash: UInt64, _ bucketCount: Int) -> (bucket: Int, tag: UInt32) {
         (Int((hash >> 8) % UInt64(bucketCount)), UInt32(hash & 0xFF))
     }
 
-    /// The members of this name, by index.
+    /// Returns the members with this name, in the order of their indices.
     ///
     /// - Throws: ``BlobError/Code/corrupted``.
     func records(named name: [UInt8]) throws(BlobError) -> [Record] {
@@ -73,7 +74,7 @@ struct MemberTable: Sendable {
         let start = Int(self.number32(self.buckets + 4 * bucket))
         let end = Int(self.number32(self.buckets + 4 * (bucket + 1)))
         guard start <= end, end <= self.count else { throw self.isCorrupted }
-        // Names can be equal, and can be made to collide: then going through all costs less than a block for each.
+        // Names can be equal, and can be made to collide: then reading all records costs less than a block for each.
         if end - start > Self.recordsPerBlock { return try self.allRecords(named: name) }
         var found: [Record] = []
         for slot in start..<end {
@@ -97,7 +98,7 @@ struct MemberTable: Sendable {
         return found
     }
 
-    /// The member with this index; nil when there are fewer.
+    /// Returns the member with this index; nil when the index is out of range.
     ///
     /// - Throws: ``BlobError/Code/corrupted``.
     func record(at index: Int) throws(BlobError) -> Record? {
@@ -107,7 +108,7 @@ struct MemberTable: Sendable {
         return try block.next()
     }
 
-    /// The one member that is meant.
+    /// Returns the only member that the selector matches.
     ///
     /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, ``BlobError/Code/corrupted``.
     func record(of selector: BlobLocator.Selector) throws(BlobError) -> Record {
@@ -125,7 +126,7 @@ struct MemberTable: Sendable {
         }
     }
 
-    /// Calls `body` with one member after the other, until it returns false.
+    /// Calls `body` with each member in turn, until it returns false.
     func forEach(_ body: (Record) throws -> Bool) throws {
         for index in stride(from: 0, to: self.count, by: Self.recordsPerBlock) {
             var block = try self.block(index / Self.recordsPerBlock)

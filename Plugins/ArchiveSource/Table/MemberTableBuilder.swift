@@ -1,9 +1,9 @@
 import BlobIndex
-import BlobStreams
+import BlobCore
 
-/// Gathers the members of an archive, in their order, into a ``MemberTable``.
+/// A builder of a ``MemberTable``, which takes the members of an archive in their order.
 struct MemberTableBuilder {
-    /// How many bytes of records are held: 256 MiB, and 8 bytes a member beside them.
+    /// The maximum number of bytes of records: 256 MiB, besides which each member takes 8 bytes.
     private static let maximumByteCount = 256 << 20
 
     private var records = MemberRecordWriter()
@@ -11,7 +11,7 @@ struct MemberTableBuilder {
     private var hashes: [UInt64] = []
     private var isTooLarge = false
 
-    /// Takes the next member.
+    /// Adds the next member.
     mutating func append(_ record: MemberTable.Record) {
         guard self.hashes.count < MemberTable.maximumCount, self.records.output.bytes.count < Self.maximumByteCount
         else {
@@ -26,7 +26,7 @@ struct MemberTableBuilder {
         self.records.append(record)
     }
 
-    /// The bytes of the table; nil when there is too much of it.
+    /// Returns the bytes of the table; nil when it exceeds a limit.
     func finish() -> [UInt8]? {
         guard !self.isTooLarge else { return nil }
         var output = IndexWriter()

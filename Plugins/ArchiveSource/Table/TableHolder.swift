@@ -1,22 +1,22 @@
 import BlobIndex
-import BlobStreams
+import BlobCore
 
-/// Finds the table of the members of one archive, keeps it, and leaves it behind.
+/// The holder of the member table of one archive, which loads it from an index file, builds it and writes it.
 final class TableHolder: Sendable {
-    /// Below, an archive is gone through in some milliseconds, and a table is not worth its place.
+    /// The number of members from which a table is worth its space; fewer are listed in a few milliseconds.
     private static let worthwhileCount = 1000
 
-    /// A path of layers that is longer is not kept.
+    /// The maximum length of a path of layers in bytes; with a longer one, the table is not kept in a file.
     private static let maximumLayerByteCount = 4096
 
-    /// After so many searches a table would have cost less.
+    /// The number of searches after which a table would have cost less.
     private static let patience = [ArchiveFormat.zip: 8]
     private static let usualPatience = 2
 
     private struct State {
         var validator: BlobValidator?
         var table: MemberTable?
-        /// Whether something that is not in the table was searched for in vain without it, too.
+        /// True after a search without the table, too, failed to find a member that is not in it.
         var isConfirmed = false
         var searchCount = 0
     }
@@ -41,18 +41,19 @@ final class TableHolder: Sendable {
         self.file = isNameless ? nil : IndexFile(policy, for: locator)
     }
 
-    /// The bytes that all others are made from: they are what a table is valid for.
+    /// The source below all layers, for whose content a table is valid.
     private var origin: any BlobInputStreamDataSource {
         var origin = self.base
         while let layer = origin as? any BlobLayer { origin = layer.underlying }
         return origin
     }
 
-    /// The table of the archive as it is now; nil when there is none.
+    /// Returns the table of the archive's current content; nil when there is none.
     func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         let origin = self.origin
-        guard origin.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else { return nil }
-        guard let validator = try origin.checkedInfo(context).validator else { return nil }
+        guard origin.traits.contains(.repeatable) else { return nil }
+        let info = try origin.info(context)
+        guard info.isRandomAccess, let validator = info.validator else { return nil }
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
         if let known { return known.table }
         var table: MemberTable?
@@ -62,40 +63,41 @@ final class TableHolder: Sendable {
             do throws(BlobError) {
                 table = try MemberTable(try section.bytes())
             } catch  where error.code != .io {
-                // A damaged one is none; what cannot be read may be of use.
+                // A damaged table is ignored; one that cannot be read may still be valid.
             }
         }
         self.state.withLock { $0 = State(validator: validator, table: table) }
         return table
     }
 
-    /// Whether the table can be trusted in that there are no other members.
+    /// True when the table is trusted to have all members.
     var isConfirmed: Bool { self.state.withLock { $0.isConfirmed } }
 
-    /// Trusts the table from now on.
+    /// Trusts the table to have all members, from now on.
     func confirm() { self.state.withLock { $0.isConfirmed = $0.table != nil } }
 
-    /// Forgets a table that does not fit the archive, and the index file it may be from, unless the user named that.
+    /// Drops a table that does not fit the archive, and removes the index file unless the policy names that file.
     func discard() {
         self.state.withLock { ($0.table, $0.isConfirmed) = (nil, false) }
         if case .file = self.policy { return }
         _ = try? self.file?.remove()
     }
 
-    /// The table for a search that is about to be made; made now if that is better than to go on searching.
+    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
+    /// none.
     func searchedTable(_ listing: ArchiveListing) throws(BlobError) -> MemberTable? {
         if let table = try self.table(listing.context) { return table }
         guard self.shouldBuild() else { return nil }
-        // What is damaged elsewhere does not keep a member from being read.
+        // Damage elsewhere does not prevent reading a member.
         try? listing.forEach(self.ownRecording(listing.context)) { _ in true }
         try listing.context.check()
         return try self.table(listing.context)
     }
 
-    /// Counts a search without a table: whether making one is better, as many came before.
+    /// Counts a search without a table; returns true when there were enough to make building one cheaper.
     private func shouldBuild() -> Bool {
-        // Where members cannot be gone to, it saves little; those of a 7z are decoded one after the other anyway.
-        guard self.format != .sevenzip, self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable]) else {
+        // A table saves little if the base is read only once, or in a 7z, whose members are decoded in order anyway.
+        guard self.format != .sevenzip, self.base.traits.contains(.repeatable) else {
             return false
         }
         return self.state.withLock {
@@ -104,7 +106,7 @@ final class TableHolder: Sendable {
         }
     }
 
-    /// What gathers the members during a listing; nil when no table is wanted or of use.
+    /// Returns a recording of the members during a listing; nil when no table is wanted or useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard let file, let content = try IndexedContent.of(self.origin, context) else { return nil }
         let isNamed = if case .file = self.policy { true } else { false }
@@ -122,19 +124,19 @@ final class TableHolder: Sendable {
         }
     }
 
-    /// What gathers the members for this process alone.
+    /// Returns a recording that keeps the table in this process alone.
     private func ownRecording(_ context: BlobContext) -> TableRecording {
         TableRecording(minimumCount: 0) { [self] bytes throws(BlobError) in try self.keep(bytes, context) }
     }
 
     private func keep(_ bytes: [UInt8], _ context: BlobContext) throws(BlobError) {
         let table = try MemberTable(bytes)
-        let validator = try self.origin.checkedInfo(context).validator
+        let validator = try self.origin.info(context).validator
         self.state.withLock { $0 = State(validator: validator, table: table) }
     }
 }
 
-/// A table that is made while an archive is listed, and kept when the listing is whole.
+/// A table that is built while an archive is listed, and kept when the listing is complete.
 final class TableRecording {
     private var builder = MemberTableBuilder()
     private var count = 0
@@ -151,7 +153,7 @@ final class TableRecording {
         self.count += 1
     }
 
-    /// To be called when all members were there.
+    /// Completes and keeps the table. Must be called after the last member.
     func finish() throws(BlobError) {
         guard self.count >= self.minimumCount, let bytes = self.builder.finish() else { return }
         try self.keep(bytes)

@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 
-/// What the headers before a member's own say of it: the pax headers `x` and `X`, the long names of GNU, `L` and `K`.
+/// The extension headers before a member's own header: the pax headers `x` and `X`, and GNU's long names, `L` and `K`.
 ///
-/// Of several of a kind the last counts; of the two kinds, the one that comes first.
+/// Among several of a kind, the last one counts; between the two kinds, the one that comes first.
 struct TarExtensions {
-    /// How many bytes one may have: 1 MiB.
+    /// The maximum length of one extension in bytes: 1 MiB.
     static let maximumByteCount: Int64 = 1 << 20
 
-    /// Where the first of them begins; nil when there is none.
+    /// The offset of the first extension; nil when there is none.
     var start: Int64?
     var pax: PaxRecords?
     var paxIsFirst = false
@@ -32,27 +32,27 @@ struct TarExtensions {
     mutating func takeLongLinkName(_ body: [UInt8]) { self.longLinkName = Array(body.prefix { $0 != 0 }) }
 }
 
-/// The records of a pax header that are of interest; of equal keys the last counts.
+/// The relevant records of a pax header; among equal keys, the last one counts.
 ///
-/// A record is its length in decimal digits, a space, a key, `=`, a value and a line feed.
+/// A record consists of its length in decimal digits, a space, a key, `=`, a value and a line feed.
 struct PaxRecords {
     private(set) var path: [UInt8]?
     private(set) var linkPath: [UInt8]?
     private(set) var sparseName: [UInt8]?
-    /// How many bytes of the archive the member takes.
+    /// The number of bytes that the member takes in the archive.
     private(set) var size: Int64?
-    /// How many bytes it has with its holes.
+    /// The length of the member in bytes, holes included.
     private(set) var realSize: Int64?
     private(set) var modificationTime: Double?
-    /// The parts that are not holes, in formats 0.0 and 0.1 of GNU's sparse files.
+    /// The parts that are not holes, in formats 0.0 and 0.1 of GNU sparse files.
     private(set) var sparseParts: [TarSparsePart]?
-    /// Why the bytes are not to be trusted; nil when nothing is odd.
+    /// The reason why the bytes cannot be trusted; nil when there is none.
     private(set) var warning: String?
     private var sparseVersion: (major: Int64, minor: Int64)?
     private var partOffset: Int64?
     private var partCount: Int64?
 
-    /// True for format 1.0 of GNU's sparse files, which has the list of the parts before the bytes.
+    /// True for format 1.0 of GNU sparse files, in which the list of the parts precedes the bytes.
     var hasMapInData: Bool { self.sparseVersion.map { $0 == (1, 0) } ?? false }
 
     init(_ body: [UInt8]) {
@@ -88,7 +88,7 @@ struct PaxRecords {
         case "linkpath": self.linkPath = Self.text(value)
         case "size": self.size = self.number(value)
         case "mtime":
-            // "nan" and "inf" are numbers to Swift, and no times.
+            // Swift parses "nan" and "inf" as numbers, but they are no times.
             let time = Double(String(decoding: value, as: UTF8.self))
             self.modificationTime = time.flatMap { $0.isFinite ? $0 : nil }
         case "SCHILY.realsize", "GNU.sparse.size", "GNU.sparse.realsize": self.realSize = self.number(value)
@@ -111,13 +111,13 @@ struct PaxRecords {
         }
     }
 
-    /// Up to a zero; an empty name is none.
+    /// Returns the value up to its first zero; nil when that is empty.
     private static func text(_ value: ArraySlice<UInt8>) -> [UInt8]? {
         let text = Array(value.prefix { $0 != 0 })
         return text.isEmpty ? nil : text
     }
 
-    /// Offsets and lengths in turn, with commas between them.
+    /// Reads a map of alternating offsets and lengths, separated by commas.
     private mutating func takeMap(_ value: ArraySlice<UInt8>) {
         let numbers = value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map { decimal($0) }
         guard numbers.count.isMultiple(of: 2) else {
@@ -142,7 +142,7 @@ struct PaxRecords {
     }
 }
 
-/// A number of decimal digits alone, at least one; nil for everything else and for what does not fit.
+/// Parses a number of one or more decimal digits; nil for anything else, and for a number that does not fit.
 func decimal(_ digits: ArraySlice<UInt8>) -> Int64? {
     guard !digits.isEmpty else { return nil }
     var number: Int64 = 0

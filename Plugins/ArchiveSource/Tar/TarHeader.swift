@@ -1,10 +1,10 @@
-/// A header of tar: 512 bytes that lie in a buffer.
+/// A tar header: 512 bytes in a buffer.
 ///
-/// Offsets and lengths are those of POSIX.1, pax, "ustar Interchange Format", and of tar.h of GNU tar.
+/// Offsets and lengths of fields follow POSIX.1, pax, "ustar Interchange Format", and tar.h of GNU tar.
 struct TarHeader {
     static let byteCount = 512
 
-    /// Who wrote it; the fields behind the first 257 bytes differ.
+    /// The dialect of the writer; the fields after the first 257 bytes differ.
     enum Dialect {
         case v7, ustar, gnu
     }
@@ -19,13 +19,13 @@ struct TarHeader {
     var modificationTime: Int64 { self.number(136, 12) }
     var name: UnsafeRawBufferPointer { self.text(0, 100) }
     var linkName: UnsafeRawBufferPointer { self.text(157, 100) }
-    /// What stands before the name and a slash; of ustar only.
+    /// The prefix of the name, which a slash separates from it; ustar only.
     var prefix: UnsafeRawBufferPointer { self.text(345, 155) }
-    /// The length with all holes; of GNU only, where nil is none.
+    /// The length in bytes with all holes, GNU only; nil when the field is empty.
     var realSize: Int64? { self.block[483] == 0 ? nil : self.number(483, 12) }
 
     var dialect: Dialect {
-        // "ustar", a space, and " \0" for GNU; "ustar\0" and a version for the others, who are lax about it.
+        // GNU writes "ustar", a space, and " \0"; others write "ustar\0" and a version, though not always exactly.
         guard self.block.number32(at: 257) == 0x6174_7375, self.block[261] == 0x72 else { return .v7 }
         return self.block[262] == 0x20 && self.block[263] == 0x20 && self.block[264] == 0 ? .gnu : .ustar
     }
@@ -33,7 +33,7 @@ struct TarHeader {
     /// True for a block of zeros, which ends the archive.
     var isZero: Bool { self.block.number64(at: 0) == 0 && self.block.allSatisfy { $0 == 0 } }
 
-    /// True when the sum of the bytes is the one that the header tells.
+    /// True when the sum of the bytes matches the checksum in the header.
     var isChecksumRight: Bool {
         guard self.block.count >= Self.byteCount else { return false }
         let field = 148..<156
@@ -49,7 +49,7 @@ struct TarHeader {
         // The field itself counts as spaces.
         for byte in header[field] { sum += 0x20 - Int(byte) }
         if Int64(sum) == expected { return true }
-        // Old writers took bytes for signed.
+        // Old writers summed signed bytes.
         let high = header.count { $0 >= 0x80 } - header[field].count { $0 >= 0x80 }
         return Int64(sum - 256 * high) == expected
     }
@@ -58,16 +58,16 @@ struct TarHeader {
         byte == 0x20 || byte == 0 || (UInt8(ascii: "0")...UInt8(ascii: "7")).contains(byte)
     }
 
-    /// The bytes of a field up to the first zero.
+    /// Returns the bytes of a field up to the first zero.
     func text(_ start: Int, _ count: Int) -> UnsafeRawBufferPointer {
         var end = start
         while end < start + count, self.block[end] != 0 { end += 1 }
         return UnsafeRawBufferPointer(rebasing: self.block[start..<end])
     }
 
-    /// An octal number, or one in base 256 with the highest bit set, as GNU writes what is larger or negative.
+    /// Decodes a number: octal, or base 256 when the highest bit is set, as GNU writes larger and negative numbers.
     ///
-    /// What does not fit is the largest or smallest number there is.
+    /// A number that does not fit becomes the largest or smallest `Int64`.
     func number(_ start: Int, _ count: Int) -> Int64 {
         if self.block[start] & 0x80 != 0 { return self.binaryNumber(start, count) }
         var place = start

@@ -1,15 +1,15 @@
-import BlobStreams
+import BlobCore
 
-/// A part of a sparse file that is no hole.
+/// A part of a sparse file that is not a hole.
 struct TarSparsePart: Equatable {
-    /// How many parts a file may have; 16 bytes of memory each.
+    /// The maximum number of parts in a file; each takes 16 bytes of memory.
     static let maximumCount = 500_000
 
-    /// From the beginning of the file.
+    /// The offset from the beginning of the file.
     let byteOffset: Int64
     let byteCount: Int64
 
-    /// The parts that a header of GNU lists, or the block that goes on with it: offset and length in 12 bytes each.
+    /// Returns the parts in a GNU header or a block that continues it: offset and length in 12 bytes each.
     static func parts(in header: TarHeader, at start: Int, count: Int) -> [TarSparsePart] {
         var parts: [TarSparsePart] = []
         for index in 0..<count where header.block[start + 24 * index] != 0 {
@@ -21,10 +21,10 @@ struct TarSparsePart: Equatable {
     }
 }
 
-/// Reads the list of format 1.0: numbers of decimal digits with a line feed each, of which the first is how many pairs
-/// of offset and length follow, filled up to whole blocks.
+/// A parser for the list of format 1.0: decimal numbers, each with a line feed. The first is the number of pairs of
+/// offset and length that follow; the list is padded to whole blocks.
 struct TarSparseMap {
-    /// A line is a number that fits 64 bits.
+    /// The maximum length of a line, which is a number that fits in 64 bits.
     private static let maximumLineByteCount = 20
 
     private var line: [UInt8] = []
@@ -32,7 +32,7 @@ struct TarSparseMap {
     private var byteOffset: Int64?
     private(set) var parts: [TarSparsePart] = []
 
-    /// Takes the next byte; true when the list is whole.
+    /// Takes the next byte; returns true when the list is complete.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         guard byte == 0x0A else {
             self.line.append(byte)

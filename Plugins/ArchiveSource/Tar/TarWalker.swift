@@ -1,27 +1,27 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// Goes through a tar by its headers: v7, ustar, pax and GNU, with long names and sparse files.
+/// A walker over the headers of a tar: v7, ustar, pax and GNU, with long names and sparse files.
 ///
-/// Where writers disagree, a member is what libarchive takes it for. Looking at a header allocates nothing unless it
-/// has extensions or is asked for its entry.
+/// Where writers disagree, follows the interpretation of libarchive. Reading a header allocates nothing unless it has
+/// extensions or its ``entry`` is needed.
 final class TarWalker: MemberWalker {
-    /// How many bytes of headers may precede a single member: 64 MiB.
+    /// The maximum number of bytes of headers before a single member: 64 MiB.
     private static let maximumHeaderByteCount: Int64 = 64 << 20
 
     private let scanner: ArchiveScanner
     private let context: BlobContext
 
-    /// Where the next header is.
+    /// The offset of the next header.
     private var nextOffset: Int64 = 0
     private(set) var index = -1
     private var isAtEnd = false
-    /// Whether an extension of pax was met, since which even hard links may have bytes.
+    /// True after a pax extension, since which even hard links may have bytes.
     private var isPax = false
 
-    // Of the member.
+    // The current member.
     private var start: Int64 = 0
-    /// The name that its own header has, unless an extension has another.
+    /// The name in its own header, unless an extension has another.
     private let headerName: UnsafeMutableRawBufferPointer
     private var headerNameCount = 0
     private var longName: [UInt8]?
@@ -29,10 +29,10 @@ final class TarWalker: MemberWalker {
     private var kind = BlobMember.Kind.file
     private var mode: Int64 = 0
     private var modificationTime = 0.0
-    /// With all holes.
+    /// The length in bytes with all holes.
     private var byteCount: Int64 = 0
     private var warning: String?
-    /// What of its bytes is still to come.
+    /// The range in the archive of the bytes that are not read yet.
     private var data: Range<Int64> = 0..<0
     private var hasMapInData = false
     private var parts: [TarSparsePart]?
@@ -43,7 +43,7 @@ final class TarWalker: MemberWalker {
     init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         self.scanner = try ArchiveScanner(base, context)
         self.context = context
-        // The last, as nothing frees it when there is no walker.
+        // Allocated last, because nothing frees it when the initializer throws.
         self.headerName = .allocate(byteCount: 155 + 1 + 100, alignment: 1)
     }
 
@@ -57,7 +57,7 @@ final class TarWalker: MemberWalker {
         self.nextOffset = place
         self.index = index - 1
         self.isAtEnd = false
-        // Known only to those who came by: what pax allows does no harm to others.
+        // The headers before this place are unknown; what pax allows does no harm to other dialects.
         self.isPax = true
     }
 
@@ -93,9 +93,9 @@ final class TarWalker: MemberWalker {
         let limit = self.nextOffset.addingReportingOverflow(Self.maximumHeaderByteCount).partialValue
         while let header = try self.nextHeader() {
             switch header.type {
-            // The name of a volume.
+            // A volume name.
             case UInt8(ascii: "V"): self.nextOffset += Int64(TarHeader.byteCount)
-            // Records for the whole archive, of things that are not asked for; rights of Solaris.
+            // Records for the whole archive, which are not needed; access control lists of Solaris.
             case UInt8(ascii: "g"), UInt8(ascii: "A"):
                 self.isPax = self.isPax || header.type == UInt8(ascii: "g")
                 try self.begin(header.size)
@@ -118,7 +118,7 @@ final class TarWalker: MemberWalker {
         }
         guard extensions.isEmpty else {
             throw BlobError(
-                .truncated, "The tar archive ends after a header that speaks of a member.", byteOffset: self.nextOffset)
+                .truncated, "The tar archive ends between an extension and its member.", byteOffset: self.nextOffset)
         }
         self.isAtEnd = true
         return false
@@ -136,7 +136,7 @@ final class TarWalker: MemberWalker {
         guard !bytes.isEmpty else { throw self.isTruncated }
         let (offset, overflows) = part.byteOffset.addingReportingOverflow(self.partPosition)
         guard !overflows, part.byteOffset >= 0 else {
-            throw BlobError(.corrupted, "A part of the sparse file has no place in it.", byteOffset: self.start)
+            throw BlobError(.corrupted, "A part of the sparse file is out of range.", byteOffset: self.start)
         }
         self.data = (self.data.lowerBound + Int64(bytes.count))..<self.data.upperBound
         self.partPosition += Int64(bytes.count)
@@ -146,11 +146,11 @@ final class TarWalker: MemberWalker {
 
     private var isUnevenlySparse: BlobError {
         BlobError(
-            .corrupted, "The parts of the sparse file do not have as many bytes as the archive has of them.",
+            .corrupted, "The lengths of the parts of the sparse file do not add up to its bytes in the archive.",
             byteOffset: self.data.lowerBound)
     }
 
-    /// The part of which there are bytes to come.
+    /// Returns the part that the next bytes belong to; nil after the last one.
     private func currentPart() -> TarSparsePart? {
         guard let parts else { return self.data.isEmpty ? nil : TarSparsePart(byteOffset: 0, byteCount: .max) }
         while self.partIndex < parts.count {
@@ -162,11 +162,11 @@ final class TarWalker: MemberWalker {
         return nil
     }
 
-    /// The header at the next place; nil at the end of the archive.
+    /// Returns the header at ``nextOffset``; nil at the end of the archive.
     private func nextHeader() throws(BlobError) -> TarHeader? {
         let block = try self.scanner.bytes(at: self.nextOffset, count: TarHeader.byteCount)
         guard block.count == TarHeader.byteCount else {
-            // An archive may end without the zeros that it should end with, but not within something.
+            // An archive may end without the final zeros, but not within a header or a member.
             guard block.isEmpty, self.scanner.readerOffset == self.nextOffset else { throw self.isTruncated }
             return nil
         }
@@ -184,13 +184,13 @@ final class TarWalker: MemberWalker {
             .truncated, "The tar archive ends too early.", byteOffset: min(self.scanner.readerOffset, self.nextOffset))
     }
 
-    /// What follows the header at the next place is so many bytes, filled up to whole blocks.
+    /// Sets ``data`` to the range of the bytes after the header at ``nextOffset``, which are padded to whole blocks.
     private func begin(_ byteCount: Int64, headerByteCount: Int64 = Int64(TarHeader.byteCount)) throws(BlobError) {
         let start = self.nextOffset + headerByteCount
         let (sum, overflows) = start.addingReportingOverflow(byteCount)
         guard byteCount >= 0, !overflows, sum <= Int64.max - 511 else {
             throw BlobError(
-                .corrupted, "The length of a member is \(byteCount) bytes, which cannot be.",
+                .corrupted, "The length of a member, \(byteCount) bytes, is out of range.",
                 byteOffset: self.nextOffset)
         }
         self.data = start..<sum
@@ -290,20 +290,20 @@ final class TarWalker: MemberWalker {
         switch type {
         case UInt8(ascii: "1"): .hardLink
         case UInt8(ascii: "2"): .symbolicLink
-        // Devices and FIFOs; a part of a file that began on another volume; a list of names of GNU's.
+        // Devices and FIFOs; a part of a file that began on another volume; a GNU list of names.
         case UInt8(ascii: "3"), UInt8(ascii: "4"), UInt8(ascii: "6"), UInt8(ascii: "M"), UInt8(ascii: "N"): .special
-        // The second is a folder of GNU's with a list of what was in it.
+        // The second is a GNU directory with a list of its entries.
         case UInt8(ascii: "5"), UInt8(ascii: "D"): .directory
         default: .file
         }
     }
 
-    /// Whether the bytes follow that the header tells of.
+    /// Returns true when the bytes that the header declares follow it.
     private func hasBody(_ type: UInt8, _ size: Int64, _ dialect: TarHeader.Dialect) throws(BlobError) -> Bool {
         switch type {
         case UInt8(ascii: "2")...UInt8(ascii: "6"): return false
         case UInt8(ascii: "1"):
-            // pax lets a link have bytes, old writers told of some that are not there, and ustar leaves it open.
+            // In pax a link may have bytes, old writers declared bytes that are not there, and ustar leaves it open.
             guard size != 0, dialect == .ustar, !self.isPax else { return size != 0 && dialect == .ustar }
             let next = self.nextOffset + Int64(TarHeader.byteCount)
             let block = try self.scanner.bytes(at: next, count: TarHeader.byteCount)
@@ -312,7 +312,7 @@ final class TarWalker: MemberWalker {
         }
     }
 
-    /// The blocks behind a header of GNU that go on with its list of parts; returns how many bytes they take.
+    /// Reads the blocks after a GNU header that continue its list of parts; returns their length in bytes.
     private func takeSparseBlocks() throws(BlobError) -> Int64 {
         var byteCount: Int64 = 0
         while true {
@@ -332,7 +332,7 @@ final class TarWalker: MemberWalker {
         }
     }
 
-    /// The list of format 1.0, which takes whole blocks before the bytes.
+    /// Reads the list of format 1.0, which takes whole blocks before the bytes.
     private func readMap() throws(BlobError) {
         self.hasMapInData = false
         var map = TarSparseMap()

@@ -1,19 +1,19 @@
-import BlobStreams
+import BlobCore
 
-/// Where the central directory of a zip is, and the way through it.
+/// The central directory of a zip, with an iteration over its entries.
 ///
-/// Never held as a whole: it is gone through in a buffer, as often as needed. Numbers of sections are those of
+/// Never held in memory as a whole: its entries are read through a buffer, as often as needed. Section numbers refer to
 /// APPNOTE.TXT.
 struct ZipDirectory {
-    /// 4.3.16: 22 bytes and a comment of at most 65,535.
+    /// The maximum length of the trailer (4.3.16): 22 bytes and a comment of at most 65,535.
     private static let maximumTrailerByteCount = 22 + 65_535
 
     let scanner: ArchiveScanner
-    /// The place of the entries.
+    /// The range of the entries in the base.
     let range: Range<Int64>
-    /// What is to be added to the places that the entries name: something may stand before the archive.
+    /// The number of bytes to add to the offsets in the entries, because other data may precede the archive.
     private let shift: Int64
-    /// How many members the archive says it has; modulo 2^16 without zip64.
+    /// The declared number of members; modulo 2^16 without zip64.
     private let declaredCount: (number: UInt64, modulus: UInt64)
 
     init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
@@ -39,7 +39,7 @@ struct ZipDirectory {
         var size = UInt64(tail.number32(at: end + 12))
         var declared = UInt64(tail.number32(at: end + 16))
         var directoryEnd = trailerOffset
-        // 4.3.15 and 4.3.14: where the numbers are in 64 bits.
+        // 4.3.15 and 4.3.14: the zip64 trailer has the numbers in 64 bits.
         if let place = try Self.zip64Trailer(scanner, before: trailerOffset, size: size) {
             let record = try scanner.bytes(at: place, count: 56)
             disks = (record.number32(at: 16), record.number32(at: 20))
@@ -58,12 +58,12 @@ struct ZipDirectory {
         }
         let start = directoryEnd - Int64(size)
         self.range = start..<directoryEnd
-        // Something may stand before the archive: then all places are meant from its beginning.
+        // Offsets count from the beginning of the archive, which other data may precede.
         self.shift = start - Int64(declared)
         self.declaredCount = (count, modulus)
     }
 
-    /// Whether a source ends with a directory whose first member is there, whatever it begins with.
+    /// Returns true when a source ends with a directory whose first member exists, whatever the source begins with.
     static func isThere(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
         do throws(BlobError) {
             let scanner = try ArchiveScanner(base, context)
@@ -75,7 +75,7 @@ struct ZipDirectory {
         }
     }
 
-    /// Checks that there were as many entries as the archive says, once all were gone through.
+    /// Checks the number of entries against the declared one, after all entries were read.
     ///
     /// - Throws: ``BlobError/Code/inconsistent``.
     func checkCount(_ records: Records) throws(BlobError) {
@@ -88,27 +88,27 @@ struct ZipDirectory {
         }
     }
 
-    /// A way through the entries from the first one on, or from one whose place is known.
+    /// Returns an iteration over the entries, from the first one or from the one at a known offset.
     func records(from byteOffset: Int64? = nil) -> Records {
         let start = byteOffset.map { max(self.range.lowerBound, min($0, self.range.upperBound)) }
         return Records(
             scanner: self.scanner, range: self.range, shift: self.shift, from: start ?? self.range.lowerBound)
     }
 
-    /// 4.3.12: one entry after the other. One that is there twice in a row means one member.
+    /// An iteration over the entries (4.3.12). An entry that occurs twice in a row stands for one member.
     struct Records {
         private let scanner: ArchiveScanner
         private let range: Range<Int64>
         private let shift: Int64
-        /// What of the directory is in the buffer of the scanner, which nobody else uses meanwhile.
+        /// The part of the directory in the buffer of the scanner, which has no other user meanwhile.
         private var window = UnsafeRawBufferPointer(start: nil, count: 0)
         private var windowOffset: Int64
         private var position = 0
         private var previous: (byteOffset: Int64, localOffset: Int64) = (0, -1)
-        /// How many entries there were so far, repeated ones too.
+        /// The number of entries so far, repeated ones included.
         private(set) var count = 0
 
-        /// Where the entry is that came last.
+        /// The offset of the last entry.
         var recordOffset: Int64 { self.previous.byteOffset }
 
         fileprivate init(scanner: ArchiveScanner, range: Range<Int64>, shift: Int64, from byteOffset: Int64) {
@@ -118,7 +118,7 @@ struct ZipDirectory {
             self.windowOffset = byteOffset
         }
 
-        /// The next entry, whose bytes stay until the next call; nil at the end.
+        /// Returns the next entry, whose bytes are valid until the next call; nil at the end.
         mutating func next() throws(BlobError) -> ZipRecord? {
             while let record = try self.nextRecord() {
                 self.count += 1
@@ -139,7 +139,7 @@ struct ZipDirectory {
         @inline(__always)
         private mutating func nextRecord() throws(BlobError) -> ZipRecord? {
             let fixed = try self.bytes(ZipRecord.fixedByteCount)
-            // 4.3.13: a signature of the directory may follow.
+            // 4.3.13: a digital signature of the directory may follow.
             if fixed.isEmpty || fixed.number32(at: 0) == 0x0505_4B50 { return nil }
             guard let count = ZipRecord.byteCount(fixed) else { throw self.isBroken }
             let bytes = try self.bytes(count)
@@ -150,7 +150,7 @@ struct ZipDirectory {
             return record
         }
 
-        /// The next bytes, fewer only at the end of the directory.
+        /// Returns the next bytes, fewer than `count` only at the end of the directory.
         @inline(__always)
         private mutating func bytes(_ count: Int) throws(BlobError) -> UnsafeRawBufferPointer {
             if count > self.window.count - self.position { try self.fill(from: self.byteOffset, atLeast: count) }
@@ -172,7 +172,7 @@ struct ZipDirectory {
         }
     }
 
-    /// The last trailer whose comment reaches to the end of the archive; if there is none, the last.
+    /// Returns the offset of the last trailer whose comment reaches to the end of the archive, or else of the last one.
     private static func lastTrailer(_ tail: UnsafeRawBufferPointer) -> Int? {
         guard tail.count >= 22 else { return nil }
         var last: Int?
@@ -184,9 +184,9 @@ struct ZipDirectory {
         return last
     }
 
-    /// The place of the trailer with 64-bit numbers; nil when there is none.
+    /// Returns the offset of the trailer with 64-bit numbers; nil when there is none.
     ///
-    /// - Parameter size: That of the directory, as the other trailer has it.
+    /// - Parameter size: The size of the directory in bytes, from the other trailer.
     private static func zip64Trailer(
         _ scanner: ArchiveScanner, before offset: Int64, size: UInt64
     ) throws(BlobError) -> Int64? {
@@ -195,13 +195,13 @@ struct ZipDirectory {
         let locator = try scanner.bytes(at: locatorOffset, count: 20)
         guard locator.number32(at: 0) == 0x0706_4B50 else { return nil }
         let named = Int64(clamping: locator.number64(at: 8))
-        // The end of the last name can look like a locator: then the directory is where it would be without one.
+        // The end of the last name can look like a locator; then the directory lies directly before the other trailer.
         if let size = Int64(exactly: size), size <= offset,
             try scanner.bytes(at: offset - size, count: 4).number32(at: 0) == 0x0201_4B50
         {
             return nil
         }
-        // Where something stands before the archive, the place is meant from its beginning.
+        // The offset counts from the beginning of the archive, which other data may precede.
         for place in [named, locatorOffset - 56] where place >= 0 && place <= locatorOffset - 56 {
             if try scanner.bytes(at: place, count: 56).number32(at: 0) == 0x0606_4B50 { return place }
         }

@@ -1,17 +1,17 @@
-import BlobStreams
+import BlobCore
 
-/// What the central directory of a zip says of one member.
+/// The facts about one member in the central directory of a zip.
 struct ZipEntry: Equatable {
-    /// As it is listed.
+    /// The member as listings show it.
     let member: BlobMember
-    /// The name as it is in the local header.
+    /// The bytes of the name in the directory and the local header.
     let rawName: [UInt8]
     let flags: UInt16
     let method: UInt16
     let checksum: UInt32
     let compressedByteCount: Int64
     let byteCount: Int64
-    /// The place of the local header in the base.
+    /// The offset of the local header in the base.
     let localOffset: Int64
 
     var index: Int { self.member.index }
@@ -30,19 +30,19 @@ struct ZipEntry: Equatable {
         self.localOffset = record.localOffset
     }
 
-    /// Whether a record says the same; an entry that is there twice means one member.
+    /// Returns true when a record has the same facts; an entry that occurs twice stands for one member.
     func isSame(as record: ZipRecord) -> Bool {
         self.localOffset == record.localOffset && ZipEntry(record, index: self.index) == self
     }
 
-    /// General purpose bit 0; 13 is what hides the headers too (4.4.4).
+    /// True when general purpose bit 0 is set, or bit 13, which masks values in headers too (4.4.4).
     var isEncrypted: Bool { self.flags & (1 | 1 << 13) != 0 }
 
-    /// Checks that the local header of the member says the same, and that its bytes are no other member's (4.3.7).
+    /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7).
     ///
     /// - Parameters:
-    ///   - surroundings: Where its header and bytes may lie: behind what comes before it, before what follows.
-    /// - Returns: The place of its compressed bytes.
+    ///   - surroundings: The bounds of its header and bytes: the end of earlier members and the next header.
+    /// - Returns: The range of its compressed bytes in the base.
     /// - Throws: ``BlobError/Code/inconsistent``.
     func locate(_ scanner: ArchiveScanner, within surroundings: ZipSurroundings) throws(BlobError) -> Range<Int64> {
         let fixed = try scanner.bytes(at: self.localOffset, count: 30)
@@ -60,7 +60,7 @@ struct ZipEntry: Equatable {
         let (end, overflows) = start.addingReportingOverflow(self.compressedByteCount)
         guard !overflows, end <= surroundings.next, surroundings.earlierEnd <= self.localOffset else {
             throw BlobError(
-                .inconsistent, "The member and what is around it in the zip archive lie over one another.",
+                .inconsistent, "The member overlaps another part of the zip archive.",
                 byteOffset: self.localOffset)
         }
         let checksum = header.number32(at: 14)
@@ -68,7 +68,7 @@ struct ZipEntry: Equatable {
             byteCount: UInt64(header.number32(at: 22)), compressedByteCount: UInt64(header.number32(at: 18)))
         let extra = UnsafeRawBufferPointer(rebasing: header[(30 + nameCount)...])
         if numbers.areMissing { numbers.fill(from: ZipExtraFields(extra)) }
-        // 4.4.4, bit 3: the numbers are behind the bytes, and each one is zero here unless the writer knew it.
+        // 4.4.4, bit 3: the numbers follow the bytes, and each one is zero here unless the writer knew it.
         let isDeferred = flags & 8 != 0
         let hasChecksum = checksum == self.checksum
         guard hasChecksum || isDeferred && checksum == 0 else { throw self.differs("checksum") }
@@ -80,7 +80,7 @@ struct ZipEntry: Equatable {
         return start..<end
     }
 
-    /// Whether a local header has the same name; each of the two headers tells for itself what its name is in.
+    /// Returns true when a local header has the same name; each of the two headers declares its own encoding.
     private func isNamed(_ name: Slice<UnsafeRawBufferPointer>, isUTF8: Bool) -> Bool {
         if name.elementsEqual(self.rawName) { return true }
         guard isUTF8 != (self.flags & ZipRecord.nameIsUTF8 != 0) else { return false }
@@ -89,7 +89,8 @@ struct ZipEntry: Equatable {
             : CodePage437.decode(name) == self.rawName
     }
 
-    /// 4.3.9: with or without a signature, its lengths in 32 or 64 bits; what follows it tells which.
+    /// Checks the data descriptor (4.3.9), in any form that fits before `next`: with or without a signature, and with
+    /// lengths in 32 or 64 bits.
     private func checkDescriptor(
         _ scanner: ArchiveScanner, at place: Int64, before next: Int64
     ) throws(BlobError) {
@@ -118,18 +119,17 @@ struct ZipEntry: Equatable {
 }
 
 extension Zip64Numbers {
-    /// Whether the lengths are those of a member, as far as they are told: zeros are not, where they come behind the
-    /// bytes.
+    /// Returns true when each length is that of the member, or zero because it follows the bytes.
     fileprivate func mayBecome(_ entry: ZipEntry) -> Bool {
         (self.byteCount == 0 || self.byteCount == UInt64(entry.byteCount))
             && (self.compressedByteCount == 0 || self.compressedByteCount == UInt64(entry.compressedByteCount))
     }
 }
 
-/// What lies next to a member in a zip.
+/// The bounds that other parts of a zip set for a member.
 struct ZipSurroundings: Equatable {
-    /// The least place where an earlier member can end.
+    /// The lowest offset at which all earlier members can have ended.
     var earlierEnd: Int64
-    /// The place of the next header, or that of the directory.
+    /// The offset of the next local header, or of the directory.
     var next: Int64
 }

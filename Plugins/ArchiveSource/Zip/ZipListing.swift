@@ -1,20 +1,20 @@
-import BlobStreams
+import BlobCore
 
-/// The members of a zip, as its central directory has them.
+/// A listing of the members of a zip, in the order of its central directory.
 struct ZipListing {
-    /// No target of a link is longer: PATH_MAX of Linux.
+    /// The maximum length of a link target in bytes: PATH_MAX of Linux.
     private static let maximumTargetByteCount: Int64 = 4096
 
-    /// How long the compressed bytes of a link may be: blocks of deflate can go on for ever without giving a byte, and
-    /// many links can share them.
+    /// The maximum length of a compressed link target in bytes: deflate blocks can go on without end and produce no
+    /// byte, and many links can share them.
     private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
 
     let base: any BlobInputStreamDataSource
     let context: BlobContext
 
-    /// Calls `body` with one member after the other, until it returns false.
+    /// Calls `body` with each member in turn, until it returns false.
     ///
-    /// - Parameter recording: Gets all members and the places of their entries, if no two of them lie over one another.
+    /// - Parameter recording: Receives all members and the offsets of their entries; finished only if none overlap.
     func forEach(_ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws {
         let directory = try ZipDirectory(self.base, self.context)
         var records = directory.records()
@@ -25,12 +25,12 @@ struct ZipListing {
         while let record = try records.next() {
             var member = record.member(index: index, &clock)
             if member.kind == .symbolicLink {
-                // With a buffer of their own: the directory keeps its.
+                // A separate scanner, because the directory still uses the buffer of the other.
                 let scanner = try links ?? ArchiveScanner(self.base, self.context)
                 links = scanner
                 member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner)
             }
-            // Of more members there is no table, and their places would only take memory.
+            // There is no table of more members, and their extents would only take memory.
             if let recording, index <= MemberTable.maximumCount {
                 recording.append(member, at: records.recordOffset)
                 extents.append((record.localOffset, record.leastEnd))
@@ -47,7 +47,7 @@ struct ZipListing {
         try recording?.finish()
     }
 
-    /// The bytes of a symbolic link are what it leads to; nil when they cannot be read.
+    /// Returns the target of a symbolic link, which is its contents; nil when it cannot be read.
     private func target(of entry: ZipEntry, _ scanner: ArchiveScanner) -> [UInt8]? {
         guard let method = ZipReader.Method(rawValue: entry.method), !entry.isEncrypted,
             entry.byteCount <= Self.maximumTargetByteCount,

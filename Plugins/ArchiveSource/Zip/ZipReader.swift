@@ -1,9 +1,9 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Reads a member of a zip that is stored or deflated, and checks its length and checksum before its end.
+/// Reads a stored or deflated member of a zip, and checks its length and checksum before its end.
 final class ZipReader: BlobReader {
-    /// The methods that are decoded here (APPNOTE.TXT 4.4.5).
+    /// The compression methods that this reader decodes (APPNOTE.TXT 4.4.5).
     enum Method: UInt16 {
         case stored = 0
         case deflated = 8
@@ -15,7 +15,7 @@ final class ZipReader: BlobReader {
     private var scanner: ArchiveScanner?
     private var inflater: Inflater?
     private var isInflated = false
-    /// The compressed bytes that are still to come.
+    /// The range of the compressed bytes that are not read yet.
     private var data: Range<Int64>
     private var byteOffset: Int64 = 0
     private var checksum = CRC32()
@@ -44,7 +44,7 @@ final class ZipReader: BlobReader {
             try self.readOn(&output)
         } catch {
             self.leave(for: error)
-            // The bytes before the fault come first; the next read throws.
+            // The bytes before the fault are delivered first; the next read throws.
             if output.byteCount == start { throw error }
         }
         return output.byteCount > start ? .bytes : .end
@@ -76,11 +76,11 @@ final class ZipReader: BlobReader {
         output.bytes.withUnsafeBytes { self.checksum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
         guard isDone else { return }
         try self.check()
-        // What was appended goes out first: the end is for the next read to say, which finds the same again.
+        // Appended bytes are delivered first; the next read repeats the check and reports the end.
         if appended == 0 { self.leave(for: nil) }
     }
 
-    /// True at the end.
+    /// Copies stored bytes; returns true at the end of the member.
     private func copy(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
         guard let scanner, !self.data.isEmpty else { return true }
         let bytes = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
@@ -90,7 +90,7 @@ final class ZipReader: BlobReader {
         return false
     }
 
-    /// True at the end.
+    /// Inflates bytes; returns true at the end of the member.
     private func inflate(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
         guard let scanner, !self.isInflated else { return true }
         if self.inflater == nil { self.inflater = try Inflater() }

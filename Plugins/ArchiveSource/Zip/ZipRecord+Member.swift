@@ -1,8 +1,8 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
 extension ZipRecord {
-    /// As a line of the listing.
+    /// Returns the member as listings show it.
     func member(index: Int, _ clock: inout DOSClock) -> BlobMember {
         let kind = self.kind
         let mode = self.mode
@@ -13,7 +13,7 @@ extension ZipRecord {
             isEncrypted: self.flags & 1 != 0)
     }
 
-    /// A checksum as members have it: `crc32:` and eight digits. Made for each line of a listing, so without detours.
+    /// Formats a checksum for a member: `crc32:` and eight digits. Fast, because a listing formats one for each member.
     static func text(ofChecksum checksum: UInt32) -> String {
         String(unsafeUninitializedCapacity: 14) { buffer in
             for (place, byte) in "crc32:".utf8.enumerated() { buffer[place] = byte }
@@ -25,7 +25,7 @@ extension ZipRecord {
         }
     }
 
-    /// The number in such a text; nil for any other.
+    /// Parses the checksum of a member; returns nil for a text in any other form.
     static func checksum(ofText text: String) -> UInt32? {
         guard text.utf8.count == 14, text.utf8.starts(with: "crc32:".utf8) else { return nil }
         var number: UInt32 = 0
@@ -39,7 +39,7 @@ extension ZipRecord {
         return number
     }
 
-    /// The mode as in `stat(2)`, of writers that have one: Unix and Darwin (4.4.2.2).
+    /// The mode as in `stat(2)`; nil unless the writer's system has one, as Unix and Darwin do (4.4.2.2).
     private var mode: UInt32? {
         let mode = self.externalAttributes >> 16
         return (self.system == 3 || self.system == 19) && mode != 0 ? mode : nil
@@ -52,12 +52,12 @@ extension ZipRecord {
             case 0o040000: return .directory
             case 0o120000: return .symbolicLink
             case 0, 0o100000: return isFolder ? .directory : .file
-            // Info-ZIP gives what came through a pipe the mode of the pipe.
+            // Info-ZIP gives a member that came through a pipe the mode of the pipe.
             case 0o010000: return .file
             default: return self.byteCount > 0 ? .file : .special
             }
         }
-        // Of MS-DOS: bit 4 is that of folders.
+        // MS-DOS: attribute bit 4 marks a folder.
         return isFolder || self.system == 0 && self.externalAttributes & 0x10 != 0 ? .directory : .file
     }
 
@@ -79,9 +79,9 @@ extension ZipRecord {
     }
 }
 
-/// Times as MS-DOS counts them (4.4.6): in steps of two seconds, and in the time zone of nobody in particular.
+/// A converter of MS-DOS times (4.4.6): in steps of two seconds, in no declared time zone, and taken as local times.
 struct DOSClock {
-    /// The hour that was last asked for: the system looks at its time zone each time, which costs more than the rest.
+    /// The hour that was converted last, cached because `mktime(3)` examines the time zone, which costs most.
     private var hour: (date: UInt16, hour: UInt16, start: Double)?
 
     mutating func time(date: UInt16, time: UInt16) -> Date {

@@ -1,11 +1,11 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// An entry of the central directory of a zip (APPNOTE.TXT 4.3.12), as it lies in the buffer.
+/// An entry of the central directory of a zip (APPNOTE.TXT 4.3.12), as a view into the buffer.
 struct ZipRecord {
     static let fixedByteCount = 46
 
-    /// General purpose bit 11 (4.4.4).
+    /// General purpose bit 11, which marks a name as UTF-8 (4.4.4).
     static let nameIsUTF8: UInt16 = 1 << 11
 
     let bytes: UnsafeRawBufferPointer
@@ -14,10 +14,10 @@ struct ZipRecord {
 
     let byteCount: Int64
     let compressedByteCount: Int64
-    /// The place of the local header in the base.
+    /// The offset of the local header in the base.
     let localOffset: Int64
 
-    /// How many bytes an entry takes that begins with `fixed`; nil when it is none.
+    /// Returns the length in bytes of the entry that begins with `fixed`; nil when `fixed` begins no entry.
     @inline(__always)
     static func byteCount(_ fixed: UnsafeRawBufferPointer) -> Int? {
         guard fixed.count >= Self.fixedByteCount, fixed.number32(at: 0) == 0x0201_4B50 else { return nil }
@@ -25,7 +25,7 @@ struct ZipRecord {
             + Int(fixed.number16(at: 32))
     }
 
-    /// Nil when a number is none that a file can have.
+    /// Creates an entry; nil when a length or an offset is out of range.
     @inline(__always)
     init?(_ bytes: UnsafeRawBufferPointer, shift: Int64) {
         self.bytes = bytes
@@ -49,13 +49,13 @@ struct ZipRecord {
         self.localOffset = place
     }
 
-    /// The name as directory and local header have it.
+    /// The bytes of the name in the directory and the local header.
     var rawName: UnsafeRawBufferPointer {
         UnsafeRawBufferPointer(rebasing: self.bytes[Self.fixedByteCount..<Self.fixedByteCount + self.nameCount])
     }
 
-    /// The name of the member: that in UTF-8 beside one in another encoding, if there is one, and with slashes where a
-    /// writer of MS-DOS left its own (4.4.17.1 wants them).
+    /// The name of the member: the one in the Unicode Path field, if there is one, and with the slashes that 4.4.17.1
+    /// requires in place of the backslashes of an MS-DOS writer.
     var name: [UInt8] {
         let bytes = self.storedName
         guard self.hasBackslashes(bytes) else { return Array(bytes) }
@@ -75,7 +75,7 @@ struct ZipRecord {
         self.system == 0 && name.contains(UInt8(ascii: "\\")) && !name.contains(UInt8(ascii: "/"))
     }
 
-    /// 4.6.9, Info-ZIP's Unicode Path: a version, the CRC-32 of the other name, and the name.
+    /// The name in Info-ZIP's Unicode Path field (4.6.9): a version, the CRC-32 of ``rawName``, and the name in UTF-8.
     private var unicodeName: UnsafeRawBufferPointer? {
         guard let field = self.extraFields.field(0x7075), field.count > 5, field[0] == 1 else { return nil }
         var checksum = CRC32()
@@ -88,7 +88,7 @@ struct ZipRecord {
         return ZipExtraFields(UnsafeRawBufferPointer(rebasing: self.bytes[start..<start + self.extraCount]))
     }
 
-    /// The system whose attributes ``externalAttributes`` are (4.4.2).
+    /// The system that defines ``externalAttributes`` (4.4.2).
     var system: UInt8 { self.bytes[5] }
     var flags: UInt16 { self.bytes.number16(at: 8) }
     var method: UInt16 { self.bytes.number16(at: 10) }
@@ -97,7 +97,8 @@ struct ZipRecord {
     var checksum: UInt32 { self.bytes.number32(at: 16) }
     var externalAttributes: UInt32 { self.bytes.number32(at: 38) }
 
-    /// No byte of the member can lie behind this place: its header is at least this long, and the bytes follow it.
+    /// The lowest offset at which the member can end: the local header has at least 30 bytes and the name, and the
+    /// compressed bytes follow it.
     var leastEnd: Int64 {
         let (end, overflows) = (self.localOffset + 30 + Int64(self.nameCount))
             .addingReportingOverflow(self.compressedByteCount)
@@ -107,13 +108,13 @@ struct ZipRecord {
     @inline(__always)
     func isNamed(_ name: [UInt8]) -> Bool {
         let own = self.storedName
-        // The last byte differs where names count up.
+        // Compares the last bytes first, because they differ in numbered names.
         guard own.count == name.count, own.last == name.last || self.system == 0 else { return false }
         return self.hasBackslashes(own) ? self.name == name : name.withUnsafeBytes { own.isEqual(to: $0) }
     }
 
-    /// Whether other programs show this name for the member's: theirs end at the first zero, and those that are in no
-    /// known encoding are taken for code page 437 (APPNOTE.TXT, appendix D).
+    /// Returns true when other programs show the member under this name: they cut off a name at its first zero, and
+    /// read one in no known encoding as code page 437 (APPNOTE.TXT, appendix D).
     func isShown(as name: [UInt8]) -> Bool {
         let own = self.name.prefix { $0 != 0 }
         if own.elementsEqual(name) { return true }
@@ -122,13 +123,13 @@ struct ZipRecord {
     }
 }
 
-/// The extra fields of an entry or a header (4.5.1): a kind, a length and that many bytes each.
+/// The extra fields of an entry or a header (4.5.1), each with a kind, a length and that many bytes.
 struct ZipExtraFields {
     private let bytes: UnsafeRawBufferPointer
 
     init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
-    /// The first field of this kind, as far as it is there.
+    /// Returns the first field of this kind, cut off at the end of the fields; nil when there is none.
     func field(_ kind: UInt16) -> UnsafeRawBufferPointer? {
         var place = 0
         while place + 4 <= self.bytes.count {
@@ -142,7 +143,7 @@ struct ZipExtraFields {
     }
 }
 
-/// Numbers that may be too large for their 32 bits, and are then in an extra field, in this order (4.5.3).
+/// The numbers that are in an extra field, in this order, when they do not fit in 32 bits (4.5.3).
 struct Zip64Numbers {
     private static let isElsewhere: UInt64 = 0xFFFF_FFFF
 

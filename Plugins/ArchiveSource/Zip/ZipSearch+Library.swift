@@ -1,7 +1,8 @@
-import BlobStreams
+import BlobCore
 
 extension ZipSearch.Found {
-    /// Reads the member: here if it is stored or deflated, else by libarchive, which gets to see nothing else.
+    /// Returns a reader of the member: a ``ZipReader`` if it is stored or deflated, otherwise a reader over libarchive,
+    /// which is given this member alone.
     func makeReader(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any BlobReader {
@@ -9,7 +10,7 @@ extension ZipSearch.Found {
             return try ZipReader(self, method, info: info)
         }
         try self.checkMemory()
-        // The library takes it for an error that LZMA gives nothing.
+        // libarchive treats LZMA without content as an error.
         if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
             do {
                 return try PositionalReader(info, at: 0, matching: nil) { _, _ in }
@@ -19,7 +20,7 @@ extension ZipSearch.Found {
         }
         var data: any BlobInputStreamDataSource = SliceSource(base, range: self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector()) }
-        // What the directory says, and the header of the member agreed with; and a directory of no members.
+        // A local header made of the facts in the directory, which the member's own agreed with; an empty directory.
         let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
         let source = ConcatenatedSource([MemorySource(self.entry.localHeader), data, MemorySource(end)])
         let search = MemberSearch(base: source, format: .zip, selector: .index(0), context: context)
@@ -27,19 +28,19 @@ extension ZipSearch.Found {
         return MemberReader(found, info: info, format: .zip)
     }
 
-    /// APPNOTE.TXT 4.4.5.
+    /// The numbers of compression methods (APPNOTE.TXT 4.4.5).
     private static let (lzma, zstd, xz, ppmd) = (UInt16(14), UInt16(93), UInt16(95), UInt16(98))
 
-    /// Checks what memory the compressed bytes ask for against the limit; the library has none of its own.
+    /// Checks the memory that decoding takes against the limit; libarchive has no limit of its own.
     private func checkMemory() throws(BlobError) {
         let byteCount = min(Int64(CompressionFormat.headerByteCount), Int64(self.data.count))
         let beginning = Array(try self.scanner.bytes(at: self.data.lowerBound, count: Int(byteCount)))
         var needed: UInt64?
         switch self.entry.method {
-        // 5.8.8: two numbers of a version, the length of the properties, and these: a byte and the window.
+        // 5.8.8: two version numbers, the length of the properties, and the properties: a byte and the window.
         case Self.lzma where beginning.count >= 9: needed = CompressionFormat.number(beginning[5..<9])
         case Self.zstd: needed = CompressionFormat.zstd.windowByteCount(beginning)
-        // 5.10.2: four bits of an order, eight of a number of MiB less one.
+        // 5.10.2: four bits of the model order, eight bits of the memory in MiB less one.
         case Self.ppmd where beginning.count >= 2:
             needed = ((CompressionFormat.number(beginning[0..<2]) >> 4 & 0xFF) + 1) << 20
         default: break
@@ -49,7 +50,7 @@ extension ZipSearch.Found {
 }
 
 extension ZipEntry {
-    /// A header as it stands before the bytes of a member (4.3.7), with all that the directory says of it.
+    /// A local header (4.3.7) made of the facts in the directory.
     fileprivate var localHeader: [UInt8] {
         let extra: [UInt8] =
             self.isZip64
@@ -59,7 +60,7 @@ extension ZipEntry {
         let lengths =
             self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
         let version: UInt16 = self.isZip64 ? 45 : 20
-        // Bit 1 says how LZMA ends; the lengths are not behind the bytes, and nobody looks at the name.
+        // Only flag bit 1 is kept, which defines how LZMA ends: the lengths are in this header. The name is not used.
         return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 2) + Self.bytes(self.method)
             + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
             + Self.bytes(UInt16(1)) + Self.bytes(UInt16(extra.count)) + [UInt8(ascii: "m")] + extra

@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 
-/// Finds one member of a zip in memory that does not grow with the number of members.
+/// A search for one member of a zip, in memory that does not grow with the number of members.
 struct ZipSearch {
-    /// A member and the place of its bytes.
+    /// A member and the range of its bytes.
     struct Found {
         let entry: ZipEntry
-        /// Of the compressed bytes, once the local header agreed.
+        /// The range of the compressed bytes in the base, after the check of the local header.
         let data: Range<Int64>
-        /// The place of the next header, or that of the directory.
+        /// The offset of the next local header, or of the directory.
         let next: Int64
         let scanner: ArchiveScanner
     }
@@ -16,9 +16,9 @@ struct ZipSearch {
     let selector: BlobLocator.Selector
     let context: BlobContext
 
-    /// Finds the member, and checks its header.
+    /// Finds the member, and checks its local header.
     ///
-    /// - Parameter known: Where the table of the members has it; there is none whose members lie over one another.
+    /// - Parameter known: The record in the table of the members, which has no overlapping members; nil to search.
     func open(_ known: MemberTable.Record? = nil) throws(BlobError) -> Found {
         let directory = try ZipDirectory(self.base, self.context)
         if let known {
@@ -33,7 +33,7 @@ struct ZipSearch {
         return try Self.open(entry, within: surroundings, directory.scanner)
     }
 
-    /// Checks the header of a member that is known.
+    /// Checks the local header of a known member.
     static func open(
         _ entry: ZipEntry, within surroundings: ZipSurroundings, _ scanner: ArchiveScanner
     ) throws(BlobError) -> Found {
@@ -53,7 +53,7 @@ struct ZipSearch {
 
     private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipSurroundings) {
         if let found = try self.find(directory, { self.means($0, $1) }) { return found }
-        // Exact names come first; then what other programs show instead.
+        // Exact names come before the names that other programs show.
         guard case .name(let name) = self.selector,
             let found = try self.find(directory, { record, _ in record.isShown(as: name) })
         else { throw BlobError(notFound: self.selector) }
@@ -84,7 +84,7 @@ struct ZipSearch {
         try directory.checkCount(records)
         guard let found else { return nil }
         guard count == 1 else { throw .ambiguous(found.name, count: count, first: found.index) }
-        // Nearly all writers list members in the order of their bytes: then those before it have told all there is.
+        // Nearly all writers list members in the order of their bytes; only otherwise is a second pass needed.
         guard before.highest < found.localOffset else {
             return (found, try self.surroundings(of: found, directory))
         }
@@ -107,9 +107,9 @@ struct ZipSearch {
         return ZipSurroundings(earlierEnd: around.end, next: around.next)
     }
 
-    /// What is learnt of the other members on the way.
+    /// The bounds that the other members set, gathered during a pass.
     private struct Neighbours {
-        /// The highest place of a header, when they are only gathered.
+        /// The highest offset of a local header among the members before the one that is searched for.
         var highest: Int64 = -1
         var end: Int64 = 0
         var next: Int64
@@ -123,7 +123,7 @@ struct ZipSearch {
             if record.localOffset > entry.localOffset {
                 self.next = min(self.next, record.localOffset)
             } else if record.localOffset < entry.localOffset || !entry.isSame(as: record) {
-                // At the same place: then it ends behind the beginning, which is the error that it is.
+                // Another member at the same offset ends behind its beginning, which is reported as an overlap.
                 self.end = max(self.end, record.leastEnd)
             }
         }

@@ -1,4 +1,4 @@
-import BlobStreams
+import BlobCore
 import Foundation
 import GRDB
 
@@ -20,13 +20,14 @@ extension Catalogue {
         try Row.fetchOne(db, sql: "\(self.selection) WHERE asset.uuid = ?", arguments: [id.uuidString]).map(Asset.init)
     }
 
-    /// The first asset of the original with this digest.
+    /// Returns the first asset of the original with this digest; nil when there is none.
     static func asset(sha256: [UInt8], _ db: Database) throws -> Asset? {
         let sql = "\(self.selection) WHERE original.sha256 = ? ORDER BY asset.id LIMIT 1"
         return try Row.fetchOne(db, sql: sql, arguments: [Data(sha256)]).map(Asset.init)
     }
 
-    /// Some assets in the order of their import: those behind the row `row`, and the last row of them.
+    /// Returns the assets after the row `row` in the order of their import, at most `count`, and the row of the last
+    /// one.
     func assets(behind row: Int64, atMost count: Int) throws(BlobError) -> (assets: [Asset], row: Int64) {
         try self.read { db in
             let sql = "\(Self.selection) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
@@ -51,7 +52,7 @@ extension Catalogue {
             ])
     }
 
-    /// Gives an original that is there another file.
+    /// Replaces the file of an existing original.
     static func setOriginal(_ file: ImportedFile, path: String, _ db: Database) throws {
         try db.execute(
             sql: "UPDATE original SET path = ?, state = 'present', byte_size = ?, block_sha256 = ? WHERE sha256 = ?",
@@ -60,7 +61,7 @@ extension Catalogue {
             ])
     }
 
-    /// Adds an asset of the original with the digest of `file`.
+    /// Adds an asset of the original with the digest of `file`; does nothing when there is no such original.
     static func insertAsset(_ id: UUID, _ file: ImportedFile, _ db: Database) throws {
         try db.execute(
             sql: """
@@ -82,12 +83,14 @@ struct ImportedFile {
     var sha256: [UInt8]
     var blocks: BlockDigests
     var media: MediaDescription
-    /// In nanoseconds since 1970.
+    /// The modification time in nanoseconds since 1970; nil when the source did not provide it.
     var modificationTime: Int64?
 }
 
 extension Asset {
-    /// - Throws: ``BlobError/Code/corrupted`` for what only a damaged or forged catalogue can hold.
+    /// Creates an asset from a row of the selection.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` for values that only a damaged or forged catalogue can contain.
     fileprivate init(_ row: Row) throws {
         let asset = CheckedRow(row, of: "asset")
         let original = CheckedRow(row, of: "original", key: "original_row")
@@ -119,7 +122,7 @@ extension Asset {
 }
 
 extension CheckedRow {
-    /// What the state of an original says.
+    /// Returns true when the state of an original is `missing`.
     func isMissing() throws(BlobError) -> Bool {
         switch try self.value("state", as: String.self) {
         case "present": return false

@@ -1,13 +1,13 @@
 import GRDB
 
 extension Catalogue {
-    /// Marks the database as ours, for `file(1)` and for ``AssetLibrary``: "BlbL".
+    /// The identifier of the database for `file(1)` and for ``AssetLibrary``: "BlbL".
     static let applicationIdentifier: Int32 = 0x426C_624C
 
-    /// The first version; catalogues from it on can be read as they are.
+    /// The first version; catalogues of this and later versions can be read without a migration.
     static let oldestVersion = "1"
 
-    /// How catalogues come to be what this version reads: each step is run once, in order, and never changed again.
+    /// The migrations to the current version of the catalogue; each runs once, in order, and must never be changed.
     static let migrator: DatabaseMigrator = {
         var migrator = DatabaseMigrator()
         migrator.registerMigration(Self.oldestVersion) { db in
@@ -23,10 +23,10 @@ extension Catalogue {
         return migrator
     }()
 
-    /// An original is a file; assets are what people see, and may share one.
+    /// The tables of the first version: an original is a file; assets are the items that people see, and may share one.
     ///
-    /// `change_seq` is the ordered journal of what happened to assets, written by triggers in the transaction of the
-    /// change: an observer keeps the last number that it has seen. Times are nanoseconds since 1970.
+    /// `change_seq` is the ordered journal of changes to assets, written by triggers in the transaction of the change:
+    /// an observer keeps the last number that it has seen. Times are nanoseconds since 1970.
     private static let firstSchema = """
         CREATE TABLE library (
             id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -1,25 +1,25 @@
-import BlobStreams
+import BlobCore
 import Foundation
 import GRDB
 import GRDBSQLite
 
-/// Owns the connections to the database of a library.
+/// The catalogue of a library. Owns the connections to its database.
 ///
-/// WAL: readers go on beside a writer, also one in another process. Writers take turns.
+/// Uses SQLite's write-ahead log: readers continue beside a writer, even one in another process. Writers take turns.
 struct Catalogue: Sendable {
     static let fileName = "catalog.sqlite"
 
-    /// How long a connection waits for a lock of another; writers hold it for milliseconds.
+    /// The time in seconds that a connection waits for a lock of another one; writers hold it for milliseconds.
     private static let busyTimeout: TimeInterval = 5
 
     private let path: String
     private let pool: DatabasePool
-    /// The file that the connections are to.
+    /// The status of the database file when it was opened, which identifies it.
     private let file: FileSnapshot
 
     /// Opens the database of `folder`.
     ///
-    /// - Parameter isReadOnly: Whether nothing is to be written; then the database must be there.
+    /// - Parameter isReadOnly: True when nothing is written; the database must exist then.
     init(in folder: String, isReadOnly: Bool) throws(BlobError) {
         self.path = "\(folder)/\(Self.fileName)"
         var configuration = Configuration()
@@ -27,17 +27,17 @@ struct Catalogue: Sendable {
         configuration.busyMode = .timeout(Self.busyTimeout)
         configuration.label = "BlobStreams.AssetLibrary"
         configuration.prepareDatabase { db in
-            // The schema may be anybody's: its expressions may call nothing that reaches out of the database.
+            // The schema is untrusted: its expressions must not call functions with effects outside the database.
             try db.execute(sql: "PRAGMA trusted_schema = OFF")
             guard !isReadOnly else { return }
-            // The log stays when the last writer goes: without it, those who may not write could not read.
+            // Keeps the log after the last writer has closed: without it, users without write access could not read.
             var persists: CInt = 1
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
         }
         do {
             self.pool = try DatabasePool(path: self.path, configuration: configuration)
             self.file = try FileSnapshot(path: self.path)
-            // A row must not be lost of which the file was synchronised. Not before: the pool sets it to NORMAL.
+            // A committed row must survive a loss of power, as its file does. Set after the pool, which sets NORMAL.
             guard !isReadOnly else { return }
             try self.pool.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
         } catch {
@@ -45,7 +45,7 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Makes or updates the tables.
+    /// Creates or updates the tables.
     func migrate() throws(BlobError) {
         do {
             try Self.migrator.migrate(self.pool)
@@ -59,9 +59,10 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Throws unless this is a catalogue that this version reads.
+    /// Checks that this is a catalogue that this version can read.
     ///
-    /// - Parameter isMade: Whether its tables must be there already, of whatever version.
+    /// - Parameter isMade: True when its tables must exist already, in whatever version.
+    /// - Throws: ``BlobError/Code/unsupported`` when it is not, and errors of reading it.
     func check(isMade: Bool) throws(BlobError) {
         try self.read { db in
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == Self.applicationIdentifier else {
@@ -74,7 +75,7 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// Whether nothing was made in it yet: what is left of a creation that was cut off.
+    /// Returns true when the database has no tables yet, as after an interrupted creation.
     func isEmpty() throws(BlobError) -> Bool {
         try self.read { db in
             guard try Int32.fetchOne(db, sql: "PRAGMA application_id") == 0 else { return false }
@@ -94,9 +95,10 @@ struct Catalogue: Sendable {
         }
     }
 
-    /// One transaction: all of it, or nothing; when it returns, it survives a loss of power.
+    /// Performs one transaction, which survives a loss of power after the return.
     ///
-    /// - Throws: ``BlobError/Code/changed`` when the catalogue was replaced by another file, and what was written is lost.
+    /// - Throws: ``BlobError/Code/changed`` when the catalogue was replaced by another file, so that the changes are
+    ///   lost; errors of `body` and of the transaction, which is rolled back then.
     func write<Value>(_ body: (Database) throws -> Value) throws(BlobError) -> Value {
         let value: Value
         do {
@@ -112,7 +114,7 @@ struct Catalogue: Sendable {
 }
 
 extension BlobError {
-    /// The error that one of SQLite stands for.
+    /// Creates the error for an error of SQLite.
     init(catalogue error: any Error) {
         guard let error = error as? DatabaseError else {
             self = BlobError(wrapping: error)
@@ -133,7 +135,7 @@ extension BlobError {
 }
 
 extension Date {
-    /// Since 1970.
+    /// The number of nanoseconds since 1970.
     var nanoseconds: Int64 { Int64((self.timeIntervalSince1970 * 1_000_000_000).rounded()) }
 
     init(nanoseconds: Int64) { self.init(timeIntervalSince1970: Double(nanoseconds) / 1_000_000_000) }

@@ -1,22 +1,25 @@
-import BlobStreams
+import BlobCore
 import GRDB
 
-/// A row of a table: in a damaged or forged catalogue, any of its columns may hold anything.
+/// A row whose columns are checked when they are read, because those of a damaged or forged catalogue may hold
+/// anything.
 struct CheckedRow {
     private let row: Row
     private let table: String
     private let key: String
 
     /// - Parameters:
-    ///   - table: The table that the columns are of.
-    ///   - key: The column of `row` with the number of the row in `table`.
+    ///   - table: The table of the columns, for error messages.
+    ///   - key: The column of `row` with the number of the row in `table`, for error messages.
     init(_ row: Row, of table: String, key: String = "id") {
         self.row = row
         self.table = table
         self.key = key
     }
 
-    /// - Throws: ``BlobError/Code/corrupted`` when the column holds NULL, or something of another type.
+    /// Returns the value of a column.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` when the column holds NULL, or a value of another type.
     func value<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value {
@@ -24,14 +27,14 @@ struct CheckedRow {
         return value
     }
 
-    /// As ``value(_:as:)``, for a column that may hold NULL.
+    /// Returns the value of a column as ``value(_:as:)`` does; nil for NULL.
     func valueIfAny<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value? {
         self.stored(column).isNull ? nil : try self.value(column)
     }
 
-    /// The error for a column that holds what cannot be.
+    /// Returns the error for a column that holds an invalid value.
     func corrupted(_ column: String) -> BlobError {
         let content =
             switch self.stored(column).storage {

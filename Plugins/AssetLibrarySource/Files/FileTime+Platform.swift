@@ -1,6 +1,6 @@
 import Foundation
 
-/// The fields have two names each.
+/// The times of a file, whose fields have different names on different platforms.
 extension stat {
     var modification: FileTime {
         #if canImport(Darwin)

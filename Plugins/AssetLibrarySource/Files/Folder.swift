@@ -1,14 +1,14 @@
-import BlobStreams
-import CRename
+import BlobCore
+import CPlatform
 import Foundation
 
-/// A folder held open: names are looked up in it and nowhere else, and links in it are never followed.
+/// An open folder. Names are looked up in it and nowhere else, and links in it are never followed.
 final class Folder {
-    /// For messages only.
+    /// The path of the folder, for error messages only.
     let path: String
     private let descriptor: CInt
 
-    /// Opens the folder at `path`, to which links may lead.
+    /// Opens the folder at `path`, following links.
     convenience init(_ path: String) throws(BlobError) {
         try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path)
     }
@@ -34,7 +34,7 @@ final class Folder {
         return try Folder(descriptor, "\(self.path)/\(name)")
     }
 
-    /// Opens a folder in this one, and makes it first unless it is there.
+    /// Opens a folder in this one, after creating it if it is missing.
     func makeFolder(named name: String) throws(BlobError) -> Folder {
         guard mkdirat(self.descriptor, name, 0o777) == 0 || errno == EEXIST else {
             throw self.failure("Could not make the folder", name)
@@ -42,38 +42,38 @@ final class Folder {
         return try self.folder(named: name)
     }
 
-    /// Makes a file that is not there yet, for reading and writing.
+    /// Creates a file for reading and writing, and returns its descriptor; throws when the name exists already.
     func createFile(named name: String) throws(BlobError) -> CInt {
         let file = openat(self.descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
         guard file >= 0 else { throw self.failure("Could not create", name) }
         return file
     }
 
-    /// Whether a regular file has this name.
+    /// Returns true when a regular file has this name.
     func hasFile(named name: String) -> Bool {
         var status = stat()
         return fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_mode & S_IFMT == S_IFREG
     }
 
-    /// Removes a file; one that is not there is fine.
+    /// Removes a file, if it exists.
     func removeFile(named name: String) throws(BlobError) {
         guard unlinkat(self.descriptor, name, 0) == 0 || errno == ENOENT else {
             throw self.failure("Could not remove", name)
         }
     }
 
-    /// Gives a file another folder and name.
+    /// Moves a file to another folder and name.
     ///
-    /// - Returns: False when something has that name, which is left alone.
+    /// - Returns: False when the new name exists already; nothing is changed then.
     func moveFile(named name: String, to folder: Folder, as newName: String) throws(BlobError) -> Bool {
         if blob_rename_new(self.descriptor, name, folder.descriptor, newName) == 0 { return true }
         guard errno == EEXIST else { throw self.failure("Could not move to \(folder.path)", name) }
         return false
     }
 
-    /// All names but those that are no UTF-8, which this library gives to nothing.
+    /// Returns all names but those that are not UTF-8, which this library never creates.
     func names() throws(BlobError) -> [String] {
-        // A descriptor of its own: duplicates share the place that reading has reached.
+        // A new descriptor, because duplicates share the read position.
         let descriptor = openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0, let stream = fdopendir(descriptor) else {
             let error = self.failure("Could not read", ".")
@@ -94,9 +94,9 @@ final class Folder {
         return names
     }
 
-    /// Makes the names in the folder survive a loss of power.
+    /// Synchronises the folder to the disk, so that the names in it survive a loss of power.
     func synchronise() throws(BlobError) {
-        // Some file systems have nothing to synchronise in a folder, and say so.
+        // Some file systems do not support it for folders, and fail with EINVAL.
         guard fsync(self.descriptor) == 0 || errno == EINVAL else {
             throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
         }

@@ -1,10 +1,10 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// An original on its way into the library: written aside, then given its name.
+/// A new original during its import: written to the folder of incoming files, and then moved to its place.
 ///
-/// Until it is named it lies in the folder of incoming files, which tells recovery to look around; from then on until
-/// its row is there, a ``LibraryMarker`` does.
+/// In the folder of incoming files, it is a trace of a crash for recovery. From the move until its row is committed, a
+/// ``LibraryMarker`` is that trace.
 final class IncomingFile {
     private let folders: OriginalsFolder
     private let name: String
@@ -14,9 +14,9 @@ final class IncomingFile {
 
     private enum Place {
         case incoming
-        /// With its path in the library.
+        /// In its place, at this path in the library.
         case stored(String)
-        /// It is gone, or belongs to the library.
+        /// Removed, or owned by the library.
         case none
     }
 
@@ -37,7 +37,7 @@ final class IncomingFile {
         try writeAll(bytes, to: self.descriptor, named: self.path)
     }
 
-    /// What was written, for parsers.
+    /// Returns the bytes that were written, for parsers of headers.
     func headerBytes(byteCount: Int64) -> HeaderBytes {
         HeaderBytes(byteCount: byteCount) { offset, buffer in
             var count = 0
@@ -52,7 +52,7 @@ final class IncomingFile {
         }
     }
 
-    /// Makes the bytes survive a loss of power.
+    /// Synchronises the bytes to the disk, so that they survive a loss of power, and closes the descriptor.
     func synchronise() throws(BlobError) {
         guard fsync(self.descriptor) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
@@ -63,25 +63,25 @@ final class IncomingFile {
         }
     }
 
-    /// Gives the descriptor back. Twice is fine.
+    /// Closes the descriptor. Further calls do nothing.
     func close() {
         if self.isOpen { _ = Foundation.close(self.descriptor) }
         self.isOpen = false
     }
 
-    /// Gives the file its name in the library.
+    /// Moves the file to its place in the library.
     func move(toStored storedPath: String) throws(BlobError) {
         try self.folders.store(self.name, as: storedPath)
         self.place = .stored(storedPath)
     }
 
-    /// The catalogue names the file now; or nobody knows what the catalogue says, and recovery will find out.
+    /// Keeps the file, because the catalogue names it, or may name it, which recovery finds out.
     func keep() { self.place = .none }
 
-    /// Removes the file unless it was kept. Twice is fine.
+    /// Removes the file unless it was kept. Further calls do nothing.
     func discard() {
         self.close()
-        // A file that cannot be removed is left for recovery to find.
+        // A file that cannot be removed is left to recovery.
         switch self.place {
         case .incoming: try? self.folders.incoming.removeFile(named: self.name)
         case .stored(let path): try? self.folders.remove(path)
@@ -91,12 +91,12 @@ final class IncomingFile {
     }
 }
 
-/// An empty file that says: somebody is, or was, in the middle of something.
+/// An empty file that marks an import or a removal that is running, or was interrupted.
 struct LibraryMarker {
     private let folder: Folder
     private let name: String
 
-    /// Makes a marker that survives a loss of power, with all that lies beside it.
+    /// Creates a marker that survives a loss of power, as do the names of the files beside it.
     init(_ folders: OriginalsFolder) throws(BlobError) {
         self.folder = folders.incoming
         self.name = Self.name(for: UUID())
@@ -106,6 +106,6 @@ struct LibraryMarker {
 
     static func name(for id: UUID) -> String { id.uuidString }
 
-    /// A marker that cannot be removed has recovery look around for nothing.
+    /// Removes the marker. One that cannot be removed only causes a needless recovery.
     func remove() { try? self.folder.removeFile(named: self.name) }
 }

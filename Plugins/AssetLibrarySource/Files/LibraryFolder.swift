@@ -1,15 +1,15 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Where things lie in a library: all paths are made here.
+/// The layout of a library, from which all paths are made.
 ///
 ///     catalog.sqlite            the catalogue, with its -wal and -shm
 ///     lock                      held by importers (shared) and by recovery (exclusive)
 ///     originals/AA/UUID.EXT     AA is the beginning of the UUID
-///     originals/.incoming       what imports and removals are at work on
+///     originals/.incoming       files and markers of imports and removals that are running
 ///     originals/.quarantine     files that no row names, and damaged originals
 ///
-/// Anything else in these folders is somebody else's, and left alone.
+/// Any other file in these folders does not belong to the library, and is left alone.
 struct LibraryFolder: Sendable {
     let path: String
 
@@ -23,13 +23,13 @@ struct LibraryFolder: Sendable {
     static let incoming = ".incoming"
     static let quarantine = ".quarantine"
 
-    /// Where a new original goes, relative to the library.
+    /// Returns the path of a new original, relative to the library.
     static func storedPath(for id: UUID, fileExtension: String?) -> String {
         let suffix = fileExtension.map { ".\($0.lowercased())" } ?? ""
         return "\(self.originals)/\(id.uuidString.prefix(2))/\(id.uuidString)\(suffix)"
     }
 
-    /// Whether ``storedPath(for:fileExtension:)`` gives this path.
+    /// Returns true when ``storedPath(for:fileExtension:)`` can return this path.
     static func isStoredPath(_ path: String) -> Bool {
         guard let name = path.split(separator: "/").last, let id = UUID(uuidString: String(name.prefix(36))) else {
             return false
@@ -40,13 +40,13 @@ struct LibraryFolder: Sendable {
             && path == self.storedPath(for: id, fileExtension: fileExtension)
     }
 
-    /// Whether imports and removals give this name to what they are at work on.
+    /// Returns true when this is the name of a file that is being imported, or of a marker.
     static func isIncoming(_ name: String) -> Bool {
         guard let id = UUID(uuidString: String(name.prefix(36))) else { return false }
         return name == LibraryMarker.name(for: id) || name == IncomingFile.name(for: id)
     }
 
-    /// The path of an original, as the catalogue has it.
+    /// Returns the full path of an original, from its path in the catalogue.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for a path that leads out of the originals.
     func path(ofStored storedPath: String) throws(BlobError) -> String {
@@ -60,9 +60,10 @@ struct LibraryFolder: Sendable {
 
     var exists: Bool { FileManager.default.fileExists(atPath: self.cataloguePath) }
 
-    /// Makes the folder of a new library, and those above it.
+    /// Creates the folder of a new library, and missing folders above it.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when something else is in it than a creation that was cut off left.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when the folder contains anything but the rest of an interrupted
+    ///   creation.
     func make() throws(BlobError) {
         var folders = [URL(fileURLWithPath: self.path, isDirectory: true)]
         while let missing = folders.last, missing.path != "/", !FileManager.default.fileExists(atPath: missing.path) {

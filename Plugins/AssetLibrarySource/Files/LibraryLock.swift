@@ -1,9 +1,10 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// The lock between those who change files and recovery, across processes: `flock(2)`, gone with its process.
+/// The lock between recovery and other changes of files, across processes: `flock(2)`, which the end of a process
+/// releases.
 final class LibraryLock {
-    /// How long to wait before the lock is tried again: recovery takes milliseconds to seconds.
+    /// The time between attempts to take the lock; recovery takes milliseconds to seconds.
     private static let interval = Duration.milliseconds(20)
 
     private let descriptor: CInt
@@ -15,14 +16,14 @@ final class LibraryLock {
         }
     }
 
-    /// Held by everybody who adds or removes files; waits while recovery is at work.
+    /// Takes the lock for adding or removing files; waits while recovery is running.
     static func shared(_ folder: LibraryFolder, _ context: BlobContext) throws(BlobError) -> LibraryLock {
         let lock = try LibraryLock(folder)
         while try !lock.take(LOCK_SH) { try context.pause(for: Self.interval) }
         return lock
     }
 
-    /// Held by recovery; nil while somebody adds or removes files.
+    /// Takes the lock for recovery; returns nil while files are added or removed.
     static func exclusive(_ folder: LibraryFolder) throws(BlobError) -> LibraryLock? {
         let lock = try LibraryLock(folder)
         return try lock.take(LOCK_EX) ? lock : nil
@@ -43,7 +44,7 @@ final class LibraryLock {
 }
 
 extension BlobContext {
-    /// Lets time pass, unless the job ends first.
+    /// Waits for a duration; throws when the job is cancelled or its deadline passes before.
     func pause(for duration: Duration) throws(BlobError) {
         let signal = WaitSignal()
         let registration = self.onCancel { signal.signal() }

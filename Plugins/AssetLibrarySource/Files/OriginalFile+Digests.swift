@@ -1,9 +1,9 @@
-import BlobStreams
+import BlobCore
 import CryptoDigest
 import Foundation
 
 extension OriginalFile {
-    /// Fills buffers one after the other and computes the SHA-256 on the way; nil when the file ends before.
+    /// Fills buffers one after the other, and returns the SHA-256 of their bytes; nil when the file ends before.
     func readAndHash(
         into buffers: UnsafeMutableRawBufferPointer..., at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
@@ -12,7 +12,7 @@ extension OriginalFile {
         for buffer in buffers {
             var rest = buffer
             while !rest.isEmpty {
-                // In parts that are still in the first caches when they are hashed.
+                // In parts that are still in the innermost caches when they are hashed.
                 let part = UnsafeMutableRawBufferPointer(rebasing: rest.prefix(Self.partByteCount))
                 let count = try self.read(into: part, at: offset)
                 guard count > 0 else { return nil }
@@ -26,9 +26,9 @@ extension OriginalFile {
 
     private static let partByteCount = 64 * 1024
 
-    /// Reads all of the file.
+    /// Reads the whole file, and returns its digests.
     ///
-    /// - Throws: ``BlobError/Code/changed`` when it was written to meanwhile.
+    /// - Throws: ``BlobError/Code/changed`` when the file was written to during the read, and errors of reading.
     func digests(
         byteCount: Int64, _ context: BlobContext
     ) throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests) {
@@ -51,8 +51,9 @@ extension OriginalFile {
         return hasher.finalize()
     }
 
-    /// Whether the file has the bytes of these digests, and nobody touches it meanwhile: reads up to the first block
-    /// that it does not have.
+    /// Returns true when the file has the bytes of these digests, and was not touched during the read.
+    ///
+    /// Reads up to the first block that differs.
     func hasContent(of asset: Asset, _ blocks: BlockDigests, _ context: BlobContext) throws(BlobError) -> Bool {
         guard self.snapshot.byteCount == asset.byteCount else { return false }
         let buffer = UnsafeMutableRawBufferPointer.allocate(

@@ -1,9 +1,9 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// Owns the descriptor of an original that is read.
+/// An original that is open for reading. Owns the descriptor.
 final class OriginalFile {
-    /// As the file was when the bytes in it were last known to be right.
+    /// The status of the file when its bytes were last known to be right.
     private(set) var snapshot: FileSnapshot
     private let descriptor: CInt
     private let path: String
@@ -36,12 +36,12 @@ final class OriginalFile {
         self.isOpen = false
     }
 
-    /// What the file is now.
+    /// Returns the current status of the file.
     func status() throws(BlobError) -> FileSnapshot { try FileSnapshot(self.descriptor, self.path) }
 
-    /// Takes what the file is now for right, as long as its content has not been written to.
+    /// Accepts the current status of the file as right, unless its content was written to.
     ///
-    /// - Returns: False when it has.
+    /// - Returns: False when the content was written to.
     func acceptMove() throws(BlobError) -> Bool {
         let now = try self.status()
         guard now.hasContent(of: self.snapshot) else { return false }
@@ -49,7 +49,7 @@ final class OriginalFile {
         return true
     }
 
-    /// One `pread(2)` that goes on after interruptions.
+    /// Calls `pread(2)`, again after interruptions; returns the number of bytes read, 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
         while true {
             let count = pread(self.descriptor, buffer.baseAddress, buffer.count, off_t(byteOffset))
@@ -59,14 +59,14 @@ final class OriginalFile {
     }
 }
 
-/// What `fstat(2)` says that matters: which file it is, and whether it was touched.
+/// The relevant results of `fstat(2)`: the identity of a file, and the times that show whether it was touched.
 struct FileSnapshot: Equatable {
     let byteCount: Int64
     let isRegular: Bool
     private let device: UInt64
     private let inode: UInt64
     private let modification: FileTime
-    /// Of the inode: also changed by renaming and removing.
+    /// The time of the last status change, which renaming and removing update too.
     private let change: FileTime
 
     init(_ descriptor: CInt, _ path: String) throws(BlobError) {
@@ -85,7 +85,9 @@ struct FileSnapshot: Equatable {
         (self.modification, self.change) = (status.modification, status.change)
     }
 
-    /// Of the file that links at `path` lead to. Opens nothing: to close a database takes the locks of SQLite away.
+    /// Takes the status of the file at `path`, following links.
+    ///
+    /// Opens nothing, because closing a descriptor of a database releases the locks of SQLite.
     init(path: String) throws(BlobError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -94,12 +96,12 @@ struct FileSnapshot: Equatable {
         self.init(status)
     }
 
-    /// Whether both are one file that was not written to in between; it may have been renamed, or removed.
+    /// Returns true when both are of one file that was not written to in between; it may have been renamed or removed.
     func hasContent(of other: FileSnapshot) -> Bool {
         self.isSameFile(as: other) && self.byteCount == other.byteCount && self.modification == other.modification
     }
 
-    /// Whether both are of one file, whatever happened to it.
+    /// Returns true when both are of one file, whatever happened to it in between.
     func isSameFile(as other: FileSnapshot) -> Bool { self.device == other.device && self.inode == other.inode }
 }
 

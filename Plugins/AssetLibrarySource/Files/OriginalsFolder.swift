@@ -1,7 +1,7 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// The folders of a library that are written to, held open: nothing is reached through a link.
+/// The open folders of a library that are written to. Nothing in them is accessed through a link.
 final class OriginalsFolder {
     private let originals: Folder
     let incoming: Folder
@@ -9,14 +9,14 @@ final class OriginalsFolder {
 
     /// Opens the folders.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` when a link lies in the place of one.
+    /// - Throws: ``BlobError/Code/unsupported`` when a link is in the place of one.
     init(_ library: LibraryFolder) throws(BlobError) {
         self.originals = try Folder(library.path).folder(named: LibraryFolder.originals)
         self.incoming = try self.originals.folder(named: LibraryFolder.incoming)
         self.quarantine = try self.originals.folder(named: LibraryFolder.quarantine)
     }
 
-    /// Opens the folders, makes those that are not there, and has all of them survive a loss of power.
+    /// Opens the folders, creates missing ones, and synchronises them, so that all survive a loss of power.
     init(making library: LibraryFolder) throws(BlobError) {
         let library = try Folder(library.path)
         self.originals = try library.makeFolder(named: LibraryFolder.originals)
@@ -26,9 +26,9 @@ final class OriginalsFolder {
         try self.originals.synchronise()
     }
 
-    /// Gives a file of ``incoming`` its place, which is new.
+    /// Moves a file of ``incoming`` to a new place.
     ///
-    /// - Parameter storedPath: Of our own making.
+    /// - Parameter storedPath: A result of ``LibraryFolder/storedPath(for:fileExtension:)``.
     func store(_ name: String, as storedPath: String) throws(BlobError) {
         let place = try self.place(storedPath) { (parent) throws(BlobError) in
             try self.originals.makeFolder(named: parent)
@@ -38,16 +38,16 @@ final class OriginalsFolder {
         }
     }
 
-    /// Removes an original; one that is not there, or that does not lie where originals do, is fine.
+    /// Removes an original; does nothing when it does not exist, or the path is not one of originals.
     func remove(_ storedPath: String) throws(BlobError) {
         guard let place = try self.existingPlace(storedPath) else { return }
         try place.folder.removeFile(named: place.name)
         try place.folder.synchronise()
     }
 
-    /// Moves an original to the quarantine, under a name that nothing has there.
+    /// Moves an original to the quarantine, under a name that is free there.
     ///
-    /// - Returns: False when there is no file of that path, or it is none that a library makes.
+    /// - Returns: False when there is no file at this path, or the path is not one of originals.
     @discardableResult
     func setAside(_ storedPath: String) throws(BlobError) -> Bool {
         guard let place = try self.existingPlace(storedPath), place.folder.hasFile(named: place.name) else {
@@ -64,9 +64,10 @@ final class OriginalsFolder {
         return true
     }
 
-    /// Makes the places of originals survive a loss of power.
+    /// Synchronises the names of originals to the disk, so that they survive a loss of power.
     ///
-    /// - Parameter known: The folders of which that is known; another process may have made one, and died.
+    /// - Parameter known: The folders that are known to survive it themselves; receives further ones. A folder that
+    ///   exists need not: another process may have created it, and crashed.
     func synchronise(_ storedPaths: some Sequence<String>, known: Locked<Set<String>>) throws(BlobError) {
         let parents = Set(storedPaths.map { $0.split(separator: "/").dropLast().last.map(String.init) ?? "" })
         for parent in parents { try self.originals.folder(named: parent).synchronise() }
@@ -75,7 +76,7 @@ final class OriginalsFolder {
         known.withLock { $0.formUnion(parents) }
     }
 
-    /// Calls `body` with the path of each file that has the name of an original and lies where it belongs.
+    /// Calls `body` with the path of each file that has the name of an original and is in its place.
     func forEachOriginal(_ body: (String) throws(BlobError) -> Void) throws(BlobError) {
         for parent in try self.originals.names() where parent.utf8.count == 2 {
             guard let folder = try? self.originals.folder(named: parent) else { continue }
@@ -96,7 +97,7 @@ final class OriginalsFolder {
         }
     }
 
-    /// The folder and the name of a path that is of our own making; nil for another one.
+    /// Returns the folder and the name in a path of originals; nil for any other path.
     private func place(
         _ storedPath: String, _ open: (String) throws(BlobError) -> Folder
     ) throws(BlobError) -> (folder: Folder, name: String)? {

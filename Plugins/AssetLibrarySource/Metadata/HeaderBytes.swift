@@ -1,10 +1,10 @@
-/// The bytes of a file, for parsers of headers: at any offset, within limits that no file can exceed.
+/// Random access to the bytes of a file for parsers of headers, with limits that bound the work for any file.
 ///
-/// Offsets come from files and can be anything: what does not lie in the file is nil.
+/// Offsets come from files and can be anything: bytes outside of the file are nil.
 final class HeaderBytes {
-    /// How many bytes all reads together may fetch.
+    /// The largest number of bytes that all reads together fetch.
     static let byteLimit = 4 << 20
-    /// How many reads there may be.
+    /// The largest number of reads.
     static let readLimit = 10_000
 
     let byteCount: Int64
@@ -12,7 +12,8 @@ final class HeaderBytes {
     private var bytesLeft = HeaderBytes.byteLimit
     private var readsLeft = HeaderBytes.readLimit
 
-    /// - Parameter readAt: Reads at an offset within the file; fewer bytes than asked for mean that they cannot be had.
+    /// - Parameter readAt: Fills a buffer from an offset within the file, and returns the number of bytes read; fewer
+    ///   than its length mean that the bytes are unavailable.
     init(byteCount: Int64, readAt: @escaping (Int64, UnsafeMutableRawBufferPointer) -> Int) {
         self.byteCount = byteCount
         self.readAt = readAt
@@ -25,7 +26,7 @@ final class HeaderBytes {
         }
     }
 
-    /// Exactly `count` bytes, or nil.
+    /// Returns exactly `count` bytes; nil when they are outside of the file, past a limit or unavailable.
     func bytes(at offset: Int64, count: Int) -> [UInt8]? {
         guard offset >= 0, count >= 0, offset <= self.byteCount, Int64(count) <= self.byteCount - offset else {
             return nil
@@ -41,13 +42,13 @@ final class HeaderBytes {
         return bytes.count == count ? bytes : nil
     }
 
-    /// The first bytes, at most `count`.
+    /// Returns the first bytes, at most `count`; none when they are unavailable.
     func prefix(_ count: Int) -> [UInt8] {
         self.bytes(at: 0, count: Int(min(Int64(count), self.byteCount))) ?? []
     }
 }
 
-/// Reads numbers from bytes, from the front; nil past the end.
+/// A cursor that reads numbers from the front of bytes; returns nil past the end.
 struct ByteCursor {
     private(set) var rest: ArraySlice<UInt8>
 
@@ -59,7 +60,7 @@ struct ByteCursor {
         return self.rest.prefix(count)
     }
 
-    /// An unsigned number of 0 to 8 bytes.
+    /// Reads an unsigned number of 0 to 8 bytes.
     mutating func number(_ byteCount: Int, isBigEndian: Bool = true) -> UInt64? {
         guard byteCount <= 8, let bytes = self.take(byteCount) else { return nil }
         let ordered = isBigEndian ? Array(bytes) : bytes.reversed()

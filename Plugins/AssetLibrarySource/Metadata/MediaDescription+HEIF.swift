@@ -37,7 +37,7 @@ extension MediaDescription {
             guard skipped < exif.count else { return }
             self.readTIFF(bytes, in: (exif.lowerBound + skipped)..<exif.upperBound)
         }
-        // Readers turn the picture by its properties, and Exif only repeats them (section A.2.1).
+        // Readers rotate the picture by its properties, which Exif only repeats (section A.2.1).
         self.orientation = orientation
     }
 
@@ -72,7 +72,7 @@ extension MediaDescription {
     }
 }
 
-/// The boxes in a piece of memory (ISO/IEC 14496-12, section 4.2); ends where one is broken.
+/// The sequence of boxes in some bytes (ISO/IEC 14496-12, section 4.2); ends at an invalid box.
 private struct ISOBoxes: Sequence, IteratorProtocol {
     private var cursor: ByteCursor
 
@@ -95,7 +95,7 @@ private struct ISOBoxes: Sequence, IteratorProtocol {
     }
 }
 
-/// Which properties belong to which item: `ipco` and `ipma`.
+/// The properties of each item: `ipco` and `ipma`.
 private struct ItemProperties {
     typealias Property = (type: String, content: ArraySlice<UInt8>)
 
@@ -110,7 +110,7 @@ private struct ItemProperties {
     }
 
     func of(_ item: UInt64) -> [Property] {
-        // Written from 1; 0 is no property.
+        // Indices count from 1; 0 means no property.
         (self.indices[item] ?? []).compactMap {
             self.properties.indices.contains($0 - 1) ? self.properties[$0 - 1] : nil
         }
@@ -130,7 +130,7 @@ private struct ItemProperties {
     }
 }
 
-/// Which item is Exif (`iinf`), and where the items lie (`iloc`).
+/// The Exif item (`iinf`), and the locations of the items (`iloc`).
 private struct ItemTable {
     private var exif: UInt64?
     private var ranges: [UInt64: Range<Int64>] = [:]
@@ -160,14 +160,14 @@ private struct ItemTable {
                 let method = version == 0 ? 0 : cursor.number(2).map({ $0 & 0xF }), cursor.take(2) != nil,
                 let base = cursor.number(byteCounts[2]), let extentCount = cursor.number(2)
             else { return }
-            // Extents without a byte in the table cost nothing to claim, and much to count.
+            // Extents that take no bytes in the table cost a forged file nothing, and the loop much.
             guard extentCount <= 1 || byteCounts[0] + byteCounts[1] > 0 else { continue }
             for _ in 0..<extentCount {
                 if version > 0, cursor.number(byteCounts[3]) == nil { return }
                 guard let offset = cursor.number(byteCounts[0]), let length = cursor.number(byteCounts[1]) else {
                     return
                 }
-                // Only what lies in the file in one piece is of use.
+                // Only items in one piece of the file are used.
                 guard method == 0, extentCount == 1, let start = Int64(exactly: base &+ offset), base &+ offset >= base,
                     let length = Int64(exactly: length), case let (end, false) = start.addingReportingOverflow(length)
                 else { continue }

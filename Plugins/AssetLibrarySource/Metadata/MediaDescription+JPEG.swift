@@ -1,5 +1,5 @@
 extension MediaDescription {
-    /// Walks the segments up to the first scan (ITU-T T.81, annex B): the frame header, and the Exif of APP1.
+    /// Reads the segments before the first scan (ITU-T T.81, annex B): the frame header, and the Exif data in APP1.
     mutating func readJPEG(_ bytes: HeaderBytes) {
         var offset: Int64 = 2
         var hasExif = false

@@ -1,5 +1,5 @@
 extension MediaDescription {
-    /// Walks the chunks (PNG, third edition, section 5.3): IHDR, and eXIf wherever it stands.
+    /// Reads the chunks (PNG, third edition, section 5.3): IHDR, and eXIf at any position.
     mutating func readPNG(_ bytes: HeaderBytes) {
         var offset: Int64 = 8
         while let head = bytes.bytes(at: offset, count: 8) {
@@ -20,7 +20,7 @@ extension MediaDescription {
         }
     }
 
-    /// The logical screen (GIF89a, section 18).
+    /// Reads the size of the logical screen (GIF89a, section 18).
     mutating func readGIF(_ bytes: HeaderBytes) {
         guard var size = bytes.bytes(at: 6, count: 4).map(ByteCursor.init),
             let width = size.number(2, isBigEndian: false), let height = size.number(2, isBigEndian: false)

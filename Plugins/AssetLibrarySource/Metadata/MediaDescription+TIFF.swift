@@ -1,9 +1,9 @@
 extension MediaDescription {
-    /// Reads the first directory of a TIFF (TIFF 6.0, section 2) and the Exif one that it points to.
+    /// Reads the first directory of a TIFF (TIFF 6.0, section 2), and the Exif directory to which it points.
     ///
     /// - Parameters:
-    ///   - range: Where the TIFF lies; it is cut to the file. Offsets count from its start.
-    ///   - hasSize: Whether the picture is in the TIFF itself, and not only described by it.
+    ///   - range: The range of the TIFF, which is clamped to the file. Offsets count from its start.
+    ///   - hasSize: True when the TIFF contains the picture, and does not only describe it.
     mutating func readTIFF(_ bytes: HeaderBytes, in range: Range<Int64>, hasSize: Bool = false) {
         let tiff = TIFFBytes(bytes, in: range.clamped(to: 0..<bytes.byteCount))
         guard let tiff, let first = tiff.firstDirectory else { return }
@@ -21,7 +21,8 @@ extension MediaDescription {
         self.captureSubsecond = tiff.text(details[0x9291])
     }
 
-    /// `YYYY:MM:DD HH:MM:SS`, and not what cameras without a clock write: blanks or zeros (Exif 2.32, section 4.6.5).
+    /// Returns true for `YYYY:MM:DD HH:MM:SS`, and false for the blanks or zeros of cameras without a clock (Exif 2.32,
+    /// section 4.6.5).
     private static func isDate(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count == 19 else { return false }
@@ -36,7 +37,7 @@ extension MediaDescription {
     }
 }
 
-/// The fields of a TIFF, of which none is trusted.
+/// A parser of the fields of an untrusted TIFF.
 private struct TIFFBytes {
     struct Field {
         let type: UInt64
@@ -44,7 +45,7 @@ private struct TIFFBytes {
         let value: ArraySlice<UInt8>
     }
 
-    /// A directory may say that it has 65,535; cameras write some dozens.
+    /// The largest number of fields that are read; a directory may claim 65,535, and cameras write some dozens.
     private static let fieldLimit = 1024
     private static let textByteLimit = 256
 
@@ -67,7 +68,7 @@ private struct TIFFBytes {
 
     func fields(at offset: UInt64) -> [UInt64: Field] {
         guard let count = self.data(at: offset, count: 2).flatMap(self.number) else { return [:] }
-        // A directory that is cut off gives the fields that are there.
+        // A truncated directory gives the fields that it still has.
         let room = Int64(self.range.count) - 2 - Int64(clamping: offset)
         let fieldCount = min(Int64(clamping: count), Int64(Self.fieldLimit), room / 12)
         guard fieldCount > 0, let table = self.data(at: offset + 2, count: Int(fieldCount) * 12) else { return [:] }
@@ -83,7 +84,7 @@ private struct TIFFBytes {
         return fields
     }
 
-    /// The number of a field of one SHORT or LONG.
+    /// Returns the number in a field of one SHORT or LONG; nil for any other field.
     func number(_ field: Field?) -> UInt64? {
         guard let field, field.count == 1 else { return nil }
         switch field.type {
@@ -93,7 +94,7 @@ private struct TIFFBytes {
         }
     }
 
-    /// The text of an ASCII field, up to its zero byte and without the blanks around it; nil when nothing is left.
+    /// Returns the text of an ASCII field, up to its zero byte and without the blanks around it; nil when it is empty.
     func text(_ field: Field?) -> String? {
         guard let field, field.type == 2 else { return nil }
         let count = Int(min(field.count, UInt64(Self.textByteLimit)))

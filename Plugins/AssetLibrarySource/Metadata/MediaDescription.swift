@@ -1,4 +1,4 @@
-/// What the bytes of an original say of themselves; what they do not say is nil.
+/// A description of an original, read from its headers; a property that the headers do not provide is nil.
 public struct MediaDescription: Hashable, Sendable {
     /// The media type, by content: `image/jpeg`.
     public var mediaType: String?
@@ -6,35 +6,35 @@ public struct MediaDescription: Hashable, Sendable {
     /// The uniform type identifier of Apple's systems: `public.jpeg`.
     public var typeIdentifier: String?
 
-    /// The size in pixels, from 1, as stored: before ``orientation`` is applied.
+    /// The width in pixels, from 1, as stored: before ``orientation`` is applied.
     public var pixelWidth: Int?
-    /// The size in pixels, from 1, as stored: before ``orientation`` is applied.
+    /// The height in pixels, from 1, as stored: before ``orientation`` is applied.
     public var pixelHeight: Int?
 
-    /// How the picture is to be turned, 1 to 8 (TIFF 6.0, tag 274).
+    /// The orientation of the picture, 1 to 8 (TIFF 6.0, tag 274).
     public var orientation: Int?
 
-    /// When the picture was taken, as the camera wrote it: `2024:05:01 12:30:59` in an unnamed time zone (Exif,
+    /// The date and time of the picture, as the camera wrote it: `2024:05:01 12:30:59`, without a time zone (Exif,
     /// `DateTimeOriginal`).
     public var captureDate: String?
     /// The time zone of ``captureDate``: `+02:00` (Exif, `OffsetTimeOriginal`).
     public var captureOffset: String?
-    /// Decimal digits of the second of ``captureDate`` (Exif, `SubSecTimeOriginal`).
+    /// The decimal places of the seconds of ``captureDate``, as digits (Exif, `SubSecTimeOriginal`).
     public var captureSubsecond: String?
 
-    /// Who made the camera.
+    /// The manufacturer of the camera.
     public var cameraMake: String?
-    /// What the camera is called.
+    /// The model of the camera.
     public var cameraModel: String?
 
-    /// Knows nothing.
+    /// Creates an empty description.
     public init() {}
 }
 
 extension MediaDescription {
-    /// Looks at the signature and at the headers of the formats that are known: JPEG, PNG, GIF, TIFF, HEIC and AVIF.
+    /// Reads the signature, and the headers of JPEG, PNG, GIF, TIFF, HEIC and AVIF.
     ///
-    /// A broken header leaves fields nil, and never fails. Reads at most ``HeaderBytes/byteLimit`` bytes.
+    /// A broken header leaves properties nil, and is not an error. Reads at most ``HeaderBytes/byteLimit`` bytes.
     init(_ bytes: HeaderBytes) {
         guard let format = MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) else { return }
         self.mediaType = format.mediaType

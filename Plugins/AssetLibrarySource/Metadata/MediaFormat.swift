@@ -2,7 +2,7 @@
 enum MediaFormat: CaseIterable {
     case jpeg, png, gif, tiff, webp, bmp, heic, avif, quickTime, mpeg4, pdf
 
-    /// As many as ``init(signature:)`` looks at: the brands of an ISO base media file need the most.
+    /// The number of bytes that ``init(signature:)`` examines; the brands of an ISO base media file need the most.
     static let signatureByteCount = 64
 
     init?(signature bytes: [UInt8]) {
@@ -27,11 +27,11 @@ enum MediaFormat: CaseIterable {
         }
     }
 
-    /// The `ftyp` box (ISO/IEC 14496-12, section 4.3): the first brand that is known decides.
+    /// Recognises the first known brand in an `ftyp` box (ISO/IEC 14496-12, section 4.3).
     private init?(brandsOf bytes: [UInt8]) {
         guard bytes.count >= 12, bytes[4..<8].elementsEqual("ftyp".utf8) else { return nil }
         let size = min(Int(bytes[2]) << 8 | Int(bytes[3]), bytes.count)
-        // The minor version stands between the major brand and the compatible ones.
+        // The minor version lies between the major brand and the compatible ones.
         let offsets = [8] + stride(from: 16, to: max(16, size - 3), by: 4)
         for offset in offsets where offset + 4 <= bytes.count {
             switch String(decoding: bytes[offset..<(offset + 4)], as: UTF8.self) {
@@ -48,7 +48,7 @@ enum MediaFormat: CaseIterable {
 
     var mediaType: String { self.row.mediaType }
     var typeIdentifier: String { self.row.typeIdentifier }
-    /// In lower case, without the dot.
+    /// The file name extension, in lower case and without the dot.
     var fileExtension: String { self.row.fileExtension }
 
     private var row: (mediaType: String, typeIdentifier: String, fileExtension: String) {

@@ -1,11 +1,11 @@
-import BlobStreams
+import BlobCore
 import CryptoDigest
 import Foundation
 
-/// Reads an original by blocks, compares the digest of each, and watches that the file stays what it was.
+/// A reader of an original, which verifies the digest of each block, and detects changes of the file.
 ///
-/// Before bytes count, the file is looked at again: if it was touched since it was opened, they are thrown away and the
-/// file is found anew.
+/// The status of the file is checked after each block is read: if the file was touched since it was opened, the bytes
+/// are discarded and the file is looked up again.
 final class AssetReader: BlobReader {
     let info: BlobInfo
     private let asset: Asset
@@ -16,7 +16,7 @@ final class AssetReader: BlobReader {
     private var file: OriginalFile?
     private let blocks: BlockDigests
     private var window: ReadWindow
-    /// Of the next byte to fetch; what is in the window lies before it.
+    /// The offset of the next byte to fetch; the bytes in the window are before it.
     private var fetchOffset: Int64
     private var failure: BlobError?
 
@@ -70,8 +70,9 @@ final class AssetReader: BlobReader {
         self.asset.block(Int(self.fetchOffset / Int64(BlockDigests.blockByteCount)))
     }
 
-    /// Gives out what fits of a block, and keeps the rest in the window: what goes straight into the output need not be
-    /// copied, and what lies before the offset is only hashed.
+    /// Delivers as much of a block as fits, and keeps the rest in the window.
+    ///
+    /// Reads directly into the output where it can, which saves a copy; bytes before the offset are only hashed.
     private func fetch(_ block: Range<Int64>, into output: inout OutputRawSpan) throws {
         let skipped = Int(self.fetchOffset - block.lowerBound)
         try output.append(atMost: skipped == 0 ? block.count : 0) { part in
@@ -88,9 +89,9 @@ final class AssetReader: BlobReader {
         if skipped > 0 { self.window.take(into: &output) }
     }
 
-    /// Reads a block of a file that stayed as it was, and compares its digest.
+    /// Reads a block of an unchanged file, and verifies its digest.
     ///
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when the bytes are not what was imported.
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when the bytes are not those that were imported.
     private func fetch(
         _ block: Range<Int64>, into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer
     ) throws(BlobError) {
@@ -108,7 +109,7 @@ final class AssetReader: BlobReader {
         }
     }
 
-    /// The digest of what was read; nil after a recovery from what happened to the file.
+    /// Reads bytes, and returns their digest; nil after a recovery from a change of the file.
     private func readUntouched(
         into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer, at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
@@ -135,7 +136,7 @@ final class AssetReader: BlobReader {
         var asset = expected
         while let delay = representation.resolve() {
             if delay > .zero {
-                // It may have been moved between the two looks.
+                // The file may have been moved after its path was looked up.
                 try context.pause(for: delay)
                 asset = try resolver.asset()
                 try asset.check(sameContentAs: expected)
@@ -157,7 +158,7 @@ final class AssetReader: BlobReader {
         throw BlobError(.notFound, "The original of the asset is not in its place: \(asset.storedPath).")
     }
 
-    /// Makes ``file`` one from which reading can go on.
+    /// Sets ``file`` to a file from which reading can continue.
     private func recover(_ reason: Representation.Reason, _ cause: BlobError?) throws(BlobError) {
         self.representation.invalidate(reason)
         self.context.eventSink?(.invalidated(byteOffset: self.fetchOffset))
@@ -172,7 +173,7 @@ final class AssetReader: BlobReader {
         throw BlobError(.changed, "The original was moved, removed or written to, and was not found again.")
     }
 
-    /// Looks for the file once; false when it may be worth to look again.
+    /// Looks for the file once; returns false when another attempt may succeed.
     private func find(_ reason: Representation.Reason) throws(BlobError) -> Bool {
         guard let asset = try self.resolver.library.catalogue.asset(self.resolver.id) else {
             if self.removal == .finish, reason == .moved { return try self.file?.acceptMove() ?? false }
@@ -197,7 +198,7 @@ final class AssetReader: BlobReader {
 }
 
 extension Asset {
-    /// The bytes of the block with this number.
+    /// Returns the range of the block with this number, from 0; empty past the last.
     func block(_ number: Int) -> Range<Int64> {
         let start = min(self.byteCount, Int64(number) * Int64(BlockDigests.blockByteCount))
         return start..<min(self.byteCount, start + Int64(BlockDigests.blockByteCount))

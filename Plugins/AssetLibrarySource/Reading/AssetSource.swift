@@ -1,34 +1,34 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// The original of an asset, as the catalogue has it when it is opened.
+/// A source of the original of an asset, as the catalogue describes it when a reader is opened.
 ///
-/// Has random access, and a strong validator from the digest. Wherever a reader begins, it compares the digest of each
-/// block of ``AssetSource/windowByteCount`` bytes before it gives the first of them: bytes that were damaged on the disk
-/// are ``BlobError/Code/checksumMismatch``, and none of them is given. Small reads are served from the block that was
-/// read last. An original of a library that an older version made is read once, from front to end, when it is opened for
-/// the first time: then the digests of its blocks are known.
+/// Has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies the digest of
+/// each block of ``AssetSource/windowByteCount`` bytes before it delivers the first of them: bytes damaged on the disk
+/// are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads are served from the
+/// block that was read last. An original that an older version imported is read once, from start to end, when it is
+/// first opened, to compute the digests of its blocks.
 ///
-/// A reader notices when the original is moved, touched or rewritten under it, reports
-/// ``BlobEvent/invalidated(byteOffset:)``, asks the catalogue again, and goes on at the byte that it had reached, with
-/// ``BlobEvent/recovered(byteOffset:)``, only if the digest says that the content is the same; otherwise the content
-/// has ``BlobError/Code/changed``.
+/// A reader detects when the original is moved, touched or rewritten, reports
+/// ``BlobEvent/invalidated(byteOffset:)``, and queries the catalogue again. It continues at the byte that it had
+/// reached, with ``BlobEvent/recovered(byteOffset:)``, only if the content is the same; otherwise it throws
+/// ``BlobError/Code/changed``.
 public struct AssetSource: BlobInputStreamDataSource {
-    /// What it means for a reader when the asset, or its file, is removed or replaced by another of its name.
+    /// The effect on a reader when the asset or its file is removed, or replaced by another one of the same name.
     public enum RemovalPolicy: Sendable {
-        /// The reader goes on to the end of the bytes that it was opened for, which its open file still has.
+        /// The reader continues to the end of the bytes for which it was opened, which its open file still has.
         case finish
-        /// The content has changed.
+        /// The reader throws ``BlobError/Code/changed``.
         case fail
     }
 
-    /// How many bytes a reader fetches and checks at once, ahead for those who read less at a time.
+    /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a window.
     public static let windowByteCount = BlockDigests.blockByteCount
 
     private let id: UUID
     private let fileExtension: String?
     private let removal: RemovalPolicy
-    /// The library, which may only be opened now.
+    /// Returns the library, and opens it at the first call.
     private let library: @Sendable () throws(BlobError) -> AssetLibrary
 
     init(
@@ -41,19 +41,23 @@ public struct AssetSource: BlobInputStreamDataSource {
         self.library = library
     }
 
-    /// Everything.
-    public var capabilities: BlobCapabilities { .all }
+    /// Can be opened again, and read on several threads at once; blocks.
+    public var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
     /// The asset's URL.
     public var locator: BlobLocator? { BlobLocator(asset: self.id, fileExtension: self.fileExtension) }
 
-    /// What the catalogue says; the file is not looked at.
+    /// Returns the info in the catalogue, without accessing the file.
     ///
-    /// - Throws: ``BlobError/Code/notFound``, and what opening the library throws.
-    public func info(_ context: BlobContext) throws -> BlobInfo { try self.resolver.asset().info }
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such asset, and errors of opening the library.
+    public func describe(_ context: BlobContext) throws -> BlobInfo { try self.resolver.asset().info }
 
-    /// Opens the original; every reader has a descriptor of its own.
-    public func openReader(
+    /// Opens the original; every reader has its own descriptor.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when the asset or its original is missing, ``BlobError/Code/sizeMismatch``
+    ///   when the original has another length, ``BlobError/Code/invalidArgument`` for an offset past the end, and
+    ///   ``BlobError/Code/changed`` when the content does not match `validator`.
+    public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let resolver = try self.resolver
@@ -67,11 +71,13 @@ public struct AssetSource: BlobInputStreamDataSource {
     }
 }
 
-/// Finds an asset and its file, now.
+/// The lookup of an asset and its file, in the current catalogue.
 struct AssetResolver {
     let library: AssetLibrary
     let id: UUID
 
+    /// Returns the asset.
+    ///
     /// - Throws: ``BlobError/Code/notFound`` when there is none.
     func asset() throws(BlobError) -> Asset {
         if let asset = try self.library.catalogue.asset(self.id) { return asset }

@@ -1,25 +1,27 @@
-import BlobStreams
+import BlobCore
 import CryptoDigest
 import Foundation
 
-/// The SHA-256 of each block of an original, from the front; the last block may be shorter.
+/// The SHA-256 of each block of an original, in order; the last block may be shorter.
 ///
-/// With them a range is checked before its first byte is given out, for the cost of the blocks that it touches.
+/// The digests verify a range before its first byte is delivered, at the cost of the blocks that it touches.
 struct BlockDigests: Equatable, Sendable {
-    /// Fits the second-level cache beside the page cache's copy of it, and the buffers of those who copy: with 1 MiB,
-    /// whole reads take a tenth longer. Large enough that the digests of 5 GiB are 640 KiB.
+    /// The length of a block in bytes: small enough for the second-level cache together with its copy in the page
+    /// cache, and for the buffers of callers that copy. With 1 MiB, whole reads take a tenth longer. Large enough that
+    /// the digests of 5 GiB are 640 KiB.
     static let blockByteCount = 256 << 10
 
     private static let digestByteCount = 32
 
-    /// One behind the other.
+    /// The digests, one after the other.
     private let digests: [UInt8]
 
     var byteCount: Int { self.digests.count }
 
     fileprivate init(digests: [UInt8]) { self.digests = digests }
 
-    /// The digests that a catalogue holds for an original; nil for what is damaged, or of another original.
+    /// Creates the digests of an original from the bytes in a catalogue; nil when they are damaged or of another
+    /// original.
     init?(stored: [UInt8], byteCount: Int64, sha256: [UInt8]) {
         let block = Int64(Self.blockByteCount)
         let count = byteCount / block + (byteCount % block > 0 ? 1 : 0)
@@ -29,10 +31,11 @@ struct BlockDigests: Equatable, Sendable {
         guard self.stored(sha256: sha256) == stored else { return nil }
     }
 
-    /// As the catalogue holds them: followed by a digest of the original's and of theirs, which binds them together.
+    /// Returns the bytes to store in the catalogue: the digests, and the SHA-256 of the original's digest and all of
+    /// them, which binds them together.
     func stored(sha256: [UInt8]) -> [UInt8] { self.digests + Self.sha256(sha256 + self.digests) }
 
-    /// The digest of the block with this number, from 0; empty past the last.
+    /// Returns the digest of the block with this number, from 0; empty past the last.
     subscript(_ block: Int) -> ArraySlice<UInt8> {
         self.digests.dropFirst(block * Self.digestByteCount).prefix(Self.digestByteCount)
     }
@@ -44,10 +47,10 @@ struct BlockDigests: Equatable, Sendable {
     }
 }
 
-/// Computes the SHA-256 of all bytes and of each block, in one pass.
+/// A hasher that computes the SHA-256 of all bytes and of each block, in one pass.
 struct BlockHasher {
     private var whole = CryptoDigest.sha256.makeHasher()
-    /// Of the block that is not whole yet; nil in the first one, of which ``whole`` is the digest.
+    /// The hasher of the incomplete block; nil in the first block, for which ``whole`` is used.
     private var block: (any BlobHasher)?
     private var blockRest = BlockDigests.blockByteCount
     private var digests: [UInt8] = []
@@ -64,14 +67,14 @@ struct BlockHasher {
         }
     }
 
-    /// The last call.
+    /// Returns the digests. No other call may follow.
     mutating func finalize() -> (sha256: [UInt8], blocks: BlockDigests) {
         if !self.digests.isEmpty || self.blockRest < BlockDigests.blockByteCount { self.endBlock() }
         return (self.whole.finalize(), BlockDigests(digests: self.digests))
     }
 
     private mutating func endBlock() {
-        // A copy: the computation of the whole goes on.
+        // A copy, because the computation of the whole continues.
         var block = self.block ?? self.whole
         self.digests += block.finalize()
         self.block = CryptoDigest.sha256.makeHasher()

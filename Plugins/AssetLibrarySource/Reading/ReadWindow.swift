@@ -1,6 +1,6 @@
-import BlobStreams
+import BlobCore
 
-/// Bytes that were fetched and not yet taken; its memory exists once it is used.
+/// A window of bytes that were fetched and not yet delivered. Allocates its memory when it is first used.
 struct ReadWindow {
     let capacity: Int
     private var memory: UnsafeMutableRawBufferPointer?
@@ -10,24 +10,24 @@ struct ReadWindow {
 
     var isEmpty: Bool { self.rest.isEmpty }
 
-    /// The memory, to be filled from the front while nothing is in it.
+    /// Returns the memory, to be filled while the window is empty.
     mutating func allocated() -> UnsafeMutableRawBufferPointer {
         let memory = self.memory ?? .allocate(byteCount: self.capacity, alignment: 4096)
         self.memory = memory
         return memory
     }
 
-    /// These bytes of the memory are to be taken now.
+    /// Sets the bytes of the window to this range of the memory.
     mutating func fill(with range: Range<Int>) { self.rest = range }
 
-    /// Appends as many bytes as there are and fit.
+    /// Moves bytes from the front of the window to `output`, as many as fit.
     mutating func take(into output: inout OutputRawSpan) {
         guard let memory, !self.rest.isEmpty else { return }
         let count = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: memory[self.rest]))
         self.rest = (self.rest.lowerBound + count)..<self.rest.upperBound
     }
 
-    /// Gives the memory back. Twice is fine.
+    /// Frees the memory. Further calls do nothing.
     mutating func free() {
         self.memory?.deallocate()
         self.memory = nil

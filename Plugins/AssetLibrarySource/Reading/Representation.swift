@@ -1,35 +1,36 @@
-/// Where a reader stands with the file that it takes an asset's bytes from.
+/// The state of a reader with regard to the file of its asset.
 ///
-/// Does no input or output: the reader tells it what happened, and asks it whether to go on.
+/// A state machine without I/O: the reader reports events, and follows the resulting actions.
 struct Representation {
-    /// Why the file can no longer be taken for what it was.
+    /// The reason for which the file is no longer known to be right.
     enum Reason: Equatable {
-        /// It has another place or name, or none.
+        /// The file was moved, renamed or removed.
         case moved
-        /// It was written to.
+        /// The file was written to.
         case edited
-        /// It cannot be read.
+        /// The file cannot be read.
         case offline
     }
 
     enum State: Equatable {
         case unresolved
-        /// The catalogue is asked, and a file opened, for this time of all.
+        /// The catalogue is queried and a file is opened; `attempt` counts from 1.
         case resolving(attempt: Int)
         case ready
         case invalidated(Reason)
         case failed, ended, closed
     }
 
-    /// How often a file is looked for before it is given up; the count starts anew when bytes came.
+    /// The number of attempts to find a file; the count starts again after bytes were delivered.
     static let attemptLimit = 3
 
     private(set) var state = State.unresolved
     private var attempt = 0
 
-    /// Begins to look for the file.
+    /// Begins an attempt to find the file.
     ///
-    /// - Returns: How long to wait before; nil when there have been enough attempts, and the reader has failed.
+    /// - Returns: The time to wait before the attempt; nil when the attempts are exhausted, which fails the reader, or
+    ///   after it has failed, ended or been closed.
     mutating func resolve() -> Duration? {
         switch self.state {
         case .failed, .ended, .closed: return nil
@@ -41,7 +42,7 @@ struct Representation {
         }
         self.attempt += 1
         self.state = .resolving(attempt: self.attempt)
-        // A move between two folders takes moments: at once, after 20 ms, after 100 more.
+        // A move between two folders takes moments: attempts at once, after 20 ms and after 100 ms more.
         return [.zero, .milliseconds(20), .milliseconds(100)][self.attempt - 1]
     }
 
@@ -49,7 +50,7 @@ struct Representation {
         if case .resolving = self.state { self.state = .ready }
     }
 
-    /// Bytes came and were right.
+    /// Records that verified bytes were delivered.
     mutating func deliver() { self.attempt = 0 }
 
     mutating func invalidate(_ reason: Reason) {

@@ -1,21 +1,21 @@
-/// The header of a block of blocked gzip: a gzip member whose extra field says how long it is.
+/// The header of a block of blocked gzip: a gzip member whose extra field contains its length.
 ///
 /// BGZF, section 4.1 of the SAM specification: XLEN bytes of subfields, among them `BC` with BSIZE, the length of the
 /// member less one.
 struct BlockHeader {
-    /// Up to the end of the only subfield that `bgzip` writes.
+    /// The length of a header with the only subfield that `bgzip` writes, in bytes.
     static let usualByteCount = 18
 
-    /// A block holds at most 64 KiB, compressed and decoded.
+    /// The length of the longest block, compressed and decoded: 64 KiB.
     static let maximumByteCount = 64 * 1024
 
-    /// How long the whole member is, at least ``minimumByteCount``.
+    /// The length of the whole member in bytes, at least ``minimumByteCount``.
     let byteCount: Int
 
-    /// Header, an empty block of deflate data, trailer.
+    /// The length of a header, an empty block of deflate data and a trailer, in bytes.
     private static let minimumByteCount = Self.usualByteCount + 2 + 8
 
-    /// Nil when these are not the first bytes of such a block, with its subfield as the first.
+    /// Parses the first bytes of a block; nil when they are not those of a block whose first subfield is `BC`.
     init?(_ bytes: some RandomAccessCollection<UInt8>) {
         guard bytes.count >= Self.usualByteCount else { return nil }
         func byte(_ offset: Int) -> Int { Int(bytes[bytes.index(bytes.startIndex, offsetBy: offset)]) }

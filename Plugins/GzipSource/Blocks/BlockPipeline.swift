@@ -1,30 +1,30 @@
 import BlobIndex
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Decodes blocked gzip on several threads, from one reader of the compressed bytes.
+/// A pipeline that decodes blocked gzip on several threads, from one reader of the compressed bytes.
 ///
-/// The lengths of blocks are believed until they were decoded: a batch counts only if it begins where the one before
-/// ended, and holds whole members. Ends in front of the first thing that is not so, which is for somebody else: another
-/// member, padding, the end, a block whose header lies.
+/// The lengths in block headers are trusted only until the blocks are decoded: a batch counts only if it begins where
+/// the previous one ended, and consists of whole members. The pipeline ends before the first bytes for which this does
+/// not hold, and leaves them to the caller: another member, padding, the end, or a block with a wrong header.
 final class BlockPipeline {
-    /// What should be whole blocks, one after the other.
+    /// Compressed bytes that should be whole blocks.
     fileprivate struct Batch: Sendable {
         let bytes: [UInt8]
-        /// In the compressed data.
+        /// The offset of the batch in the compressed data.
         let byteOffset: Int64
     }
 
-    /// The members of a batch, decoded.
+    /// The decoded members of a batch.
     fileprivate struct Members: Sendable {
         let buffer: SliceBuffer
         let count: Int
     }
 
-    /// As many blocks as make a thread's time worth it: a megabyte when decoded.
+    /// The largest number of blocks in a batch, enough to keep a thread busy: up to a mebibyte when decoded.
     private static let maximumBlockCount = 16
 
-    /// What a batch has at most. One byte more: a decoder without room does not look at the trailer.
+    /// The largest decoded length of a batch, and one byte more: a decoder without room does not parse the trailer.
     static let bufferByteCount = BlockPipeline.maximumBlockCount * BlockHeader.maximumByteCount + 1
 
     private static let windowPerThread = 2
@@ -35,31 +35,31 @@ final class BlockPipeline {
     private let buffers: SliceBuffers
     private var buffer: SliceBuffer?
     private var isOver = false
-    /// Whether the base had nothing for now when it was asked last.
+    /// True when the last read of the base gave no bytes for now.
     private var isStarved = false
 
-    /// Whether a batch was not what its headers say.
+    /// True when a batch could not be decoded as its headers describe it.
     private(set) var hasFailed = false
 
-    /// What was read and is in no batch yet, from `consumed` on.
+    /// Bytes that were read; those from `consumed` on are in no batch yet.
     private var input: [UInt8]
     private var consumed = 0
-    /// Where it ends, in the compressed data.
+    /// The offset of the next batch, which begins at `consumed` in `input`, in the compressed data.
     private var inputEnd: Int64
-    /// Begun, and not taken yet.
+    /// The batches that were begun and not taken yet.
     private var waiting: [Batch] = []
     private let recorder: PointRecorder?
     private let found: (RestartPoint) -> Void
 
-    /// Where decoding goes on behind the batches that were taken.
+    /// The position after the batches that were taken, at which decoding continues.
     private(set) var end: RestartPoint
 
     /// - Parameters:
-    ///   - base: Stays the caller's, who reads on from it behind the blocks.
-    ///   - waits: Whether to wait while the base has nothing for now.
-    ///   - beginning: What was read of it already, from `start` on.
-    ///   - recorder: Told of all that is decoded.
-    ///   - found: Told of the places between members where batches begin.
+    ///   - base: Owned by the caller, who continues to read it after the blocks.
+    ///   - waits: True to wait while the base has no bytes for now.
+    ///   - beginning: The bytes of the base that were read already, from `start` on.
+    ///   - recorder: Receives all decoded bytes.
+    ///   - found: Called with the positions between members where batches begin.
     init(
         _ base: BlobGuardedReader, waits: Bool, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
         recorder: PointRecorder?, _ context: BlobContext, found: @escaping (RestartPoint) -> Void
@@ -84,10 +84,10 @@ final class BlockPipeline {
         }
     }
 
-    /// What was read of the base behind ``end``.
+    /// The bytes that were read from the base after ``end``.
     var rest: [UInt8] { self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input[self.consumed...] }
 
-    /// Appends the next bytes; the end is that of the blocks.
+    /// Appends the next bytes; returns the end at the end of the blocks.
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         while output.byteCount == start {
@@ -103,7 +103,7 @@ final class BlockPipeline {
         return .bytes
     }
 
-    /// False when the next bytes are not in whole blocks, or not there yet.
+    /// Takes the next batch; returns false when the next bytes are not in whole blocks, or not available yet.
     private func takeBatch() throws -> Bool {
         do {
             guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
@@ -119,7 +119,7 @@ final class BlockPipeline {
             self.buffer = members.buffer
             return true
         } catch let error where error.isAboutContent && !self.waiting.isEmpty {
-            // Decoding it as one says what is wrong with it, or with its headers alone.
+            // The caller decodes these bytes as one stream, which shows whether only the block headers are wrong.
             self.pipeline.close()
             (self.isOver, self.isStarved) = (true, false)
             self.hasFailed = true
@@ -143,7 +143,7 @@ final class BlockPipeline {
                 end += byteCount
             }
         } catch {
-            // The blocks before come first; the next look at the base meets the same error.
+            // The blocks before the error come first; the next read of the base throws the same error.
             guard end > 0 else { throw error }
         }
         guard end > 0 else { return nil }
@@ -154,7 +154,7 @@ final class BlockPipeline {
         return batch
     }
 
-    /// Reads the block that begins at an offset in the input; nil when there is no whole one.
+    /// Reads the block at an offset in the input, and returns its length; nil when there is no whole block.
     private func blockByteCount(at offset: Int) throws -> Int? {
         try self.fill(offset + BlockHeader.usualByteCount)
         guard let byteCount = BlockHeader(self.input[offset...])?.byteCount else { return nil }
@@ -162,7 +162,7 @@ final class BlockPipeline {
         return offset + byteCount <= self.input.count ? byteCount : nil
     }
 
-    /// Reads until there are `count` bytes in the input, if the base has so many.
+    /// Reads until the input has `count` bytes, or the base has no more.
     private func fill(_ count: Int) throws {
         guard self.input.count < count else { return }
         try withUnsafeTemporaryAllocation(byteCount: InputBuffer.byteCount, alignment: 64) { buffer in
@@ -178,16 +178,16 @@ final class BlockPipeline {
 }
 
 extension BlockPipeline.Batch {
-    /// Returns how many members there are.
+    /// Decodes the batch, and returns the number of its members.
     ///
-    /// - Throws: When these are not whole members, or do not fit.
+    /// - Throws: An error when the batch does not consist of whole members, or does not fit into `output`.
     fileprivate func decode(into output: inout OutputRawSpan, _ library: InflateLibrary) throws(BlobError) -> Int {
         var decoder = try FrameDecoder(.gzip, library: library)
         try self.bytes.withBytes { bytes throws(BlobError) in
             var bytes = bytes
             try decoder.decode(&bytes, into: &output)
             guard bytes.isEmpty, decoder.isBetweenMembers else {
-                throw BlobError(.corrupted, "The blocks are no whole members.")
+                throw BlobError(.corrupted, "The blocks are not whole members.")
             }
         }
         return decoder.memberCount

@@ -1,22 +1,23 @@
-import BlobStreams
+import BlobCore
 
-/// The places between the members of a gzip that decoding came by, so that the next reader of the same content can begin
-/// there.
+/// The positions between members of a gzip that decoding has reached, at which later readers of the same content can
+/// begin.
 ///
-/// Found by decoding from the start, never by what headers say of lengths. Kept by one source, for as long as it is there.
+/// The positions are found by decoding from the start, never from the lengths in headers. They live as long as their
+/// source.
 final class MemberStarts: Sendable {
     private struct State {
         var validator: BlobValidator?
-        /// In order.
+        /// The positions in ascending order.
         var points: [RestartPoint] = []
     }
 
     private let state = Locked(State())
 
-    /// The nearest; a point takes 24 bytes.
+    /// The smallest distance of two positions in decoded bytes; a position takes 40 bytes of memory.
     private static let spacing: Int64 = 1 << 20
 
-    /// Notes a place, unless it is near another one, or the content cannot be told from another.
+    /// Adds a position, unless it is too near to the last one, or the content has no validator.
     func append(_ point: RestartPoint, in validator: BlobValidator?) {
         guard let validator else { return }
         self.state.withLock { state in
@@ -26,7 +27,7 @@ final class MemberStarts: Sendable {
         }
     }
 
-    /// The last place in front of a byte.
+    /// Returns the last known position at or before a decoded byte; the start when there is none.
     func last(before byteOffset: Int64, in validator: BlobValidator?) -> RestartPoint {
         self.state.withLock { state in
             guard validator != nil, state.validator == validator else { return .start }

@@ -1,9 +1,9 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Decodes compressed bytes with what is around them: headers, trailers, further members, and the rules for the end.
+/// A decoder of compressed bytes and their framing: headers, trailers, further members, and the rules for the end.
 ///
-/// A state machine that does no I/O: bytes in, bytes and verdicts out.
+/// A state machine without I/O: takes compressed bytes, and appends decoded bytes or throws.
 struct FrameDecoder: ~Copyable {
     private enum Phase {
         case gzipHeader(GzipHeader)
@@ -12,14 +12,14 @@ struct FrameDecoder: ~Copyable {
         case checksum(NumberField)
         /// ISIZE of RFC 1952.
         case byteCount(NumberField)
-        /// Behind a gzip member: the next one, padding, or the end.
+        /// After a gzip member: the next member, padding or the end follows.
         case gap
-        /// Zero bytes behind the last gzip member.
+        /// In the zero bytes after the last gzip member.
         case padding
-        /// Behind what has neither members nor padding.
+        /// After the end of a format that has neither members nor padding.
         case done
 
-        /// In front of what the format begins with.
+        /// Creates the phase in which a format begins.
         init(beginning format: GzipSource.Format) {
             switch format {
             case .gzip: self = .gzipHeader(GzipHeader())
@@ -33,34 +33,36 @@ struct FrameDecoder: ~Copyable {
     private var phase: Phase
     private var inflater: Inflater
     private var isFirstMember = true
-    /// What the inflater took of what follows the data.
+    /// The bytes after the deflate data that the inflater has consumed.
     private var surplus = Inflater.Surplus()
 
-    /// How many bytes of input were used, counted from the start of the compressed data.
+    /// The offset of the next input byte, from the start of the compressed data.
     private(set) var byteOffset: Int64 = 0
 
-    /// How many members ended, with all their checks.
+    /// The number of members that ended and passed all checks.
     private(set) var memberCount = 0
 
-    /// The sum of the current frame: of all its bytes so far, or of those behind the restart point.
+    /// The sum of the current frame: of all its bytes so far, or of those after the restart point.
     private(set) var sum: FrameSum
 
-    /// Whether ``sum`` lacks the bytes of its frame in front of the restart point.
+    /// True when ``sum`` lacks the bytes of its frame before the restart point.
     private(set) var lacksBeginning = false
 
-    /// The end of the frame whose beginning was not known; nil before.
+    /// The end of the frame whose beginning is unknown; nil before that end.
     private(set) var remainder: Remainder?
 
-    /// The part of a frame behind a restart point, and its trailer: to be compared by whoever knows the part before.
+    /// The part of a frame after a restart point, and its trailer, to be checked once the part before is known.
     struct Remainder: Sendable {
         let sum: FrameSum
         let checksum: UInt32
-        /// Of a gzip member, modulo 2^32.
+        /// The length in the trailer of a gzip member, modulo 2^32.
         var byteCount: UInt32?
-        /// Where the checksum is in the compressed data.
+        /// The offset of the checksum in the compressed data.
         let byteOffset: Int64
 
-        /// - Parameter beginning: The sum of the bytes before.
+        /// Compares the sum of the whole frame with its trailer.
+        ///
+        /// - Parameter beginning: The sum of the bytes before the restart point.
         func check(behind beginning: FrameSum) throws(BlobError) {
             var sum = beginning
             sum.append(self.sum)
@@ -69,10 +71,10 @@ struct FrameDecoder: ~Copyable {
         }
     }
 
-    /// Notes where decoding could begin again.
+    /// Records restart points, for an index.
     private let recorder: PointRecorder?
 
-    /// Begins in front of the first byte.
+    /// Creates a decoder before the first byte.
     init(
         _ format: GzipSource.Format, library: InflateLibrary = .isal, recorder: PointRecorder? = nil
     ) throws(BlobError) {
@@ -83,14 +85,14 @@ struct FrameDecoder: ~Copyable {
         self.phase = Phase(beginning: format)
     }
 
-    /// Begins at a restart point.
+    /// Continues at a restart point.
     ///
     /// - Parameters:
-    ///   - firstByte: The byte of the compressed data that the point is within; not part of the input to come. Means
-    ///     nothing when the point lies between two bytes.
-    ///   - window: That of the point.
-    ///   - beginning: The sum of what the frame that the point is within has before it. Without it, what belongs to its
-    ///     trailer becomes the ``remainder``.
+    ///   - firstByte: The byte of the compressed data that contains the point; not part of the later input. Ignored
+    ///     when the point lies between two bytes.
+    ///   - window: The window of the point.
+    ///   - beginning: The sum of the bytes before the point in its frame. Without it, the end of the frame becomes the
+    ///     ``remainder``.
     mutating func resume(
         at point: RestartPoint, firstByte: UInt8, window: UnsafeRawBufferPointer, beginning: FrameSum? = nil
     ) {
@@ -103,7 +105,7 @@ struct FrameDecoder: ~Copyable {
         guard point.window != nil else {
             self.inflater.reset()
             self.sum = FrameSum(self.format)
-            // Behind a member there may also be nothing more.
+            // After a member, the data may also end.
             self.phase = self.format == .gzip && !self.isFirstMember ? .gap : Phase(beginning: self.format)
             return
         }
@@ -113,20 +115,20 @@ struct FrameDecoder: ~Copyable {
         self.phase = .data
     }
 
-    /// Whether everything so far makes whole members, of a gzip.
+    /// True when the input so far consists of whole gzip members.
     var isBetweenMembers: Bool { if case .gap = self.phase { self.surplus.count == 0 } else { false } }
 
-    /// Whether deflate data are being decoded.
+    /// True while deflate data are being decoded.
     var isInData: Bool { if case .data = self.phase { true } else { false } }
 
-    /// Decodes until `input` is used up or `output` is full.
+    /// Decodes until `input` is consumed or `output` is full.
     ///
-    /// To be called also with an empty input after the output was full: there may be more to come of what was used.
+    /// After the output was full, call again even with an empty input: consumed bytes may give more output.
     ///
     /// - Parameters:
-    ///   - input: What comes next; what was used is gone from its front.
-    ///   - output: Has room. Appended to; what was appended before an error is what the data say.
-    /// - Throws: What is wrong, with its offset in the input.
+    ///   - input: The next bytes; consumed bytes are removed from its front.
+    ///   - output: Has room. Appended to; bytes appended before an error are those that the data encode.
+    /// - Throws: The error in the data, with its offset in the compressed data.
     mutating func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) {
         while output.freeCapacity > 0 {
             if case .data = self.phase {
@@ -152,7 +154,7 @@ struct FrameDecoder: ~Copyable {
         }
     }
 
-    /// To be called when there is no more input: is this where the format ends?
+    /// Checks that the format ends here; called at the end of the input.
     ///
     /// - Throws: ``BlobError/Code/truncated``.
     func finish() throws(BlobError) {
@@ -170,7 +172,7 @@ struct FrameDecoder: ~Copyable {
         throw BlobError(.truncated, message, byteOffset: self.byteOffset)
     }
 
-    /// True at the end of the data.
+    /// Decodes deflate data; returns true at their end.
     private mutating func decodeData(
         _ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {
@@ -207,8 +209,8 @@ struct FrameDecoder: ~Copyable {
         return isAtEnd
     }
 
-    /// To be called when there is no more input, before ``finish()``: hands out what was held back in the search for
-    /// the end of a block.
+    /// Appends the bytes that were held back in the search for a block end; called at the end of the input, before
+    /// ``finish()``.
     mutating func flush(into output: inout OutputRawSpan) throws(BlobError) {
         guard case .data = self.phase, self.recorder?.wantsBlockEnd ?? false else { return }
         self.recorder?.stopSearching()
@@ -216,7 +218,7 @@ struct FrameDecoder: ~Copyable {
         try self.decode(&input, into: &output)
     }
 
-    /// Takes a byte of anything but data.
+    /// Processes a byte outside of the deflate data.
     private mutating func take(_ byte: UInt8) throws(BlobError) {
         switch self.phase {
         case .gzipHeader(var header):

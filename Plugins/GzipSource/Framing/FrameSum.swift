@@ -1,16 +1,16 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// The checksum and the length of decoded bytes of one frame, to be compared with its trailer.
+/// The checksum and the length of the decoded bytes of one frame, to be compared with its trailer.
 enum FrameSum: Sendable {
     /// The CRC-32 and the length of a gzip member.
     case gzip(CRC32, byteCount: Int64)
     /// The Adler-32 and the length of a zlib stream.
     case zlib(Adler32, byteCount: Int64)
-    /// Raw deflate says nothing of what it holds.
+    /// No sum: raw deflate has no trailer.
     case none
 
-    /// The sum of no bytes.
+    /// Creates the sum of no bytes.
     init(_ format: GzipSource.Format) {
         switch format {
         case .gzip: self = .gzip(CRC32(), byteCount: 0)
@@ -19,7 +19,7 @@ enum FrameSum: Sendable {
         }
     }
 
-    /// Takes more bytes in.
+    /// Updates the sum with `bytes`.
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         switch self {
         case .gzip(var sum, let byteCount):
@@ -32,7 +32,7 @@ enum FrameSum: Sendable {
         }
     }
 
-    /// Takes in the bytes that `next` is the sum of.
+    /// Updates the sum with the bytes whose sum is `next`.
     mutating func append(_ next: FrameSum) {
         switch (self, next) {
         case (.gzip(var sum, let byteCount), .gzip(let next, let nextByteCount)):
@@ -45,9 +45,9 @@ enum FrameSum: Sendable {
         }
     }
 
-    /// Compares with the checksum of a trailer.
+    /// Compares the sum with the checksum in a trailer.
     ///
-    /// - Parameter byteOffset: Where that is in the compressed data.
+    /// - Parameter byteOffset: The offset of the checksum in the compressed data.
     func check(checksum expected: UInt32, at byteOffset: Int64) throws(BlobError) {
         let (name, found): (String, UInt32)
         switch self {
@@ -63,9 +63,9 @@ enum FrameSum: Sendable {
         }
     }
 
-    /// Compares with the length that a trailer gives (ISIZE).
+    /// Compares the length with that in a trailer (ISIZE).
     ///
-    /// - Parameter byteOffset: Where that is in the compressed data.
+    /// - Parameter byteOffset: The offset of the length in the compressed data.
     func check(byteCount expected: UInt32, at byteOffset: Int64) throws(BlobError) {
         guard case .gzip(_, let byteCount) = self, case let found = UInt32(truncatingIfNeeded: byteCount),
             found != expected

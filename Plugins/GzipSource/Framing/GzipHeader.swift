@@ -1,12 +1,12 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// The header of a gzip member (RFC 1952, section 2.3), byte by byte.
+/// A parser of the header of a gzip member (RFC 1952, section 2.3), byte by byte.
 ///
-/// Checked in full: the identification, the method, that no reserved flag is set, the header's own checksum. Keeps none
-/// of its fields, so that their lengths cost nothing, unless the name is asked for.
+/// Checks the identification, the method, that no reserved flag is set, and the checksum of the header. Discards the
+/// fields of variable length, so that long ones cost no memory, except for the name when `keepsName` is true.
 struct GzipHeader {
-    /// The most bytes that a field may have, without its terminating zero: 64 KiB. Extra fields cannot be longer.
+    /// The length of the longest name or comment, without its terminating zero: 64 KiB. Extra fields cannot be longer.
     static let maximumFieldByteCount = 64 * 1024
 
     /// ID1 and ID2.
@@ -16,7 +16,7 @@ struct GzipHeader {
         case fixed, extraLength, extra, name, comment, checksum
     }
 
-    // FLG, section 2.3.1; FTEXT (bit 0) is a hint and means nothing here.
+    // FLG, section 2.3.1; FTEXT (bit 0) is a hint, and is ignored.
     private static let hasChecksum: UInt8 = 1 << 1
     private static let hasExtra: UInt8 = 1 << 2
     private static let hasName: UInt8 = 1 << 3
@@ -24,14 +24,14 @@ struct GzipHeader {
     private static let reserved: UInt8 = 0b1110_0000
 
     private var part = Part.fixed
-    private var position = 0  // In the part, from 0.
+    private var position = 0  // The offset of the next byte in the part.
     private var flags: UInt8 = 0
-    private var number = 0  // Of a part that is a number of two bytes, the lowest first.
+    private var number = 0  // The value of a part that is a number of two bytes, the lowest first.
     private var extraByteCount = 0
     private var sum = CRC32()
     private let keepsName: Bool
 
-    /// FNAME, as far as it was met, if it is kept.
+    /// FNAME, as far as it was parsed; empty unless it is kept.
     private(set) var name: [UInt8] = []
 
     /// MTIME: seconds since 1970, 0 when there is none.
@@ -39,13 +39,13 @@ struct GzipHeader {
 
     init(keepsName: Bool = false) { self.keepsName = keepsName }
 
-    /// Whether the identification is not complete yet.
+    /// True while the identification is incomplete.
     var isBeforeMethod: Bool { self.part == .fixed && self.position < Self.identification.count }
 
-    /// Takes the next byte.
+    /// Parses the next byte.
     ///
-    /// - Returns: True when it was the last of the header.
-    /// - Throws: Without an offset: it is this byte's.
+    /// - Returns: True when it was the last byte of the header.
+    /// - Throws: An error without an offset, which is that of this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         if self.part != .checksum { self.sum.update(byte) }
         switch self.part {
@@ -110,7 +110,7 @@ struct GzipHeader {
         return false
     }
 
-    /// Goes to the first part behind `part` that the flags announce; true when there is none.
+    /// Begins the first part after `part` that the flags announce; returns true when there is none.
     private mutating func begin(after part: Part) -> Bool {
         switch part {
         case .fixed where self.flags & Self.hasExtra != 0: self.begin(.extraLength)
@@ -127,7 +127,7 @@ struct GzipHeader {
         return false
     }
 
-    /// Takes a byte of a number; true when the number is complete.
+    /// Parses a byte of a number; returns true when the number is complete.
     private mutating func takesNumber(_ byte: UInt8) -> Bool {
         self.number |= Int(byte) << (8 * self.position)
         self.position += 1
@@ -135,7 +135,7 @@ struct GzipHeader {
     }
 }
 
-/// A number as checksums are written: `0x0000beef`.
+/// Returns a number in hexadecimal notation with at least `digits` digits: `0x0000beef`.
 func hexadecimal(_ number: some BinaryInteger, digits: Int) -> String {
     let text = String(number, radix: 16)
     return "0x" + String(repeating: "0", count: max(0, digits - text.count)) + text

@@ -1,13 +1,13 @@
-import BlobStreams
+import BlobCore
 
-/// The header of a zlib stream (RFC 1950, section 2.2), byte by byte.
+/// A parser of the header of a zlib stream (RFC 1950, section 2.2), byte by byte.
 struct ZlibHeader {
     private var firstByte: UInt8?  // CMF
 
-    /// Takes the next byte.
+    /// Parses the next byte.
     ///
-    /// - Returns: True when it was the last of the header.
-    /// - Throws: ``BlobError/Code/unsupported``, without an offset: it is this byte's.
+    /// - Returns: True when it was the last byte of the header.
+    /// - Throws: ``BlobError/Code/unsupported``, without an offset, which is that of this byte.
     mutating func take(_ byte: UInt8) throws(BlobError) -> Bool {
         guard let firstByte = self.firstByte else {
             // CM is 8, deflate; CINFO at most 7, a window of 32 KiB.

@@ -1,20 +1,20 @@
 import BlobIndex
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// An index that can be used: what it says, and where its windows are.
+/// An index that is ready for use: its layout, and access to its windows.
 final class GzipIndex: Sendable {
     let layout: GzipIndexLayout
-    /// What it was made from.
+    /// The content that the index was made from.
     let content: IndexedContent
     private let windows: IndexSection
     private let file: IndexFile
     private let damageIsKnown = Locked(false)
     private let disproof = Locked(false)
 
-    /// The index of `content` in a file, when there is one and it is whole.
+    /// Opens the index of `content` in a file; nil when there is none, or it is damaged.
     ///
-    /// - Throws: What reading the file brings.
+    /// - Throws: Errors of reading the file.
     init?(_ file: IndexFile, layer: String, content: IndexedContent) throws(BlobError) {
         guard let section = try file.section(.points(layer), for: content),
             let windows = try file.section(.windows(layer), for: content),
@@ -27,18 +27,22 @@ final class GzipIndex: Sendable {
         self.file = file
     }
 
-    /// Whether the index turned out to be of other bytes than its content has.
+    /// True when the index turned out to be made from other bytes than its content has.
     var isDisproved: Bool { self.disproof.withLock { $0 } }
 
-    /// Notes that the index is of other bytes than its content has, whatever that says of itself.
+    /// Marks the index as made from other bytes than its content has, in spite of matching validators.
+    ///
+    /// Removes its file, unless the user named it.
     func disprove() {
         self.disproof.withLock { $0 = true }
         self.noteDamage()
     }
 
-    /// The last slice up to `slice` that decoding can begin with, and the window of its point.
+    /// Returns the last slice up to `slice` at which decoding can begin, and the window of its point.
     ///
-    /// - Throws: What reading the file brings; where it is damaged, the slice is an earlier one.
+    /// Slices whose window is damaged are skipped.
+    ///
+    /// - Throws: Errors of reading the file, other than damage.
     func start(at slice: Int) throws -> (slice: Int, window: [UInt8]) {
         for candidate in (0...slice).reversed() {
             do {
@@ -49,9 +53,9 @@ final class GzipIndex: Sendable {
         return (0, [])
     }
 
-    /// The window of a slice's restart point; empty for one in front of a header.
+    /// Returns the window of a slice's restart point; empty for a point before a header.
     ///
-    /// - Throws: ``IndexMismatch`` when the file is damaged at that place, and what reading it brings.
+    /// - Throws: ``IndexMismatch`` when the file is damaged at that place, and errors of reading it.
     func window(of slice: Int) throws -> [UInt8] {
         guard let place = self.layout.points[slice].window else { return [] }
         do throws(BlobError) {
@@ -63,7 +67,7 @@ final class GzipIndex: Sendable {
         }
     }
 
-    /// Whether all windows can be read.
+    /// Returns true when all windows are intact.
     func isWhole() throws -> Bool {
         do {
             for slice in self.layout.points.indices { _ = try self.window(of: slice) }
@@ -73,10 +77,10 @@ final class GzipIndex: Sendable {
         }
     }
 
-    /// Removes the file from the folder for indexes, so that the next reading of the whole makes another one. A file that
-    /// the user named stays.
+    /// Removes the file from the folder for indexes, so that the next read of the whole blob makes a new one. A file
+    /// that the user named stays.
     private func noteDamage() {
-        if self.damageIsKnown.takeOnce() { self.file.discard() }
+        if !self.damageIsKnown.exchange(true) { self.file.discard() }
     }
 
     /// - Throws: ``BlobError/Code/corrupted`` when the index file is damaged at that place.
@@ -101,14 +105,14 @@ final class GzipIndex: Sendable {
     }
 }
 
-/// An index that was just made.
+/// An index that was just made and is not written yet.
 struct NewGzipIndex {
     let layout: GzipIndexLayout
     let windows: SpillBuffer
 
-    /// Writes it to `file`; returns how many bytes it takes.
+    /// Writes the index to `file`; returns the number of bytes that it takes.
     ///
-    /// - Parameter isReplacing: Whether a file that the user named may be replaced.
+    /// - Parameter isReplacing: True when a file that the user named may be replaced.
     func write(
         to file: IndexFile, layer: String, content: IndexedContent, isReplacing: Bool
     ) throws(BlobError) -> Int64 {
@@ -117,7 +121,7 @@ struct NewGzipIndex {
         try file.write(
             [
                 NewIndexSection(.points(layer), bytes: points),
-                // Each window has a checksum, so that one can be had without reading the others.
+                // Each window has a checksum, so that it can be read without the others.
                 NewIndexSection(.windows(layer), flags: .hasOwnChecks) { sink throws(BlobError) in
                     try windows.forEachChunk { chunk throws(BlobError) in try sink(chunk) }
                 },
@@ -132,6 +136,6 @@ extension IndexSection.Key {
 }
 
 extension IndexSection.Kind {
-    /// What restart points need to know of the bytes before them.
+    /// The packed windows of restart points.
     fileprivate static let windows = Self("WNDW")
 }

@@ -1,27 +1,27 @@
 import BlobIndex
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// What the index of compressed data says: points where decoding can begin, and checksums of what is between them.
+/// The layout of an index of compressed data: restart points, and checksums of the decoded bytes between them.
 ///
-/// The decoded bytes are divided at the points into slices, and each slice into segments of 64 KiB, the last one shorter;
-/// each segment has a CRC-32.
+/// The points divide the decoded bytes into slices, and a slice consists of segments of 64 KiB, the last of which may
+/// be shorter; each segment has a CRC-32.
 struct GzipIndexLayout: Sendable {
-    /// The length of the compressed data.
+    /// The length of the compressed data in bytes.
     let compressedByteCount: Int64
-    /// The length of the decoded bytes.
+    /// The number of decoded bytes.
     let byteCount: Int64
-    /// How many members there are; 1 for what has no members.
+    /// The number of members; 1 for a format without members.
     let memberCount: Int
-    /// In order, at least one, the first at the start.
+    /// The restart points in ascending order; at least one, and the first at the start.
     let points: [RestartPoint]
-    /// Of all segments, in order.
+    /// The CRC-32 of each segment, in order.
     let sums: [UInt32]
-    /// The first of the segments of each slice.
+    /// The index of the first segment of each slice.
     private let firstSegments: [Int]
-    /// How many segments all slices have.
+    /// The number of segments of all slices.
     private let segmentCount: Int
-    /// The longest slice.
+    /// The length of the longest slice in decoded bytes.
     let maximumSliceByteCount: Int64
 
     init(compressedByteCount: Int64, byteCount: Int64, memberCount: Int, points: [RestartPoint], sums: [UInt32]) {
@@ -43,14 +43,14 @@ struct GzipIndexLayout: Sendable {
         self.maximumSliceByteCount = maximum
     }
 
-    /// The decoded bytes of a slice.
+    /// Returns the range of the decoded bytes of a slice.
     func slice(_ index: Int) -> Range<Int64> {
         let end = index + 1 < self.points.count ? self.points[index + 1].byteOffset : self.byteCount
         return self.points[index].byteOffset..<end
     }
 
-    /// Slices from `first` on of about half of `byteCount` bytes together, and of no more than all of them; none when the
-    /// first one is longer, or there is none.
+    /// Returns slices from `first` on that have at least half of `byteCount` bytes together, as far as they fit into
+    /// `byteCount`; none when the first slice is longer, or there is none.
     func slices(from first: Int, fitting byteCount: Int64) -> Range<Int> {
         var end = first
         while end < self.points.count {
@@ -61,7 +61,7 @@ struct GzipIndexLayout: Sendable {
         return first..<end
     }
 
-    /// The slice that a byte is in, 0...byteCount; at the end, the last one.
+    /// Returns the slice that contains a byte, 0...byteCount; the last slice for the end.
     func sliceIndex(of byteOffset: Int64) -> Int {
         var (low, high) = (0, self.points.count)
         while high - low > 1 {
@@ -71,7 +71,7 @@ struct GzipIndexLayout: Sendable {
         return low
     }
 
-    /// The CRC-32 of the segment that begins at `byteOffset`.
+    /// Returns the CRC-32 of the segment of `slice` that begins at `byteOffset`.
     func sum(of slice: Int, at byteOffset: Int64) -> UInt32 {
         self.sums[
             self.firstSegments[slice]
@@ -80,13 +80,13 @@ struct GzipIndexLayout: Sendable {
 }
 
 extension GzipIndexLayout {
-    /// Of this form of the section; another one is not read.
+    /// The version of the format of the section; other versions are not read.
     private static let version: UInt64 = 1
 
-    /// 2^40 bytes of output in slices of 1 MiB, and what would not fit in memory anyhow.
+    /// The largest number of points: those of 2^48 decoded bytes in slices of 1 MiB. More would hardly fit in memory.
     private static let maximumCount = 1 << 28
 
-    /// The section of restart points. Offsets are differences to those of the point before.
+    /// The encoded section of restart points. Offsets are relative to those of the previous point.
     var encoded: [UInt8] {
         var writer = IndexWriter()
         writer.append(varint: Self.version)
@@ -106,7 +106,9 @@ extension GzipIndexLayout {
         return writer.bytes
     }
 
-    /// - Throws: ``BlobError/Code/corrupted`` for what no recorder has written.
+    /// Decodes a section of restart points.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recorder writes.
     init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.varint() == Self.version else { throw reader.failure("has another version") }

@@ -1,12 +1,12 @@
-/// The sizes by which an index is made and used; tests make them small.
+/// The sizes for making and using an index; tests use small ones.
 struct GzipTuning: Sendable {
-    /// The distance of points in decoded bytes, where blocks are not longer.
+    /// The distance of restart points in decoded bytes; greater where blocks are longer.
     var pointSpacing: Int64
-    /// The distance of points in front of members, which take a few bytes only.
+    /// The smallest distance of points before members in decoded bytes; such points take only a few bytes.
     var memberSpacing: Int64
-    /// The most that one thread of several decodes at a time: a slice or some short ones.
+    /// The largest number of bytes that one of several threads decodes at a time: one slice or several short ones.
     var batchByteCount: Int64
 
-    /// 1 MiB, half a millisecond of decoding; 128 KiB; 2 MiB.
+    /// The default sizes: 1 MiB, which is half a millisecond of decoding; 128 KiB; 2 MiB.
     static let standard = GzipTuning(pointSpacing: 1 << 20, memberSpacing: 128 * 1024, batchByteCount: 2 << 20)
 }

@@ -1,7 +1,7 @@
 import BlobIndex
-import BlobStreams
+import BlobCore
 
-/// Finds the index of one source, and keeps it.
+/// The holder of the index of one source, which looks for it when it is first used.
 final class IndexHolder: Sendable {
     private let base: any BlobInputStreamDataSource
     private let policy: BlobIndexPolicy
@@ -10,7 +10,7 @@ final class IndexHolder: Sendable {
     private let tuning: GzipTuning
     private let found = Locked<Found?>(nil)
 
-    /// A look for the index of some content.
+    /// The result of a search for the index of some content.
     private struct Found {
         let content: IndexedContent
         let validator: BlobValidator
@@ -21,10 +21,10 @@ final class IndexHolder: Sendable {
         }
     }
 
-    /// Compressed bytes that are decoded in some ten milliseconds: below, an index is not worth its place.
+    /// The number of compressed bytes from which an index is worth its space: about ten milliseconds of decoding.
     private static let worthwhileByteCount: Int64 = 4 << 20
 
-    /// A path of layers that is longer is not kept.
+    /// The length of the longest path of layers for which an index is kept, in bytes of UTF-8.
     private static let maximumLayerByteCount = 4096
 
     init(
@@ -39,29 +39,30 @@ final class IndexHolder: Sendable {
         self.file = self.layer.utf8.count > Self.maximumLayerByteCount ? nil : IndexFile(policy, for: locator)
     }
 
-    /// Whether an index is looked for, which is done in files.
+    /// True when an index file is looked for.
     var looksForFile: Bool { self.file != nil }
 
-    /// Whether there can be an index at all.
+    /// True when an index is possible: there is a place for its file, and the base can be opened again.
     var isOfUse: Bool {
-        self.file != nil && self.base.capabilities.isSuperset(of: [.randomAccess, .repeatable])
+        self.file != nil && self.base.traits.contains(.repeatable)
     }
 
-    /// The index that was found, if one was looked for.
+    /// The index that was found; nil when none was found, or none was looked for yet.
     var known: GzipIndex? { usable(self.found.withLock { $0?.index }) }
 
-    /// The index of the content that `info` is of; nil when there is none.
+    /// Returns the index of the content that `info` describes; nil when there is none.
     ///
-    /// - Parameter info: That of the base, as it is now.
-    /// - Throws: What looking at the base brings.
+    /// - Parameter info: The current info of the base.
+    /// - Throws: Errors of the base, and of reading the index file.
     func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> GzipIndex? {
         guard let found = try self.look(context), found.isOf(info) else { return nil }
         return usable(found.index)
     }
 
-    /// What makes an index on the way, if it is to be made and there is none.
+    /// Returns a recording for a read from the start; nil when no index is to be made.
     ///
-    /// - Parameter isRequired: Whether it was asked for; otherwise it must be worth it.
+    /// - Parameter isRequired: True when the index was requested; otherwise it is made only if it is missing and
+    ///   worthwhile.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> IndexRecording? {
         guard let file, let found = try self.look(context), usable(found.index) == nil || isRequired else {
             return nil
@@ -69,19 +70,19 @@ final class IndexHolder: Sendable {
         let content = found.content
         let isNamed = if case .file = self.policy { true } else { false }
         guard isRequired || isNamed || content.byteCount >= Self.worthwhileByteCount else { return nil }
-        // What the user named is made when it is missing, and otherwise left as it is, whatever it is.
+        // A file that the user named is made when it is missing, and otherwise left as it is, whatever it contains.
         guard isRequired || !isNamed || !file.exists else { return nil }
         return IndexRecording(
             file, layer: self.layer, content: content, isRequired: isRequired || isNamed, isReplacing: isRequired,
             tuning: self.tuning, context, written: { [weak self] in self?.forget() })
     }
 
-    /// Forgets what was found, as there is something new.
+    /// Discards the result of the search, because there is a new index.
     private func forget() { self.found.withLock { $0 = nil } }
 
     private func look(_ context: BlobContext) throws(BlobError) -> Found? {
         guard let file, self.isOfUse else { return nil }
-        let info = try self.base.checkedInfo(context)
+        let info = try self.base.info(context)
         if let found = self.found.withLock({ $0 }), found.isOf(info) { return found }
         guard let validator = info.validator, let content = try IndexedContent.of(self.base, context) else {
             return nil

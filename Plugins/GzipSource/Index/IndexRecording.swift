@@ -1,11 +1,11 @@
 import BlobIndex
-import BlobStreams
+import BlobCore
 
-/// An index that is made while a stream is read from its beginning, and written when its end was met.
+/// A recording of an index while a stream is read from its start; writes the index when the end is reached.
 final class IndexRecording {
     let recorder: PointRecorder
 
-    /// Whether the index was asked for, so that it is wanted whatever it costs, and errors are told.
+    /// True when the index was requested: it is made whatever it costs, and errors are thrown.
     let isRequired: Bool
 
     private let file: IndexFile
@@ -16,8 +16,8 @@ final class IndexRecording {
     private let written: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - isReplacing: Whether a file that the user named may be replaced.
-    ///   - written: Called when there is a new index.
+    ///   - isReplacing: True when a file that the user named may be replaced.
+    ///   - written: Called after the index was written.
     init(
         _ file: IndexFile, layer: String, content: IndexedContent, isRequired: Bool, isReplacing: Bool,
         tuning: GzipTuning, _ context: BlobContext, written: @escaping @Sendable () -> Void
@@ -34,9 +34,9 @@ final class IndexRecording {
 
     /// Writes the index.
     ///
-    /// - Throws: What keeps it from being written, if it is required.
+    /// - Throws: Errors of making and writing the index, if it is required.
     func finish(compressedByteCount: Int64) throws(BlobError) {
-        // Only what is the whole content is what the index would be found by.
+        // The index is looked up by the whole content, so it must be made from the whole content.
         guard compressedByteCount == self.content.byteCount else { return }
         do throws(BlobError) {
             let index = try self.recorder.finish(compressedByteCount: compressedByteCount)

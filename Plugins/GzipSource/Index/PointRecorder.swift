@@ -1,18 +1,20 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Notes restart points and checksums while a stream is decoded from its beginning.
+/// A recorder of restart points and checksums while a stream is decoded from its start.
 ///
-/// Told by the ``FrameDecoder`` of everything it takes and hands out. Costs about a third of the processor time of decoding
-/// (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB that are decoded.
+/// Receives all bytes that a ``FrameDecoder`` consumes and appends. Costs about a third of the processor time of
+/// decoding (Benchmarks/gzip_files.py), most of it on another thread, and four bytes of memory for each 64 KiB of
+/// decoded bytes.
 final class PointRecorder {
-    /// How many decoded bytes one checksum is for, at most: 64 KiB.
+    /// The largest number of decoded bytes of one checksum: 64 KiB.
     static let sumByteCount: Int64 = 64 * 1024
 
-    /// From this many points on they lie ever further apart, so that an index stays below 1 GiB for ever.
+    /// The number of points after which their distance grows with the offset, so that every index stays below 1 GiB.
     private static let maximumDenseCount: Int64 = 65_536
 
-    /// Compressed bytes for 32 KiB; a stream that takes more for them goes round in circles.
+    /// The largest number of compressed bytes to collect for 32 KiB of decoded bytes; only a degenerate stream has
+    /// more.
     private static let maximumProbeByteCount = 256 * 1024
 
     private let spacing: Int64
@@ -21,11 +23,11 @@ final class PointRecorder {
     private var points = [RestartPoint.start]
     private var sums: [UInt32] = []
 
-    private var byteOffset: Int64 = 0  // Decoded and handed out.
+    private var byteOffset: Int64 = 0  // The number of bytes decoded and delivered.
     private var nextPoint: Int64
     private var sum = CRC32()
     private var sumStart: Int64 = 0
-    /// A point that lies before bytes that are not handed out yet.
+    /// The decoded offset of a point that the delivered bytes have not reached yet.
     private var upcomingPoint: Int64?
     private var probe: WindowPruner.Job?
 
@@ -40,16 +42,16 @@ final class PointRecorder {
         self.nextPoint = tuning.pointSpacing
     }
 
-    /// Whether the end of a block is worth stopping at. Where members are short, their starts are the better points.
+    /// True when decoding should stop at the next block end. Where members are short, their starts are better points.
     var wantsBlockEnd: Bool {
         !self.searchIsOver && self.probe == nil && self.upcomingPoint == nil
             && self.byteOffset >= self.nextPoint + (self.membersAreShort ? self.spacing : 0)
     }
 
-    /// There is no more input: a point in front of the end is of no use.
+    /// Stops the search for block ends; called at the end of the input, where a point would be useless.
     func stopSearching() { self.searchIsOver = true }
 
-    /// A member begins at this byte of the compressed data.
+    /// Records that a member begins at this byte of the compressed data.
     func memberBegins(at inputByteOffset: Int64) {
         self.memberStart = self.byteOffset
         let distance = self.byteOffset - (self.points.last?.byteOffset ?? 0)
@@ -57,23 +59,23 @@ final class PointRecorder {
         self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset, window: nil))
     }
 
-    /// A member ended, with all its checks.
+    /// Records that a member ended and passed all checks.
     func memberEnds() {
         self.memberCount += 1
         self.membersAreShort = self.byteOffset - self.memberStart < self.spacing
     }
 
-    /// The compressed data of a member ended: nothing behind refers to what was before.
+    /// Records that the deflate data of a member ended: no later reference reaches back across this end.
     func dataEnd() { self.endProbe() }
 
-    /// Compressed bytes that were taken.
+    /// Records compressed bytes that were consumed.
     func take(_ input: UnsafeRawBufferPointer) {
         guard let count = self.probe?.input.count else { return }
         guard count + input.count <= Self.maximumProbeByteCount else { return self.giveUpProbe() }
         self.probe?.input.append(contentsOf: input)
     }
 
-    /// Decoded bytes that were handed out.
+    /// Records decoded bytes that were delivered.
     func append(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
@@ -87,10 +89,10 @@ final class PointRecorder {
         }
     }
 
-    /// A block ended that is not the last, when the decoder had used the input up to `inputByteOffset`.
+    /// Records the end of a block that is not the last; the decoder had consumed the input up to `inputByteOffset`.
     func blockEnds(_ end: Inflater.BlockEnd, at inputByteOffset: Int64, window: UnsafeRawBufferPointer) {
         self.probe = WindowPruner.Job(window: Array(window), blockEnd: end)
-        // Its window's place is filled in at the end.
+        // The place of the window is filled in at the end.
         self.addPoint(
             RestartPoint(
                 bitOffset: inputByteOffset * 8 - Int64(end.unreadBitCount),
@@ -98,7 +100,7 @@ final class PointRecorder {
                 window: RestartPoint.PackedWindow(byteOffset: 0, byteCount: 0, checksum: 0)))
     }
 
-    /// The index, once the end was met.
+    /// Returns the index; called once, when the end is reached.
     func finish(compressedByteCount: Int64) throws(BlobError) -> NewGzipIndex {
         self.endProbe()
         if self.byteOffset > self.sumStart { self.closeSum() }
@@ -107,7 +109,7 @@ final class PointRecorder {
         for index in self.points.indices where self.points[index].window != nil {
             self.points[index].window = remaining.popFirst()
         }
-        // A point in front of the end is of no use, and would have no checksum.
+        // A point at the end is useless, and would have no checksum.
         while self.points.count > 1, self.points.last?.byteOffset == self.byteOffset { self.points.removeLast() }
         return NewGzipIndex(
             layout: GzipIndexLayout(
@@ -143,7 +145,7 @@ final class PointRecorder {
         self.pruner.add(probe)
     }
 
-    /// Keeps the whole window.
+    /// Ends the probe without its input, so that the whole window is kept.
     private func giveUpProbe() {
         self.probe?.input = []
         self.endProbe()

@@ -1,22 +1,23 @@
-/// A place in compressed data where decoding can begin.
+/// A position in compressed data at which decoding can begin.
 struct RestartPoint: Equatable, Sendable {
-    /// Where the bytes of a window are in their section, and their CRC-32; packed, as raw deflate data.
+    /// The place of a window in its section, where it is packed as raw deflate data, and the CRC-32 of the packed
+    /// bytes.
     struct PackedWindow: Equatable, Sendable {
         var byteOffset: Int64
         var byteCount: Int
         var checksum: UInt32
     }
 
-    /// In the compressed data, from their start.
+    /// The offset from the start of the compressed data, in bits.
     var bitOffset: Int64
 
-    /// In the decoded bytes, from their start.
+    /// The offset from the start of the decoded bytes.
     var byteOffset: Int64
 
-    /// What the data before the point say, as far as those behind it refer to it; nil in front of a header, where nothing
-    /// can be referred to.
+    /// The decoded bytes before the point, as far as data after it refer to them; nil before a header, after which no
+    /// reference reaches back.
     var window: PackedWindow?
 
-    /// In front of the first byte.
+    /// The position before the first byte.
     static let start = RestartPoint(bitOffset: 0, byteOffset: 0, window: nil)
 }

@@ -1,15 +1,15 @@
 import BlobIndex
-import BlobStreams
+import BlobCore
 
-/// Bytes that are gathered in memory while they are few, and in a temporary file without a name once they are not.
+/// A buffer of bytes that moves them from memory to an unlinked temporary file when they are many.
 struct SpillBuffer {
-    /// From here on in the file, in bytes.
+    /// The number of bytes above which they are moved to the file.
     private static let memoryLimit = 4 << 20
 
     private var memory: [UInt8] = []
     private var file: UnlinkedFile?
 
-    /// How many bytes there are.
+    /// The number of bytes.
     var byteCount: Int64 { (self.file?.byteCount ?? 0) + Int64(self.memory.count) }
 
     mutating func append(_ bytes: [UInt8]) throws(BlobError) {
@@ -22,7 +22,7 @@ struct SpillBuffer {
         self.memory.removeAll(keepingCapacity: true)
     }
 
-    /// Gives all bytes to `sink`, from the first.
+    /// Calls `sink` with all bytes in order.
     func forEachChunk(_ sink: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
         try self.file?.forEachChunk(sink)
         try self.memory.withBytes { bytes throws(BlobError) in try sink(bytes) }

@@ -1,25 +1,27 @@
 import BlobIndex
-import BlobInflate
-import BlobStreams
-import Foundation
+import BlobDeflate
+import BlobCore
+import BlobPlatform
+import Dispatch
 
-/// Packs the windows of restart points, without what nothing refers to; beside the decoding, on another thread.
+/// A packer of the windows of restart points, which drops the bytes that nothing refers to.
 ///
-/// References reach 32 KiB back, so only the first 32 KiB behind a point can use its window. They are decoded twice more,
-/// with windows that tell for each byte where it was copied from: what stands at position x is the low byte of x in one
-/// and the high byte in the other. About a quarter of a window is left on ordinary data, the rest becomes zeros.
-final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touched on `queue` only.
-    /// A window and what is behind it.
+/// Works on another thread than the decoding. References reach 32 KiB back, so only the first 32 KiB after a point can
+/// use its window. These bytes are decoded twice more, with windows that show where each byte was copied from: the byte
+/// at position x is the low byte of x in one window and the high byte of x in the other. With ordinary data, about a
+/// quarter of a window is kept; the rest becomes zeros.
+final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is accessed on `queue` only.
+    /// A window and the bytes after it.
     struct Job: Sendable {
         let window: [UInt8]
         let blockEnd: Inflater.BlockEnd
-        /// Compressed, from behind the bits that were taken.
+        /// The compressed bytes after the bits that were consumed.
         var input: [UInt8] = []
-        /// Decoded, the first 32 KiB behind the point, or all that the stream has.
+        /// The first 32 KiB of decoded bytes after the point, or all that the stream has.
         var following: [UInt8] = []
     }
 
-    /// How many windows may wait; each takes at most 320 KiB, mostly a quarter of that.
+    /// The largest number of windows that wait; each takes at most 320 KiB, and usually a quarter of that.
     private static let maximumWaitingCount = 16
 
     private let queue = DispatchQueue(label: "BlobStreams.WindowPruner")
@@ -32,7 +34,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
 
     init() { for _ in 0..<Self.maximumWaitingCount { self.room.signal() } }
 
-    /// Packs the window of `job` behind those before it; waits while too many are waiting.
+    /// Packs the window of `job` after the previous ones, asynchronously; blocks while too many windows wait.
     func add(_ job: Job) {
         self.room.wait()
         self.queue.async {
@@ -41,7 +43,8 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
         }
     }
 
-    /// Where the windows are, in the order in which they were added, and their bytes; once all are packed.
+    /// Waits until all windows are packed; returns their places, in the order in which they were added, and their
+    /// bytes.
     func finish() throws(BlobError) -> (places: [RestartPoint.PackedWindow], packed: SpillBuffer) {
         let (result, failure) = self.queue.sync { ((self.places, self.packed), self.failure) }
         if let failure { throw failure }
@@ -64,7 +67,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
     }
 
     private func deflated(_ bytes: [UInt8]) throws(BlobError) -> [UInt8] {
-        // Of what is left of a window, more work would take little off.
+        // A higher level would save little of a pruned window.
         if self.deflater == nil { self.deflater = try Deflater(level: 1) } else { self.deflater?.reset() }
         let room = bytes.count + bytes.count / 8 + 64
         return try withUnsafeTemporaryAllocation(byteCount: room, alignment: 16) { buffer throws(BlobError) in
@@ -72,7 +75,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
             try bytes.withBytes { bytes throws(BlobError) in
                 var bytes = bytes
                 guard try self.deflater?.encode(&bytes, isLast: true, into: &output) == true else {
-                    throw BlobError(.internalError, "A window does not fit the room that any has.")
+                    throw BlobError(.internalError, "A packed window does not fit into its buffer.")
                 }
             }
             let count = output.finalize(for: buffer)
@@ -80,17 +83,17 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
         }
     }
 
-    /// Windows whose bytes tell where they are: the lower and the higher part of their position.
+    /// Windows whose bytes are the low and the high byte of their position.
     private static let lowPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0) }
     private static let highPositions = (0..<Inflater.windowByteCount).map { UInt8(truncatingIfNeeded: $0 >> 8) }
 
     private func pruned(_ job: Job) throws(BlobError) -> [UInt8] {
         let count = job.window.count
-        // A shorter window stands at the end of the one that positions are counted in.
+        // A shorter window is the end of the 32 KiB in which positions are counted.
         let missing = Inflater.windowByteCount - count
         let low = try self.probe(job, window: Self.lowPositions[missing...])
         let high = try self.probe(job, window: Self.highPositions[missing...])
-        // When they end before the following bytes do, something that was not seen may refer to the window.
+        // When a probe ends before the following bytes do, bytes that were not decoded may refer to the window.
         guard let low, let high else { return job.window }
         return [UInt8](unsafeUninitializedCapacity: count) { kept, keptCount in
             kept.initialize(repeating: 0)
@@ -98,7 +101,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
             job.window.withUnsafeBufferPointer { window in
                 var index = 0
                 while index < low.count {
-                    // A literal that happens to name a position keeps a byte too many, never too few.
+                    // A literal that looks like a position keeps a byte too many, never too few.
                     let place = (Int(low[index]) | Int(high[index]) << 8) - missing
                     if place >= 0, place < count, window[place] == job.following[index] { kept[place] = window[place] }
                     index += 1
@@ -107,7 +110,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
         }
     }
 
-    /// The bytes behind the point with `window` in front of it; nil when they cannot be decoded.
+    /// Decodes the bytes after the point with `window` before it; returns nil when they cannot be decoded.
     private func probe(_ job: Job, window: ArraySlice<UInt8>) throws(BlobError) -> [UInt8]? {
         if self.inflater == nil { self.inflater = try Inflater() }
         let bitCount = job.blockEnd.unreadBitCount & 7
@@ -126,7 +129,7 @@ final class WindowPruner: @unchecked Sendable {  // Safe: what changes is touche
             var span = OutputRawSpan(buffer: output, initializedCount: 0)
             input.withUnsafeBytes { input in
                 var input = input
-                // What is wrong with the data shows where they are decoded in earnest.
+                // Errors in the data are reported by the decoding for the caller.
                 while span.freeCapacity > 0 {
                     let before = (span.byteCount, input.count)
                     guard (try? self.inflater?.decode(&input, into: &span)) == false else { break }

@@ -1,29 +1,30 @@
-import BlobInflate
-import BlobStreams
-import Foundation
+import BlobDeflate
+import BlobCore
+import BlobPlatform
 
-/// The decoded bytes of some slices in a row, and what tells whether those behind them follow on them.
+/// The decoded bytes of consecutive slices, and the state that shows whether the next batch continues them.
 struct DecodedBatch: Sendable {
-    /// The state of decoding in front of the next restart point.
+    /// The state of decoding at the next restart point.
     struct End: Sendable {
-        /// The sum of the frame that is open there; without the bytes in front of the batch when the next field says so.
+        /// The sum of the frame that contains the point; without the bytes before the batch if ``lacksBeginning`` is
+        /// true.
         let sum: FrameSum
         let lacksBeginning: Bool
-        /// The end of the frame that the batch began within.
+        /// The end of the frame within which the batch began.
         let remainder: FrameDecoder.Remainder?
-        /// The first bytes behind the point, decoded by going on: as many as its window has any influence on.
+        /// The first bytes after the point, decoded by continuing past it: as many as its window can influence.
         let ahead: [UInt8]
     }
 
-    /// References of deflate data reach 32 KiB back: behind as many right bytes, a window has nothing to say any more.
+    /// The number of correct bytes after which a window has no influence: references of deflate data reach 32 KiB back.
     static let overlapByteCount = Inflater.windowByteCount
 
     let slices: Range<Int>
     let buffer: SliceBuffer
-    /// Nil when decoding did not come by the next restart point as the index has it.
+    /// The state after the slices; nil when decoding did not reach the next restart point as the index describes it.
     let end: End?
 
-    /// Whether the batch begins with `bytes`, as far as it has so many.
+    /// Returns true when the batch begins with `bytes`, as far as it has that many.
     func begins(with bytes: [UInt8]) -> Bool {
         let (begins, count) = self.buffer.withBytes { own in
             bytes.withUnsafeBytes { bytes in
@@ -38,13 +39,13 @@ struct DecodedBatch: Sendable {
     }
 }
 
-/// A disagreement between an index and the bytes that it is said to be of.
+/// A mismatch between an index and the bytes that it should describe.
 struct IndexMismatch: Error {
     let error: BlobError
 }
 
 extension Error {
-    /// Whether the reason lies in the bytes, or in the index by which they were found; and not in getting at them.
+    /// True when the cause is the bytes or the index, and not the access to them.
     var isAboutContent: Bool {
         switch self {
         case is IndexMismatch: true

@@ -1,24 +1,24 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Feeds a decoder from a reader of the compressed bytes.
+/// A pass that feeds a decoder from a reader of the compressed bytes.
 final class DecodingPass {
     private let base: BlobGuardedReader
     private let waits: Bool
     private let locator: BlobLocator?
     private var decoder: FrameDecoder
     private var input: InputBuffer
-    /// How many compressed bytes were given to the decoder, counted from the start of them all.
+    /// The offset in the compressed data up to which the decoder was fed.
     private var given: Int64
 
-    /// True once the format ended where the compressed bytes did, with all checks.
+    /// True once the format and the compressed bytes have ended together, and all checks passed.
     private(set) var isAtEnd = false
 
     /// - Parameters:
-    ///   - base: At the place where `decoder` goes on; this pass owns it now.
-    ///   - waits: Whether to wait while the base has nothing for now.
-    ///   - locator: What the offsets of errors are offsets in.
-    ///   - beginning: What was read of `base` already and is yet to be decoded.
+    ///   - base: A reader at the position where `decoder` continues, which this pass takes over.
+    ///   - waits: True to wait while the base has no bytes for now.
+    ///   - locator: The locator of the compressed bytes, for errors.
+    ///   - beginning: The bytes of `base` that were read already and are not decoded yet.
     init(
         _ base: BlobGuardedReader, waits: Bool, _ decoder: consuming FrameDecoder, locator: BlobLocator?,
         beginning: some Collection<UInt8> = EmptyCollection()
@@ -31,16 +31,16 @@ final class DecodingPass {
         self.input = InputBuffer(beginning: beginning)
     }
 
-    /// How many compressed bytes were used, counted from the start of them all.
+    /// The offset of the next byte to decode in the compressed data.
     var compressedByteOffset: Int64 { self.decoder.byteOffset }
 
-    /// The sum of the frame that is being decoded, and whether it lacks what was in front of the restart point.
+    /// The sum of the current frame, and whether it lacks the bytes before the restart point.
     var sum: (FrameSum, lacksBeginning: Bool) { (self.decoder.sum, self.decoder.lacksBeginning) }
 
     /// See ``FrameDecoder/remainder``.
     var remainder: FrameDecoder.Remainder? { self.decoder.remainder }
 
-    /// Begins at a restart point; the base is at the byte that the point is in.
+    /// Continues at a restart point; the base is at the byte that contains the point.
     ///
     /// - Parameter beginning: See ``FrameDecoder/resume(at:firstByte:window:beginning:)``.
     func resume(at point: RestartPoint, window: [UInt8], beginning: FrameSum? = nil) throws {
@@ -59,9 +59,9 @@ final class DecodingPass {
         self.given = self.decoder.byteOffset
     }
 
-    /// Decodes the next bytes, as a read does.
+    /// Decodes the next bytes, with the results of a read.
     ///
-    /// What was appended before an error is what the data say.
+    /// Bytes appended before an error are those that the data encode.
     @discardableResult
     func decode(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
@@ -69,7 +69,7 @@ final class DecodingPass {
             var result = BlobReadResult.bytes
             while result == .bytes {
                 try self.decodeInput(.max, into: &output)
-                // What there is comes first, before the base is asked for more.
+                // Decoded bytes are delivered before more is read from the base.
                 if output.byteCount > start { return .bytes }
                 result = try self.refill(into: &output)
             }
@@ -77,11 +77,11 @@ final class DecodingPass {
         }
     }
 
-    /// Decodes all that the compressed bytes in front of a restart point give, as far as there is room for it.
+    /// Decodes the compressed bytes before a restart point, as far as there is room.
     ///
-    /// - Parameter output: Has more room than is expected to be needed: an end is not seen without.
-    /// - Returns: Whether this place is where the point should be: the same byte, behind data or behind a member. How many
-    ///   bytes were appended is for the caller to compare.
+    /// - Parameter output: Has more room than is expected to be needed, because an end is not detected without room.
+    /// - Returns: True when decoding has reached the byte of the point, within data or after a member as the point
+    ///   requires. The caller compares the number of appended bytes.
     func decode(upTo point: RestartPoint, into output: inout OutputRawSpan) throws -> Bool {
         let end = (point.bitOffset + 7) / 8
         try self.locatingErrors {
@@ -95,7 +95,7 @@ final class DecodingPass {
 
     func close() { self.base.close() }
 
-    /// Decodes at most so many bytes of what was fetched.
+    /// Decodes at most `count` of the bytes that were fetched.
     private func decodeInput(_ count: Int64, into output: inout OutputRawSpan) throws {
         var part = UnsafeRawBufferPointer(rebasing: self.input.rest.prefix(Int(clamping: max(count, 0))))
         let partCount = part.count
@@ -107,7 +107,7 @@ final class DecodingPass {
         try self.decoder.decode(&part, into: &output)
     }
 
-    /// Fetches compressed bytes; at their end, hands out what was held back.
+    /// Fetches compressed bytes; at their end, appends the bytes that were held back.
     private func refill(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let result = try self.input.fill { try self.base.read(into: &$0, waits: self.waits) }
         guard result == .end else { return result }
@@ -123,7 +123,7 @@ final class DecodingPass {
         do {
             return try body()
         } catch let error as BlobError where error.layers.isEmpty {
-            // The decoder's own; those of the base have their context.
+            // An error of the decoder; errors of the base already have their locator.
             var error = error
             error.locator = self.locator?.description
             throw error
@@ -132,7 +132,7 @@ final class DecodingPass {
 }
 
 extension BlobGuardedReader {
-    /// Reads the next bytes, waiting for them or not.
+    /// Reads the next bytes, and waits for them when `waits` is true.
     func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
         try waits ? self.readWaiting(into: &output) : self.read(into: &output)
     }

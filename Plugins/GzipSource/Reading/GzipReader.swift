@@ -1,7 +1,7 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// One pass of decoding over a reader of the compressed bytes.
+/// A reader that decodes the compressed bytes of another reader in one pass.
 ///
 /// Blocked gzip is decoded by several threads; see ``BlockPipeline``.
 final class GzipReader: BlobReader {
@@ -25,17 +25,17 @@ final class GzipReader: BlobReader {
     private let decodedInfo: (BlobInfo) -> BlobInfo
     private var recording: IndexRecording?
     private var phase = Phase.opened
-    /// Decoded, and to be delivered before more is.
+    /// Decoded bytes to deliver before further ones.
     private var held: SliceBuffer?
 
     /// - Parameters:
-    ///   - base: At the byte of `start`; this reader owns it now.
-    ///   - waits: Whether to wait while the base has nothing for now.
-    ///   - start: In front of a header.
-    ///   - locator: What the offsets of errors are offsets in.
-    ///   - recording: Makes an index on the way.
-    ///   - found: Told of the places between members where decoding can begin, as far as they are met.
-    ///   - info: Makes the info of the decoded bytes from that of the base, which may become known late.
+    ///   - base: A reader at the byte of `start`, which this reader takes over.
+    ///   - waits: True to wait while the base has no bytes for now.
+    ///   - start: A position before a header.
+    ///   - locator: The locator of the compressed bytes, for errors.
+    ///   - recording: Makes an index during the read; nil for none.
+    ///   - found: Called with positions between members at which decoding can begin.
+    ///   - info: Returns the info of the decoded bytes for that of the base, which may become known late.
     init(
         _ base: BlobGuardedReader, waits: Bool, _ format: GzipSource.Format, library: InflateLibrary,
         at start: RestartPoint, locator: BlobLocator?, recording: IndexRecording?, context: BlobContext,
@@ -62,7 +62,7 @@ final class GzipReader: BlobReader {
             return try self.decode(into: &output)
         } catch {
             self.phase = .failed(error)
-            // The bytes before the fault are good and come first; the next read throws.
+            // The bytes before the error are good and come first; the next read throws.
             if output.byteCount == start { throw error }
             return .bytes
         }
@@ -94,7 +94,7 @@ final class GzipReader: BlobReader {
         case .decodingBlocks(let pipeline):
             let result = try pipeline.read(into: &output)
             guard result == .end else { return result }
-            // What follows the last block, be it only the end.
+            // Continues after the last block, where there may be only the end.
             let pass = try self.makePass(at: pipeline.end, beginning: pipeline.rest)
             self.phase = .decoding(pass)
             if pipeline.hasFailed { self.held = try self.decodeInstead(pass) }
@@ -102,7 +102,7 @@ final class GzipReader: BlobReader {
         }
     }
 
-    /// Decodes as much as a batch has, so that nothing of it is delivered if it is damaged, and not just its headers.
+    /// Decodes as many bytes as a batch has, so that none of them is delivered if more than the headers is damaged.
     private func decodeInstead(_ pass: DecodingPass) throws -> SliceBuffer {
         let buffer = SliceBuffer(byteCount: BlockPipeline.bufferByteCount)
         try buffer.fill { output in
@@ -111,7 +111,7 @@ final class GzipReader: BlobReader {
         return buffer
     }
 
-    /// Looks at the first bytes, as far as they are there, to tell how to go on.
+    /// Chooses between one pass and a pipeline by the first bytes, as far as they are available.
     private func begin() throws -> Phase {
         guard self.format == .gzip, self.recording?.isRequired != true else {
             return .decoding(try self.makePass(at: self.start))
@@ -126,7 +126,7 @@ final class GzipReader: BlobReader {
                 recorder: self.recording?.recorder, self.context, found: self.found))
     }
 
-    /// At most the next `count` bytes, fewer when there are no more for now.
+    /// Reads the next bytes, at most `count`; fewer at the end, or when there are no more for now.
     private func beginning(_ count: Int) throws -> [UInt8] {
         try [UInt8](unsafeUninitializedCapacity: count) { bytes, initializedCount in
             let buffer = UnsafeMutableRawBufferPointer(bytes)
@@ -157,7 +157,7 @@ final class GzipReader: BlobReader {
 }
 
 extension BlobGuardedReader {
-    /// The next bytes, fewer only at the end.
+    /// Reads the next `count` bytes; fewer only at the end. Waits for them.
     func bytes(atMost count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []
         try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in

@@ -1,22 +1,23 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Decodes from the restart point before an offset on, by several threads as far as their memory allows.
+/// A pass that decodes from the restart point before an offset on, on several threads as far as memory allows.
 ///
-/// A thread begins where the index says, before it is known to be right. It is proven before a byte is delivered: whoever
-/// decoded the bytes before went on until the window of the restart point has no influence any more, and came by the
-/// same place and the same bytes. Where that is not so, decoding goes on plainly from the last bytes that are proven. The
-/// sums of all parts of a frame are combined and compared with its trailer.
+/// A thread begins at a restart point of the index before the point is known to be right. The point is proven before
+/// any byte is delivered: the decoder of the bytes before continues past the point until its window has no influence
+/// any more, and must reach the same position and the same bytes. Otherwise one thread decodes on from the last bytes
+/// that are proven. The sums of all parts of a frame are combined and compared with its trailer.
 ///
-/// So a pass from the start delivers what plain decoding does, or the same error. One from elsewhere rests on the window
-/// it begins with and on the index's sums of segments.
+/// A pass from the start therefore delivers the same bytes, or the same error, as decoding without an index. A pass
+/// from elsewhere depends on the window with which it begins, and on the checksums of segments in the index.
 final class IndexedPass {
-    /// The last batch that was proven, and the state behind it.
+    /// The last batch that was proven, and the state after it.
     private struct Proven {
-        /// Where the batch begins, and the sum of its frame there; nil when the beginning of the frame was not decoded.
+        /// The first slice of the batch, and the sum of its frame there; nil when the start of the frame was not
+        /// decoded.
         var slice: Int
         var beginning: FrameSum?
-        /// The sum behind the batch.
+        /// The sum of the frame after the batch.
         var sum: FrameSum?
         var ahead: [UInt8]
     }
@@ -32,25 +33,25 @@ final class IndexedPass {
     private var buffer: SliceBuffer?
     private var nextSlice = 0
 
-    /// Whether decoding may begin at more restart points: not any more once one was wrong.
+    /// True while decoding may begin at further restart points; false once one was wrong.
     private(set) var mayUsePoints: Bool
 
-    /// How many batches began at a restart point and were delivered.
+    /// The number of batches that began at a restart point and were delivered.
     private(set) var batchCount = 0
 
-    /// Of the next byte to be delivered.
+    /// The offset of the next byte to deliver.
     private(set) var byteOffset: Int64
 
-    /// Whether the end was met, and all checks with it.
+    /// True once the end is reached and all checks passed.
     private(set) var isAtEnd: Bool
 
-    /// Whether everything was decoded from the start, so that nothing rests on the index.
+    /// True when everything is decoded from the start, so that no byte depends on the index.
     private(set) var isFromStart = false
 
-    /// How many batches are decoded ahead at most, whatever the number of threads.
+    /// The largest number of batches that are decoded ahead, whatever the number of threads.
     private static let maximumAheadCount = 8
 
-    /// Calls of ISA-L for less than 256 KiB cost it a twentieth.
+    /// The number of segments in one call: ISA-L is a twentieth slower when it decodes less than 256 KiB at once.
     private static let segmentsAtOnce = 4
 
     private static var smallBuffers: SliceBuffers {
@@ -63,12 +64,12 @@ final class IndexedPass {
         self.opening = opening
         self.startOffset = byteOffset
         self.byteOffset = byteOffset
-        self.mayUsePoints = opening.base.capabilities.contains(.concurrentReaders)
+        self.mayUsePoints = opening.base.traits.contains(.concurrentReaders)
         self.buffers = Self.smallBuffers
         self.isAtEnd = byteOffset == index.layout.byteCount && byteOffset > 0
     }
 
-    /// Appends at least one byte, unless this is the end.
+    /// Appends at least one byte, unless the end is reached.
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         while output.byteCount == start {
@@ -127,7 +128,8 @@ final class IndexedPass {
         return try SegmentDecoder(layout, slice: slice, window: window, self.opening)
     }
 
-    /// Drops what was begun at restart points, and goes on from the last bytes that are proven.
+    /// Discards the batches that began at restart points, and continues on this thread from the last bytes that are
+    /// proven.
     private func goOnPlainly() throws {
         self.closePipeline()
         self.mayUsePoints = false
@@ -139,8 +141,8 @@ final class IndexedPass {
 
     // MARK: Several threads
 
-    /// At the beginning of a slice that others follow, lets several threads decode them; once enough was read that the
-    /// rest is likely to be wanted too.
+    /// Starts decoding on several threads at the start of a slice that others follow, once enough was read to make
+    /// further reads likely. Returns true when a batch was decoded.
     private func startPipeline(_ decoder: SegmentDecoder) throws -> Bool {
         let (layout, tuning) = (self.index.layout, self.opening.tuning)
         guard self.mayUsePoints, decoder.byteOffset == self.byteOffset, decoder.isAtSliceStart,
@@ -151,12 +153,12 @@ final class IndexedPass {
         else { return false }
         let buffers = SliceBuffers(byteCount: Int(tuning.batchByteCount) + 1)
         self.buffers = buffers
-        // It stays open until what follows is proven.
+        // The decoder stays open until the next batch is proven.
         let batch = try decoder.decodeBatch(slices, into: buffers.take())
         self.buffer = batch.buffer
         self.nextSlice = slices.upperBound
         guard let end = batch.end else {
-            // The decoder goes on behind the batch.
+            // The decoder continues after the batch.
             try self.goOnPlainly()
             return true
         }
@@ -188,7 +190,7 @@ final class IndexedPass {
                 return slices.isEmpty ? nil : slices
             }
         } catch let error where error.isAboutContent {
-            // It may be that of the restart point; going on shows it.
+            // The restart point may be the cause; decoding without it shows whether it is.
             return try self.goOnPlainly()
         }
         guard let batch else { return try self.endPipeline() }
@@ -216,8 +218,8 @@ final class IndexedPass {
         }
     }
 
-    /// After the last batch: there is nothing more, or a slice that is too large and goes through little memory, on this
-    /// thread.
+    /// Ends the pipeline after the last batch: at the end, or before a slice that is too large for a batch and is
+    /// decoded on this thread, in little memory.
     private func endPipeline() throws {
         self.closePipeline()
         self.isAtEnd = self.nextSlice == self.index.layout.points.count

@@ -1,7 +1,7 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// Reads with an index, and without when the index turns out to be of other bytes.
+/// A reader that uses an index, and continues without it when the index turns out to be made from other bytes.
 final class IndexedReader: BlobReader {
     let info: BlobInfo
 
@@ -14,7 +14,7 @@ final class IndexedReader: BlobReader {
 
     /// - Parameters:
     ///   - byteOffset: 0 to the byte count of the index.
-    ///   - openPlainly: Opens a reader at an offset that needs no index, and waits.
+    ///   - openPlainly: Opens a reader at an offset that uses no index, and whose reads wait for bytes.
     init(
         _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
         openPlainly: @escaping (Int64) throws -> any BlobReader
@@ -55,10 +55,10 @@ final class IndexedReader: BlobReader {
         }
     }
 
-    /// A reader without the index, if the compressed data are whole and the index is to blame.
+    /// Returns a reader that uses no index, if the compressed data are intact and the index is wrong; throws otherwise.
     private func readerInstead(of error: any Error) throws -> any BlobReader {
-        // From the start on, every other error is what the data themselves say. What was delivered from elsewhere was
-        // taken from the index, and cannot be joined with bytes that it does not know.
+        // In a pass from the start, any other error comes from the data. Bytes delivered by a pass from elsewhere
+        // depend on the index, and cannot be continued without it.
         guard error is IndexMismatch || !self.pass.isFromStart,
             self.pass.isFromStart || self.pass.byteOffset == self.startOffset
         else { throw error }
@@ -72,7 +72,8 @@ final class IndexedReader: BlobReader {
 }
 
 extension BlobReader {
-    /// Reads to the end, for what is checked and made on the way; of a reader that waits.
+    /// Reads up to the end and discards the bytes, for the checks and the index that are made during the read. The
+    /// reader must wait for bytes.
     func drain(_ onRead: () -> Void = {}) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
         defer { buffer.deallocate() }

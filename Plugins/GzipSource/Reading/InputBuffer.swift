@@ -1,16 +1,18 @@
-import BlobStreams
+import BlobCore
 
-/// Memory for compressed bytes on their way from the base to the decoder.
+/// A buffer for compressed bytes between the base and the decoder.
 struct InputBuffer: ~Copyable {
-    /// Large enough that a call of the base costs little beside decoding what it brought.
+    /// The size of the buffer in bytes: large enough that a read of the base costs little compared with the decoding.
     static let byteCount = 64 * 1024
 
     private let memory: UnsafeMutableRawBufferPointer
 
-    /// What was fetched and is not used yet.
+    /// The bytes that were fetched and are not consumed yet.
     var rest: UnsafeRawBufferPointer
 
-    /// - Parameter beginning: What was fetched already.
+    /// Creates a buffer.
+    ///
+    /// - Parameter beginning: The bytes that were fetched already.
     init(beginning: some Collection<UInt8> = EmptyCollection()) {
         self.memory = .allocate(byteCount: max(Self.byteCount, beginning.count), alignment: 64)
         self.memory.copyBytes(from: beginning)
@@ -19,7 +21,7 @@ struct InputBuffer: ~Copyable {
 
     deinit { self.memory.deallocate() }
 
-    /// Fetches more, once all is used.
+    /// Fetches more bytes; called only when ``rest`` is empty.
     mutating func fill(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> BlobReadResult {
         var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
         let result = try read(&output)

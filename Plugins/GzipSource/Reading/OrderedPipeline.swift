@@ -1,10 +1,10 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
-/// Does jobs on several threads and gives their products in the order of the jobs.
+/// A pipeline that performs jobs on several threads, and returns their products in the order of the jobs.
 ///
-/// The thread that takes the products works too, so that nothing is slower than on one thread when no other one gets a
-/// processor. One owner; at most `window` jobs are begun and not taken.
+/// The thread that takes the products performs jobs too, so that the pipeline is not slower than one thread when no
+/// other thread gets a processor. Has one owner. At most `window` jobs are begun and not taken.
 final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     private enum Slot {
         case waiting(Job)
@@ -13,12 +13,12 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     }
 
     private struct State {
-        /// By number; the first is the next to be taken.
+        /// The jobs from `firstNumber` on; the first is the next to take.
         var slots: [Slot] = []
         var firstNumber = 0
         var workerCount = 0
         var isClosed = false
-        /// Why there are no more jobs.
+        /// The error after which no more jobs are made.
         var failure: (any Error)?
 
         var firstIsDone: Bool {
@@ -41,7 +41,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
             return nil
         }
 
-        /// True when the product is the next to be taken.
+        /// Stores the product of a job; returns true when it is the next to take.
         mutating func end(_ number: Int, _ result: Result<Product, any Error>) -> Bool {
             guard !self.isClosed, self.slots.indices.contains(number - self.firstNumber) else { return false }
             self.slots[number - self.firstNumber] = .done(result)
@@ -49,7 +49,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
         }
     }
 
-    /// As many threads as there are processors, up to eight: more would not be fed by one reader.
+    /// The number of active processors, at most eight: one reader cannot feed more threads.
     static var usualThreadCount: Int { min(ProcessInfo.processInfo.activeProcessorCount, 8) }
 
     private let threadCount: Int
@@ -61,11 +61,11 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     private let news = WaitSignal()
 
     /// - Parameters:
-    ///   - threadCount: How many threads work, with the one that takes the products.
-    ///   - window: The most jobs that are begun and not taken, at least 1.
-    ///   - pool: Has the other threads.
-    ///   - context: The terms of waiting.
-    ///   - perform: Does a job, on any thread; several at the same time.
+    ///   - threadCount: The number of threads, including the one that takes the products.
+    ///   - window: The largest number of jobs that are begun and not taken, at least 1.
+    ///   - pool: The pool of the other threads.
+    ///   - context: The cancellation and the deadline of waiting.
+    ///   - perform: Performs a job; called on any thread, and concurrently.
     init(
         threadCount: Int, window: Int, on pool: BlockingPool, context: BlobContext,
         _ perform: @escaping @Sendable (Job) throws -> Product
@@ -77,21 +77,21 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
         self.perform = perform
     }
 
-    /// The product of the next job; nil when there is none.
+    /// Returns the product of the next job; nil when there is no job.
     ///
-    /// - Parameter makeJob: The next job to be begun; nil when there is none for now.
-    /// - Throws: What `makeJob` and the next job throw, and what waiting brings.
+    /// - Parameter makeJob: Returns the next job to begin; nil when there is none for now.
+    /// - Throws: Errors of `makeJob`, of the next job and of waiting.
     func next(_ makeJob: () throws -> Job?) throws -> Product? {
         do {
             while self.state.withLock({ $0.failure == nil && $0.slots.count < self.window }), let job = try makeJob() {
                 self.state.withLock { $0.slots.append(.waiting(job)) }
             }
         } catch {
-            // What was begun before comes first.
+            // Jobs that were begun before come first.
             self.state.withLock { $0.failure = error }
         }
         let newWorkerCount = self.state.withLock { state in
-            // One job is for this thread.
+            // One job is left to this thread.
             let waiting = state.slots.count { if case .waiting = $0 { true } else { false } } - 1
             let count = max(0, min(waiting, self.threadCount - 1 - state.workerCount))
             state.workerCount += count
@@ -109,7 +109,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
         }
     }
 
-    /// Forgets what was not begun; what runs is dropped when it is done.
+    /// Discards the waiting jobs, and the products of the running ones.
     func close() {
         self.state.withLock { state in
             state.isClosed = true
@@ -122,7 +122,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
         self.state.withLock { $0.workerCount -= 1 }
     }
 
-    /// Runs the first job that waits; false when none does.
+    /// Performs the first waiting job; returns false when there is none.
     private func runOne() -> Bool {
         guard let (number, job) = self.state.withLock({ $0.begin() }) else { return false }
         let result = Result { try self.perform(job) }

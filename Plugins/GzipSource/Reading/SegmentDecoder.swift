@@ -1,23 +1,23 @@
-import BlobInflate
-import BlobStreams
+import BlobDeflate
+import BlobCore
 
-/// Decodes one segment after the other from a restart point on, and compares each with the index.
+/// A decoder of consecutive segments from a restart point on, which compares each with the index.
 final class SegmentDecoder {
     private let layout: GzipIndexLayout
     private let pass: DecodingPass
     private var slice: Int
-    /// Decoded already, in front of what the pass gives next; and why there is no more of it.
+    /// Bytes that were decoded ahead of the next segment, and the error that ended decoding ahead.
     private var ahead: [UInt8] = []
     private var aheadFailure: (any Error)?
 
-    /// Of the next segment, in the decoded bytes.
+    /// The offset of the next segment in the decoded bytes.
     private(set) var byteOffset: Int64
 
     /// Opens the base at the beginning of a slice.
     ///
     /// - Parameters:
-    ///   - window: That of the slice's restart point.
-    ///   - beginning: The sum of what the frame has in front of the point, if it is known.
+    ///   - window: The window of the slice's restart point.
+    ///   - beginning: The sum of the bytes before the point in its frame; nil when it is unknown.
     init(
         _ layout: GzipIndexLayout, slice: Int, window: [UInt8], beginning: FrameSum? = nil, _ opening: IndexedOpening
     ) throws {
@@ -38,7 +38,7 @@ final class SegmentDecoder {
         }
     }
 
-    /// Whether the next segment is the first of a slice, and nothing of it was decoded yet.
+    /// True when the next segment is the first of a slice, and none of it is decoded yet.
     var isAtSliceStart: Bool {
         self.ahead.isEmpty && self.byteOffset == self.layout.slice(self.slice).lowerBound
     }
@@ -46,11 +46,11 @@ final class SegmentDecoder {
     /// The slice of the next segment.
     var sliceIndex: Int { self.slice }
 
-    /// Whether all segments were decoded.
+    /// True when all segments are decoded.
     var isAtEnd: Bool { self.byteOffset == self.layout.byteCount }
 
-    /// How many bytes the next segments have that begin within `room` bytes: the first one in any case, and none of
-    /// another slice.
+    /// Returns the number of bytes in the next segments that begin within `room` bytes: at least one segment, and none
+    /// of another slice.
     func segmentsByteCount(beginningWithin room: Int64) -> Int {
         let segments = max((room + PointRecorder.sumByteCount - 1) / PointRecorder.sumByteCount, 1)
         return Int(
@@ -60,10 +60,10 @@ final class SegmentDecoder {
     /// Appends the next segments.
     ///
     /// - Parameters:
-    ///   - byteCount: What ``segmentsByteCount(beginningWithin:)`` said.
-    ///   - output: Has room for it.
-    /// - Throws: ``IndexMismatch`` when these are not the bytes that the index was made of. Then nothing of what was
-    ///   appended counts.
+    ///   - byteCount: A result of ``segmentsByteCount(beginningWithin:)``.
+    ///   - output: Has room for `byteCount` bytes.
+    /// - Throws: ``IndexMismatch`` when these are not the bytes that the index was made from; the appended bytes are
+    ///   invalid then.
     func decode(_ byteCount: Int, into output: inout OutputRawSpan) throws {
         let start = output.byteCount
         try self.appendBytes(byteCount, to: &output)
@@ -73,16 +73,16 @@ final class SegmentDecoder {
         self.advance(by: byteCount)
     }
 
-    /// Replaces the bytes of `buffer` by those of slices, the first of which is the next one.
+    /// Replaces the bytes of `buffer` with those of `slices`, the first of which is the next slice.
     ///
-    /// - Parameter buffer: Has room for one byte more.
+    /// - Parameter buffer: Has room for the slices and one more byte.
     func decodeBatch(_ slices: Range<Int>, into buffer: SliceBuffer) throws -> DecodedBatch {
         let byteCount = Int(self.layout.slice(slices.upperBound - 1).upperBound - self.byteOffset)
         let next = slices.upperBound < self.layout.points.count ? self.layout.points[slices.upperBound] : nil
         var comesByNext = false
         try buffer.fill { output in
             if let next {
-                // Room for one byte more, so that what belongs in front of the point is done without any.
+                // Room for one more byte, because a trailer before the point is parsed only while there is room.
                 try output.append(atMost: byteCount + 1) { output in
                     comesByNext = try self.pass.decode(upTo: next, into: &output) && output.byteCount == byteCount
                 }
@@ -113,12 +113,12 @@ final class SegmentDecoder {
                 sum: sum.0, lacksBeginning: sum.lacksBeginning, remainder: remainder, ahead: self.ahead))
     }
 
-    /// Whether the next bytes are these, as far as there are so many; they stay the next ones.
+    /// Returns true when the next bytes are equal to `bytes`, as far as there are that many. Consumes none of them.
     func begins(with bytes: [UInt8]) -> Bool {
         self.lookAhead() && self.ahead.starts(with: bytes.prefix(self.ahead.count))
     }
 
-    /// Behind the last segment: checks that the compressed data end there, as they should.
+    /// Checks that the compressed data end after the last segment.
     func finish() throws {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
@@ -157,7 +157,7 @@ final class SegmentDecoder {
         }
     }
 
-    /// Decodes as many bytes ahead as a window has influence on, or all that follow; false when they cannot be decoded.
+    /// Decodes ahead all bytes that a window can influence, or all that follow; returns false when this fails.
     private func lookAhead() -> Bool {
         let missing = DecodedBatch.overlapByteCount - self.ahead.count
         guard missing > 0, !self.pass.isAtEnd, self.aheadFailure == nil else { return self.aheadFailure == nil }
@@ -195,7 +195,7 @@ final class SegmentDecoder {
     }
 }
 
-/// What readers with an index open the compressed bytes by.
+/// The parameters with which readers with an index open the compressed bytes.
 struct IndexedOpening: Sendable {
     let base: any BlobInputStreamDataSource
     let baseValidator: BlobValidator?

@@ -1,6 +1,6 @@
-import BlobStreams
+import BlobCore
 
-/// Memory for decoded bytes. Filled by one thread, then read by another.
+/// A buffer for decoded bytes that one thread fills and another one then reads.
 final class SliceBuffer: @unchecked Sendable {  // Safe: handed from one thread to the next, never shared.
     private let memory: UnsafeMutableRawBufferPointer
     private var range = 0..<0
@@ -12,7 +12,7 @@ final class SliceBuffer: @unchecked Sendable {  // Safe: handed from one thread 
     var capacity: Int { self.memory.count }
     var isEmpty: Bool { self.range.isEmpty }
 
-    /// Replaces the bytes by those that `body` appends.
+    /// Replaces the bytes with those that `body` appends.
     func fill(_ body: (inout OutputRawSpan) throws -> Void) rethrows {
         self.range = 0..<0
         var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
@@ -20,15 +20,15 @@ final class SliceBuffer: @unchecked Sendable {  // Safe: handed from one thread 
         self.range = 0..<output.finalize(for: self.memory)
     }
 
-    /// Lends the bytes.
+    /// Calls `body` with the bytes.
     func withBytes<Result>(_ body: (UnsafeRawBufferPointer) throws -> Result) rethrows -> Result {
         try body(UnsafeRawBufferPointer(rebasing: self.memory[self.range]))
     }
 
-    /// Drops bytes from the front.
+    /// Removes bytes from the front.
     func removeFirst(_ count: Int) { self.range = (self.range.lowerBound + count)..<self.range.upperBound }
 
-    /// Takes all bytes but the first `count` away.
+    /// Removes and returns all bytes but the first `count`.
     func split(after count: Int) -> [UInt8] {
         let end = min(self.range.lowerBound + count, self.range.upperBound)
         defer { self.range = self.range.lowerBound..<end }
@@ -41,7 +41,7 @@ final class SliceBuffer: @unchecked Sendable {  // Safe: handed from one thread 
     }
 }
 
-/// Buffers that are used again and again.
+/// A pool of reusable buffers.
 final class SliceBuffers: Sendable {
     private let byteCount: Int
     private let free = Locked<[SliceBuffer]>([])

@@ -1,9 +1,9 @@
 #ifndef BLOB_CARCHIVE_H
 #define BLOB_CARCHIVE_H
 
-// Types and constants come from libarchive's headers; its functions are reached through the table that
-// `blob_archive_load` fills, so that it is not linked: with it come libxml2, ICU and others, which take a millisecond and
-// three megabytes of every start.
+// Types and constants come from libarchive's headers. Its functions are called through a table that `blob_archive_load`
+// fills, so that libarchive is not linked: with libxml2, ICU and its other dependencies, it would add a millisecond and
+// three megabytes to every start.
 #include <archive.h>
 #include <archive_entry.h>
 #include <locale.h>
@@ -11,12 +11,12 @@
 #include <xlocale.h>
 #endif
 
-/// Loads libarchive. To be called once, before anything else, by one thread.
+/// Loads libarchive. Must be called once, by one thread, before any other function of this header.
 ///
-/// Returns NULL, or why it could not be loaded: a text that lives on.
+/// Returns NULL on success; otherwise the reason, valid until the thread calls `dlopen(3)` or `dlsym(3)` again.
 const char *blob_archive_load(void);
 
-/// The functions of libarchive by their names behind `blob_`, each as libarchive documents it.
+/// The libarchive functions in use. Each is declared with the prefix `blob_`; libarchive documents them.
 #define BLOB_ARCHIVE_FUNCTIONS(X) \
     X(struct archive *, archive_read_new, (void), ()) \
     X(int, archive_read_free, (struct archive *archive), (archive)) \
@@ -63,13 +63,13 @@ const char *blob_archive_load(void);
 BLOB_ARCHIVE_FUNCTIONS(BLOB_DECLARE)
 #undef BLOB_DECLARE
 
-/// The locale whose characters are UTF-8, for one thread at a time; null when the system has none. Swift does not see
-/// the mask, nor on every system the type.
+/// Creates a locale whose characters are UTF-8, for ``blob_use_locale``; null when the system has none. Swift does not
+/// import `LC_CTYPE_MASK`, nor `locale_t` on some systems.
 static inline void *blob_make_utf8_locale(void) {
     return (void *)newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);
 }
 
-/// Gives this thread a locale, null leaves it what it has; returns the one it had.
+/// Sets the locale of the calling thread, or keeps it when `locale` is null. Returns the previous locale.
 static inline void *blob_use_locale(void *locale) {
     return (void *)uselocale((locale_t)locale);
 }

@@ -1,17 +1,17 @@
 #ifndef BLOB_CCURL_H
 #define BLOB_CCURL_H
 
-// Types and constants come from libcurl's headers; its functions are reached through the table that
-// `blob_curl_load` fills, so that nothing is linked and a program that uploads nothing loads nothing.
-// Only what takes a variable number of arguments, or what a loaded library must be asked for, is here.
+// Types and constants come from libcurl's headers. Its functions are called through a table that `blob_curl_load`
+// fills, so that libcurl is not linked, and not loaded by a program that uploads nothing. A variadic function, which
+// Swift cannot call, has a wrapper for each type of argument.
 #include <curl/curl.h>
 
-/// Loads libcurl and initialises it. To be called once, before anything else, by one thread.
+/// Loads libcurl and initialises it. Must be called once, by one thread, before any other function of this header.
 ///
-/// Returns NULL, or why it could not be loaded: a text that lives on.
+/// Returns NULL on success; otherwise the reason, valid until the thread calls `dlopen(3)` or `dlsym(3)` again.
 const char *blob_curl_load(void);
 
-/// The version of the library that was loaded, such as 0x075801 for 7.88.1, and as text.
+/// The version of the loaded library: as a number, such as 0x075801 for 7.88.1, and as text.
 unsigned int blob_curl_version_number(void);
 const char *blob_curl_version_text(void);
 
@@ -30,7 +30,7 @@ CURLcode blob_curl_set_writer(CURL *easy, CURLoption option, curl_write_callback
 CURLcode blob_curl_set_progress(CURL *easy, curl_xferinfo_callback progress);
 CURLcode blob_curl_set_closer(CURL *easy, curl_closesocket_callback closer);
 CURLcode blob_curl_set_socket_observer(CURL *easy, curl_sockopt_callback observer);
-/// Nothing but HTTP and HTTPS, here and after any redirection.
+/// Restricts a transfer and its redirections to HTTP and HTTPS.
 CURLcode blob_curl_set_http_only(CURL *easy);
 CURLcode blob_curl_get_long(CURL *easy, CURLINFO info, long *value);
 CURLcode blob_curl_get_offset(CURL *easy, CURLINFO info, int64_t *value);
@@ -46,7 +46,7 @@ CURLMcode blob_curl_multi_perform(CURLM *multi, int *running);
 CURLMcode blob_curl_multi_poll(CURLM *multi, int milliseconds);
 CURLMcode blob_curl_multi_wakeup(CURLM *multi);
 const char *blob_curl_multi_strerror(CURLMcode code);
-/// True when the one transfer of `multi` is done; `code` is then how it ended.
+/// Returns 1 when the only transfer of `multi` has ended, with its result in `code`; otherwise 0.
 int blob_curl_multi_take_result(CURLM *multi, CURLcode *code);
 
 #endif

@@ -5,14 +5,14 @@ import Foundation
 struct LibraryCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "library", abstract: "Keeps assets in a library: a folder of originals with a catalogue.",
-        discussion: "Assets are read by the other commands, under the URLs that import and ls print.",
+        discussion: "The other commands read assets by the URLs that import and ls print.",
         subcommands: [
             LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self, LibraryRemoveCommand.self,
         ])
 }
 
 extension SourceOptions {
-    /// The library that the options or the environment name.
+    /// Opens the library named by the options or the environment.
     func openLibrary(for access: AssetLibrary.Access) throws(BlobError) -> AssetLibrary {
         try AssetLibrary(at: LibraryLocation.folder(self.library), for: access)
     }

@@ -3,7 +3,7 @@ import BlobStreamsStandard
 import Foundation
 
 struct LibraryCreateCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "create", abstract: "Makes a new, empty library.")
+    static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates a new, empty library.")
 
     @Argument(help: "The folder, which need not exist (default: that of --library or \(LibraryLocation.variable)).")
     var folder: String?

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobStreamsStandard
 import Foundation
 
@@ -6,15 +7,15 @@ struct LibraryImportCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "import", abstract: "Adds files to the library, and prints the URL of each asset.",
         discussion: """
-            Bytes that the library has already are not added again: the URL of their asset is printed, after its \
-            original was read and, if it was damaged or lost, replaced. A URL that is printed survives a loss of power. \
+            Bytes that the library already has are not added again: the URL of their asset is printed, after its \
+            original has been read and, if damaged or lost, replaced. A URL that is printed survives a loss of power. \
             Any locator can be imported, not only files.
             """)
 
-    @Argument(help: "What to import.")
+    @Argument(help: "The files or locators to import.")
     var files: [String]
 
-    @Flag(help: "Add bytes that are there already as assets of their own, which share the original.")
+    @Flag(help: "Add bytes that the library already has as separate assets, which share the original.")
     var duplicates = false
 
     @OptionGroup var source: SourceOptions
@@ -23,7 +24,7 @@ struct LibraryImportCommand: ParsableCommand {
         let context = self.source.makeContext()
         let library = try self.source.openLibrary(for: .writing)
         var firstError: BlobError?
-        // Printed once it is sure that the asset will be there.
+        // Printed once it is certain that the asset persists.
         let assets = try library.makeImport(
             duplicates: self.duplicates ? .addAsset : .reuseAsset, context: context
         ) { result in
@@ -37,7 +38,7 @@ struct LibraryImportCommand: ParsableCommand {
                 try assets.add(self.source.source(argument, context))
             } catch {
                 let error = BlobError(wrapping: error)
-                // The others can still be imported, unless the job is over, or the disk full, or the output gone.
+                // The others can still be imported, unless the job is cancelled, the disk full, or the output closed.
                 guard error.code != .cancelled, error.operation != .write else {
                     try? assets.finish()
                     throw error

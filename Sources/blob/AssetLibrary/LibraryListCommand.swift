@@ -4,12 +4,12 @@ import Foundation
 
 struct LibraryListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the URLs of all assets, one a line, in the order of their import.")
+        commandName: "ls", abstract: "Lists the URLs of all assets, one per line, in the order of their import.")
 
-    @Flag(name: .short, help: "Print byte count, pixel size, capture date, media type and name too.")
+    @Flag(name: .short, help: "Also print byte count, pixel size, capture date, media type, presence and name.")
     var long = false
 
-    @Flag(help: "Print one JSON object a line.")
+    @Flag(help: "Print one JSON object per line.")
     var json = false
 
     @OptionGroup var source: SourceOptions
@@ -36,7 +36,7 @@ struct LibraryListCommand: ParsableCommand {
 }
 
 extension Asset {
-    /// The columns that people look for; `-` is unknown. The name is last, because it may hold anything.
+    /// The columns of the long form; `-` means unknown. The name is last, because it may contain anything.
     fileprivate var longLine: String {
         let size = self.media.pixelWidth.flatMap { width in self.media.pixelHeight.map { "\(width)x\($0)" } }
         let date = self.media.captureDate?.split(separator: " ").joined(separator: "T")
@@ -48,7 +48,7 @@ extension Asset {
     }
 }
 
-/// What `--json` prints of an asset.
+/// The JSON object of an asset.
 private struct Row: Encodable {
     let locator: String
     let id: String

@@ -13,7 +13,7 @@ struct LibraryRemoveCommand: ParsableCommand {
 
     func run() throws {
         let context = self.source.makeContext()
-        // All are looked at before any is removed: a mistake in the last one costs nothing.
+        // All are parsed before any is removed, so that a mistake in the last one removes nothing.
         let identifiers = try self.assets.map { try UUID(uuidString: $0) ?? BlobLocator($0).assetID() }
         let library = try self.source.openLibrary(for: .writing)
         for id in identifiers { try library.removeAsset(id, context: context) }

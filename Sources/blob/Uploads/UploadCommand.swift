@@ -9,21 +9,21 @@ struct UploadCommand: ParsableCommand {
         commandName: "upload",
         abstract: "Sends sources to a web server: each as the body of a request, or all as a form.",
         discussion: """
-            The answers go to standard output. A URL that ends with '/' gets the name of the source added, as curl -T \
-            does it; several sources need one that does, and names that differ. Redirections are not followed. A source without a known \
-            length is sent in chunks. With -F the one body is a form, sent by POST. A success that a server reports \
-            before its system has the whole body, or before it resets the connection, is an error; what its system has \
-            and its program never reads cannot be seen from here.
+            Answers are printed to standard output. The name of the source is appended to a URL that ends with '/', as \
+            by curl -T; several sources need such a URL, and different names. Redirections are not followed. A source \
+            of unknown length is sent in chunks. With -F the only body is a form, sent by POST. A success that a \
+            server reports before its system has the whole body, or before it resets the connection, is an error; \
+            bytes that its system has and its program never reads cannot be detected.
             """)
 
-    @Argument(help: ArgumentHelp("What to send, then the URL; with -F, the URL alone.", valueName: "source ... url"))
+    @Argument(help: ArgumentHelp("The sources, then the URL; with -F, the URL alone.", valueName: "source ... url"))
     var arguments: [String] = []
 
     @OptionGroup var form: FormOptions
 
     @OptionGroup var request: UploadOptions
 
-    @Option(help: "Start at this byte of the body, from 0; of a form, with the same --boundary as before.")
+    @Option(help: "Start at this byte of the body, from 0; for a form, give the same --boundary as before.")
     var offset: Int64 = 0
 
     @Option(help: "Show progress: auto, always, never.")
@@ -54,7 +54,7 @@ struct UploadCommand: ParsableCommand {
         let arguments = self.arguments.dropLast()
         let sources = try arguments.map { try self.source.source($0, context) }
         var folder = UploadFolder(self.url)
-        // All of them before the first byte is sent.
+        // All requests are made before the first byte is sent, so that a mistake in one sends nothing.
         let uploads = try zip(sources, arguments).map { source, argument in
             try self.request.makeUpload(
                 .put, folder?.url(for: source, argument: argument, context) ?? self.url,
@@ -73,7 +73,7 @@ struct UploadCommand: ParsableCommand {
         guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
             throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': that of a form names its boundary.")
         }
-        // A slice of it has no media type of its own.
+        // Set here, because a slice of the form has no media type.
         upload.fields.append(HTTPUpload.Field("Content-Type", body.contentType))
         try self.send(body, upload, context)
     }

@@ -1,25 +1,25 @@
 import BlobStreamsStandard
 
-/// A URL that ends with '/', behind which each source gets its name, as `curl -T` does it.
+/// A URL that ends with '/', to which the name of each source is appended, as by `curl -T`.
 struct UploadFolder {
     private let url: String
-    private var arguments: [String: String] = [:]  // By URL.
+    private var arguments: [String: String] = [:]  // The arguments by URL.
 
-    /// Nil when `url` does not end with '/'.
+    /// Creates a folder; nil when the path of `url` does not end with '/'.
     init?(_ url: String) {
         guard url.prefix(while: { $0 != "?" && $0 != "#" }).hasSuffix("/") else { return nil }
         self.url = url
     }
 
-    /// The URL of a source.
+    /// Returns the URL for a source.
     ///
-    /// - Parameter argument: What the user called the source.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, and for one with the name of another:
-    ///   the later would replace the earlier.
+    /// - Parameter argument: The argument that names the source.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, and for one with the name of an
+    ///   earlier source, which it would replace.
     mutating func url(
         for source: any BlobInputStreamDataSource, argument: String, _ context: BlobContext
     ) throws(BlobError) -> String {
-        guard let name = try source.checkedInfo(context).name, !name.isEmpty else {
+        guard let name = try source.info(context).name, !name.isEmpty else {
             throw BlobError(
                 .invalidArgument, "This source has no name to put behind the '/' of the URL.",
                 locator: source.locator?.description)
@@ -37,11 +37,11 @@ struct UploadFolder {
         return url
     }
 
-    /// A name as bytes: where those are no UTF-8, the name only looks like them, and the locator has them.
+    /// Returns the bytes of a name; if it is not UTF-8, from the locator, since the text has replacement characters.
     private static func bytes(of name: String, _ locator: BlobLocator?) -> [UInt8] {
         guard name.unicodeScalars.contains("\u{FFFD}"), let path = locator?.lastPath else { return Array(name.utf8) }
         let raw = path.split(separator: UInt8(ascii: "/")).last ?? []
-        // A filter may have taken an ending away or changed it; what is before it is as it was.
+        // A filter may have removed or changed the extension; the bytes before it are unchanged.
         for end in raw.indices.reversed() {
             let beginning = String(decoding: raw[...end], as: UTF8.self)
             if name.utf8.starts(with: beginning.utf8) {
@@ -53,7 +53,7 @@ struct UploadFolder {
 }
 
 extension BlobLocator {
-    /// The bytes that name what is read: the member, or the file.
+    /// The bytes of the name of the member, or of the path of the file; nil for a member selected by index.
     fileprivate var lastPath: [UInt8]? {
         switch self.selectors.last {
         case .name(let name): name

@@ -3,12 +3,12 @@ import BlobHTTP
 import BlobStreamsStandard
 import Foundation
 
-/// How a request is made.
+/// The options of an upload request.
 struct UploadOptions: ParsableArguments {
-    /// Of the connection: what a server may need to store a large body.
+    /// The default idle limit of the connection: a server may need this time to store a large body.
     private static let defaultIdleLimit = Duration.seconds(60)
 
-    /// Of the pauses before repetitions, which double from one second.
+    /// The longest pause before a repetition; pauses double from one second.
     private static let longestPause = Duration.seconds(60)
 
     @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
@@ -16,25 +16,25 @@ struct UploadOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: "A field of the header: 'Name: value', or 'Name;' without a value.")
+        help: "A header field: 'Name: value', or 'Name;' without a value.")
     var headers: [String] = []
 
-    @Option(help: "Send at most this many bytes a second; k, M and G stand for powers of 1024.")
+    @Option(help: "Send at most this many bytes per second; k, M and G stand for powers of 1024.")
     var limitRate: String?
 
     @Option(
         help: """
-            Try again so many times after errors that may go away; a POST only when the server did not get any of it, \
-            or refused it.
+            Retry at most this many times after transient errors; a POST only if the server received none of it, or \
+            refused it.
             """)
     var retry = 0
 
     @Option(
         help: ArgumentHelp(
-            "Send raw bodies encoded: gzip, or identity (as they are, the default).",
+            "The encoding of raw bodies: gzip, or identity (unchanged, the default).",
             discussion: """
-                The header then says Content-Encoding, the body goes in chunks, and --offset counts in the encoded bytes. \
-                Servers may decode it or store what came, as blob receive does.
+                The header then has Content-Encoding, the body is sent in chunks, and --offset counts encoded bytes. \
+                Servers may decode it or store what they received, as blob receive does.
                 """))
     var contentEncoding = ContentEncoding.identity
 
@@ -62,7 +62,7 @@ struct UploadOptions: ParsableArguments {
         return upload
     }
 
-    /// Makes the request, and again as often as it may help and is asked for.
+    /// Makes the request, and repeats it after transient errors, at most ``retry`` times.
     func send(_ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext) throws {
         let uploader = try HTTPUploader()
         var (pause, left) = (Duration.seconds(1), self.retry)
@@ -71,10 +71,10 @@ struct UploadOptions: ParsableArguments {
             try uploader.upload(source, matching: validator, as: upload, context: context)
         }) {
             let canRepeat = error.isTransient && error.operation == .write
-            guard left > 0, canRepeat, source.capabilities.contains(.repeatable) else { throw error }
+            guard left > 0, canRepeat, source.traits.contains(.repeatable) else { throw error }
             report(error)
             left -= 1
-            validator = try source.checkedInfo(context).validator
+            validator = try source.info(context).validator
             try context.pause(for: error.retryDelay ?? pause)
             pause = min(pause * 2, Self.longestPause)
         }
@@ -112,7 +112,7 @@ struct UploadOptions: ParsableArguments {
 extension HTTPUpload.Method: ExpressibleByArgument {}
 
 extension BlobError {
-    /// What the server asked for, if it is bearable.
+    /// The delay that the server requested, if it is at most 255 seconds.
     fileprivate var retryDelay: Duration? {
         let text = (self.cause as? HTTPRefusal)?.response.value(of: "retry-after")
         return text.flatMap { UInt8($0) }.map { .seconds(Int($0)) }
@@ -120,7 +120,7 @@ extension BlobError {
 }
 
 extension BlobContext {
-    /// Lets time pass, unless the job ends first.
+    /// Waits for the duration; throws when the job is cancelled or times out before.
     fileprivate func pause(for duration: Duration) throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = WaitSignal()

@@ -199,9 +199,9 @@ import Testing
 /// A source that cannot be opened.
 struct UnopenableSource: BlobInputStreamDataSource {
     let error: NSError
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) throws -> BlobInfo { throw self.error }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) throws -> BlobInfo { throw self.error }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
         throw self.error

@@ -165,7 +165,7 @@ import Testing
     /// Past the window the reader passes over the bytes; without random access nothing is opened again.
     @Test(arguments: modes) func aForwardSeekPassesOverBytes(_ mode: BlobStreamMode) async throws {
         let byteCount = 400_000
-        let source = CountedSource(MemorySource(count: byteCount), capabilities: [.repeatable, .concurrentReaders])
+        let source = CountedSource(MemorySource(count: byteCount), hidesRandomAccess: true)
         try await self.withStream(source, mode) { stream in
             stream.open()
             for offset in stride(from: 1000, to: byteCount, by: 37_000) {
@@ -539,12 +539,12 @@ struct FailingSource: BlobInputStreamDataSource {
         }
     }
 
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) -> BlobInfo { self.base.info(context) }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
-        try self.base.openReader(at: byteOffset, matching: validator, context: context)
+        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }
 
@@ -556,14 +556,14 @@ struct SlowToOpenSource: BlobInputStreamDataSource {
 
     init(_ gate: Latch) { self.gate = gate }
 
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
         self.begun.append(true)
         self.gate.wait()
-        return try self.base.openReader(at: byteOffset, matching: validator, context: context)
+        return try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }
 
@@ -578,12 +578,12 @@ private struct UnmarkedSource: BlobInputStreamDataSource {
         }
     }
 
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) -> BlobInfo { self.base.info(context) }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
-        try self.base.openReader(at: byteOffset, matching: validator, context: context)
+        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }
 
@@ -593,12 +593,12 @@ private struct SwitchingSource: BlobInputStreamDataSource {
 
     init(_ current: Locked<any BlobInputStreamDataSource>) { self.current = current }
 
-    var capabilities: BlobCapabilities { .all }
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.current.withLock { $0 }.info(context) }
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.current.withLock { $0 }.info(context) }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
-        try self.current.withLock { $0 }.openReader(at: byteOffset, matching: validator, context: context)
+        try self.current.withLock { $0 }.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 /// The events of the writing end, on run loops.

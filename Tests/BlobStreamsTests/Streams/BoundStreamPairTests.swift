@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 /// What goes through a pair, and how it ends.

@@ -7,20 +7,26 @@ final class CountedSource: BlobInputStreamDataSource {
     let closings = Recorder<Bool>()
     let readCounts = Recorder<Int>()
     private let base: any BlobInputStreamDataSource
-    let capabilities: BlobCapabilities
+    private let hidesRandomAccess: Bool
 
-    init(_ base: any BlobInputStreamDataSource, capabilities: BlobCapabilities? = nil) {
+    init(_ base: any BlobInputStreamDataSource, hidesRandomAccess: Bool = false) {
         self.base = base
-        self.capabilities = capabilities ?? base.capabilities
+        self.hidesRandomAccess = hidesRandomAccess
     }
 
-    var neverBlocks: Bool { self.base.neverBlocks }
-    func info(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
+    var traits: BlobTraits { self.base.traits }
+    func describe(_ context: BlobContext) throws -> BlobInfo { self.shown(try self.base.describe(context)) }
 
-    func openReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+    private func shown(_ info: BlobInfo) -> BlobInfo {
+        var info = info
+        if self.hidesRandomAccess { info.isRandomAccess = false }
+        return info
+    }
+
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
-        let reader = try self.base.openReader(at: byteOffset, matching: validator, context: context)
+        let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
         self.openings.append(byteOffset)
         return Reader(reader, self)
     }
@@ -36,7 +42,7 @@ final class CountedSource: BlobInputStreamDataSource {
 
         init(_ base: any BlobReader, _ source: CountedSource) { (self.base, self.source) = (base, source) }
 
-        var info: BlobInfo { self.base.info }
+        var info: BlobInfo { self.source.shown(self.base.info) }
         var isOpen: Bool { self.base.isOpen }
         var neverBlocks: Bool { self.base.neverBlocks }
 

@@ -28,15 +28,12 @@ import Testing
         }
     }
 
-    /// Without `concurrentReaders` that holds for all readers of the source, and for opening them; with
-    /// `oneReaderAtATime` the next is opened once the one before is closed.
-    @Test(arguments: BlobInputStreamTests.modes, [[], .oneReaderAtATime] as [BlobCapabilities])
-    func aSeekWaitsForTheReaderBeforeIfReadersCannotBeUsedSideBySide(
-        _ mode: BlobStreamMode, _ more: BlobCapabilities
-    ) async throws {
+    /// Without `concurrentReaders` that holds for all readers of the source, and for opening them.
+    @Test(arguments: BlobInputStreamTests.modes)
+    func aSeekWaitsForTheReaderBeforeIfReadersCannotBeUsedSideBySide(_ mode: BlobStreamMode) async throws {
         for _ in 0..<50 {
             let source = WatchedSource(
-                MemorySource(count: 50_000), capabilities: more.union([.repeatable, .randomAccess]), watchesAll: true)
+                MemorySource(count: 50_000), traits: .repeatable, watchesAll: true)
             let shared = HandedOver(BlobInputStream(source, mode: mode))  // May be used on several threads.
             shared.value.open()
             try await onThreads(3) { number in
@@ -59,7 +56,7 @@ import Testing
         let (gate, begun) = (Latch(), Latch())
         let opener = Locked<HandedOver<BlobInputStream>?>(nil)
         let source = WatchedSource(
-            MemorySource(count: 10), capabilities: [.repeatable, .randomAccess],
+            MemorySource(count: 10), traits: .repeatable,
             onClose: {
                 guard let shared = opener.take() else { return }
                 #expect(shared.value.setOffset(4))
@@ -179,41 +176,38 @@ private final class WatchedSource: BlobInputStreamDataSource {
     let openings = Recorder<Int64>()
     let closings = Recorder<Bool>()
     private let base: any BlobInputStreamDataSource
-    private let ownCapabilities: BlobCapabilities?
+    private let ownTraits: BlobTraits?
     private let calls: Locked<[String]>?  // Of all readers.
     private let onRead: @Sendable () -> Void
     private let onClose: @Sendable () -> Void
 
     init(
-        _ base: any BlobInputStreamDataSource, capabilities: BlobCapabilities? = nil, watchesAll: Bool = false,
+        _ base: any BlobInputStreamDataSource, traits: BlobTraits? = nil, watchesAll: Bool = false,
         onRead: @escaping @Sendable () -> Void = {}, onClose: @escaping @Sendable () -> Void = {}
     ) {
         self.base = base
-        self.ownCapabilities = capabilities
+        self.ownTraits = traits
         self.calls = watchesAll ? Locked([]) : nil
         self.onRead = onRead
         self.onClose = onClose
     }
 
-    var neverBlocks: Bool { self.base.neverBlocks && !(self.base is MemorySource) }
-
-    var capabilities: BlobCapabilities {
-        self.note("capabilities")
-        return self.ownCapabilities ?? self.base.capabilities
+    var traits: BlobTraits {
+        // Constant, and so asked on any thread.
+        let traits = self.ownTraits ?? self.base.traits
+        return self.base is MemorySource ? traits.subtracting(.neverBlocks) : traits
     }
 
-    func info(_ context: BlobContext) throws -> BlobInfo {
+    func describe(_ context: BlobContext) throws -> BlobInfo {
         self.note("source.info")
-        return try self.base.info(context)
+        return try self.base.describe(context)
     }
 
-    func openReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let isAlone = self.ownCapabilities?.contains(.oneReaderAtATime) ?? false
-        if isAlone, self.openings.values.count > self.closings.values.count { self.overlaps.append("reader/reader") }
         return try self.watch("open", self.calls ?? Locked([])) {
-            let reader = try self.base.openReader(at: byteOffset, matching: validator, context: context)
+            let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
             self.openings.append(byteOffset)
             return Reader(reader, self)
         }
@@ -250,7 +244,7 @@ private final class WatchedSource: BlobInputStreamDataSource {
 
         var info: BlobInfo { self.source.watch("info", self.calls) { self.base.info } }
         var isOpen: Bool { self.source.watch("isOpen", self.calls) { self.base.isOpen } }
-        var neverBlocks: Bool { self.base.neverBlocks && self.source.neverBlocks }
+        var neverBlocks: Bool { self.base.neverBlocks && self.source.traits.contains(.neverBlocks) }
 
         func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
             try self.source.watch("read", self.calls) {
@@ -273,7 +267,7 @@ private final class WatchedSource: BlobInputStreamDataSource {
 
         func close() {
             self.source.watch("close", self.calls) {
-                if self.isClosed.takeOnce() {
+                if !self.isClosed.exchange(true) {
                     self.source.onClose()
                     self.source.closings.append(true)
                 }

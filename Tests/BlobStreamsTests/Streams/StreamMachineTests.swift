@@ -1,6 +1,7 @@
 import Foundation
 import Testing
 
+@testable import BlobCore
 @testable import BlobStreams
 
 /// The decisions of a stream, alone: each timeline is drawn in words, and what comes of each word stands below it.

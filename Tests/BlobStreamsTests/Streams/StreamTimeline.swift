@@ -1,5 +1,6 @@
 import Foundation
 
+@testable import BlobCore
 @testable import BlobStreams
 
 /// A stream's decisions played word by word: no source, no thread, no clock.
@@ -98,7 +99,7 @@ struct StreamTimeline {
 
     private mutating func seek(_ byteOffset: Int64) {
         let waiter = WaitSignal()
-        let (setting, actions) = self.machine.beginSetting(byteOffset, .all, .asynchronous, waiter, &self.state)
+        let (setting, actions) = self.machine.beginSetting(byteOffset, [.repeatable, .concurrentReaders], .asynchronous, waiter, &self.state)
         self.perform(actions)
         switch setting {
         case .over(let isSet):
@@ -118,7 +119,7 @@ struct StreamTimeline {
     /// A seek of a synchronous stream whose source serves one reader, as far as the opening of another one.
     private mutating func hold(for byteOffset: Int64) {
         let (setting, actions) = self.machine.beginSetting(
-            byteOffset, [.repeatable, .randomAccess], .synchronous, WaitSignal(), &self.state)
+            byteOffset, .repeatable, .synchronous, WaitSignal(), &self.state)
         self.perform(actions)
         if case .open = setting { self.trace.append("held") }
     }
@@ -133,7 +134,7 @@ struct StreamTimeline {
         guard !self.uses.isEmpty else { return }
         let use = self.uses.removeFirst()
         if self.machine.pass.id == use.passID { self.answeredByteCount += Int64(outcome.appended) }
-        let info = use.isOpenCompleted ? nil : BlobInfo()
+        let info = use.isOpenCompleted ? nil : BlobInfo(isRandomAccess: true)
         let (goesOn, actions) = self.machine.finish(use, outcome, opening: info, &self.state)
         self.perform(actions)
         if goesOn { self.settle() }

@@ -1,0 +1,111 @@
+/// Several sources, one after the other, as one.
+///
+/// The length is known when that of every part is; it seeks when every part does. A part whose content changes after
+/// the opening is ``BlobError/Code/changed``, so the parts of one pass always belong together.
+public struct ConcatenatedSource: BlobInputStreamDataSource {
+    private let parts: [any BlobInputStreamDataSource]
+    private let isTaken = Locked(false)
+
+    /// Creates a source of the bytes of `parts` in order; none is an empty blob.
+    public init(_ parts: [any BlobInputStreamDataSource]) { self.parts = parts }
+
+    /// The traits that all parts have in common.
+    public var traits: BlobTraits {
+        self.parts.reduce([.neverBlocks, .repeatable, .concurrentReaders]) { $0.intersection($1.traits) }
+    }
+
+    /// The sum of the lengths; the validator is made from those of all parts. Asks every part.
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
+        Self.joined(try self.partInfos(context))
+    }
+
+    /// Asks every part for its info, then opens the one that holds `byteOffset`.
+    public func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let infos = try self.partInfos(context)
+        let info = Self.joined(infos)
+        try info.check(byteOffset: byteOffset, matching: validator)
+        // Refused now and not when the part is reached that is read only once.
+        guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
+            throw BlobError(.unsupported, "A part of this source passes by once, and was taken already.")
+        }
+        var parts = zip(self.parts, infos).map(ConcatenatedReader.Part.init)[...]
+        var offset = byteOffset
+        while let byteCount = parts.first?.info.byteCount, offset >= byteCount {
+            offset -= byteCount
+            parts.removeFirst()
+        }
+        // A part of unknown length may end before the offset: only reading through it can tell.
+        let isWithinFirst = parts.first?.info.byteCount != nil || offset == 0
+        let reader = try ConcatenatedReader(
+            parts, firstOffset: isWithinFirst ? offset : 0, info: info, context: context)
+        return isWithinFirst ? reader : SkippingReader(reader, bytesToSkip: offset)
+    }
+
+    private func partInfos(_ context: BlobContext) throws(BlobError) -> [BlobInfo] {
+        var infos: [BlobInfo] = []
+        for part in self.parts { infos.append(try part.info(context)) }
+        return infos
+    }
+
+    private static func joined(_ infos: [BlobInfo]) -> BlobInfo {
+        let total = infos.reduce(Int64?(0)) { sum, info in
+            guard let sum, let byteCount = info.byteCount else { return nil }
+            let (total, overflows) = sum.addingReportingOverflow(byteCount)
+            return overflows ? nil : total
+        }
+        let validators = infos.compactMap(\.validator)
+        return BlobInfo(
+            byteCount: total, validator: validators.count == infos.count ? .combined("parts", validators) : nil,
+            isRandomAccess: infos.allSatisfy(\.isRandomAccess))
+    }
+}
+
+private final class ConcatenatedReader: BlobReader {
+    struct Part {
+        let source: any BlobInputStreamDataSource
+        let info: BlobInfo
+    }
+
+    let info: BlobInfo
+    private var rest: ArraySlice<Part>
+    private let context: BlobContext
+    /// Nil at the end. An error is final: that of an opening, or that the reader is closed.
+    private var current: Result<BlobGuardedReader?, any Error>
+
+    init(_ parts: ArraySlice<Part>, firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
+        self.info = info
+        self.rest = parts
+        self.context = context
+        self.current = .success(nil)
+        self.openNext(at: firstOffset)
+        _ = try self.current.get()
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        while let current = try self.current.get() {
+            let result = try current.read(into: &output)
+            guard result == .end else { return result }
+            current.close()
+            self.openNext(at: 0)
+        }
+        return .end
+    }
+
+    func whenReadable(_ waker: BlobWaker) { (try? self.current.get())?.whenReadable(waker) ?? waker.wake() }
+
+    func close() {
+        (try? self.current.get())?.close()
+        self.current = .failure(BlobError(.closed, "The reader is closed."))
+        self.rest = []
+    }
+
+    /// Opens the next part, whose content must be what its info was: that is what the sum was made of.
+    private func openNext(at byteOffset: Int64) {
+        let part = self.rest.popFirst()
+        self.current = Result {
+            try part.map { try $0.source.open(at: byteOffset, matching: $0.info.validator, context: self.context) }
+        }
+    }
+}

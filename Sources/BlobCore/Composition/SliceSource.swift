@@ -1,0 +1,95 @@
+import BlobPlatform
+
+/// A range of the bytes of another source, as a source of its own.
+///
+/// Its end vouches for what the base checks at its own end only when both ends are the same.
+public struct SliceSource: BlobInputStreamDataSource {
+    private let base: any BlobInputStreamDataSource
+    private let lowerBound: Int64
+    private let upperBound: Int64?
+
+    /// Creates a source of the bytes at `range`. A base that ends before the range does is an error, never a short end.
+    public init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
+        self.base = base
+        self.lowerBound = range.lowerBound
+        self.upperBound = range.upperBound
+    }
+
+    /// Creates a source of all bytes from `lowerBound` on.
+    public init(_ base: any BlobInputStreamDataSource, from lowerBound: Int64) {
+        self.base = base
+        self.lowerBound = lowerBound
+        self.upperBound = nil
+    }
+
+    /// The traits of the base.
+    public var traits: BlobTraits { self.base.traits }
+
+    /// The length of the slice; the validator is made from the base's and the range.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when the range does not lie in the base.
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
+        try self.sliced(self.base.info(context))
+    }
+
+    /// Opens a reader of the base at the place.
+    public func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        // With a range the length is known before the base is; the sum cannot overflow once the offset is checked.
+        try self.sliced(BlobInfo()).check(byteOffset: byteOffset, matching: nil)
+        let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
+        guard !overflows else { throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.") }
+        let reader = try self.base.open(at: start, context: context)
+        // A base that is still opening does not know its info yet.
+        let baseInfo = try reader.isOpen ? reader.info : self.base.info(context)
+        let info = try self.sliced(baseInfo)
+        try info.check(byteOffset: byteOffset, matching: validator)
+        // A slice that reaches to the base's end reads through to it, for what the base checks there.
+        return SliceReader(reader, info: info, end: self.upperBound == baseInfo.byteCount ? nil : self.upperBound)
+    }
+
+    private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
+        guard self.lowerBound >= 0 else {
+            throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
+        }
+        let end = self.upperBound ?? base.byteCount
+        if let byteCount = base.byteCount, max(self.lowerBound, self.upperBound ?? 0) > byteCount {
+            let range = "\(self.lowerBound)..<\(self.upperBound.map(String.init) ?? "")"
+            throw BlobError(.invalidArgument, "The range \(range) is not within the \(byteCount) bytes there are.")
+        }
+        let recipe = "slice-\(self.lowerBound)-\(self.upperBound.map(String.init) ?? "end")"
+        return BlobInfo(
+            byteCount: end.map { $0 - self.lowerBound }, mediaType: nil, name: base.name,
+            validator: base.validator.map { .combined(recipe, [$0]) }, isRandomAccess: base.isRandomAccess)
+    }
+}
+
+private final class SliceReader: ForwardingReader {
+    let info: BlobInfo
+    var base: any BlobReader { self.guarded }
+    private let guarded: BlobGuardedReader
+    private let end: Int64?
+
+    init(_ guarded: BlobGuardedReader, info: BlobInfo, end: Int64?) {
+        self.guarded = guarded
+        self.info = info
+        self.end = end
+    }
+
+    // A slice that takes nothing ends before its base is open.
+    var isOpen: Bool { self.guarded.isOpen || self.room == 0 }
+
+    private var room: Int { self.end.map { Int(clamping: $0 - self.guarded.byteOffset) } ?? .max }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let room = self.room
+        var result = BlobReadResult.end
+        // Without room too, as a reader that is closed says so.
+        try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
+        guard room > 0 else { return .end }
+        guard result == .end, let end else { return result }
+        throw BlobError(
+            .truncated, "The base ended at byte \(self.guarded.byteOffset), before the slice's end at \(end).")
+    }
+}

@@ -1,0 +1,84 @@
+import BlobPlatform
+
+/// The lines of a source as an `AsyncSequence` of `String`.
+///
+/// A line ends with LF or CR LF, which are not part of it; the last one may lack its end. Invalid UTF-8 is repaired
+/// with U+FFFD, as `String(decoding:as:)` does.
+public struct BlobLines: AsyncSequence, Sendable {
+    /// The longest line unless told otherwise, in bytes: 1 MiB. More than a person reads, and memory stays bounded.
+    public static let defaultMaximumByteCount = 1 << 20
+
+    fileprivate let chunks: BlobChunks
+    fileprivate let maximumByteCount: Int
+
+    /// Starts an iteration.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(self) }
+
+    /// One pass over the lines.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let lines: BlobLines
+        private var chunks: BlobChunks.AsyncIterator
+        private var chunk = Data()
+        private var line: [UInt8] = []
+        private var byteOffset: Int64 = 0
+        private var isOver = false
+
+        fileprivate init(_ lines: BlobLines) {
+            self.lines = lines
+            self.chunks = lines.chunks.makeAsyncIterator()
+        }
+
+        /// The next line; nil at the end.
+        ///
+        /// - Throws: ``BlobError/Code/limitExceeded`` for a line that is too long, and what reading throws.
+        public mutating func next() async throws -> String? {
+            while !self.isOver {
+                let end = self.chunk.firstIndex(of: UInt8(ascii: "\n"))
+                let part = self.chunk[..<(end ?? self.chunk.endIndex)]
+                guard self.line.count + part.count <= self.lines.maximumByteCount else { throw self.tooLong() }
+                self.line.append(contentsOf: part)
+                if let end {
+                    self.chunk = self.chunk[(end + 1)...]
+                    return self.takeLine(endByteCount: 1)
+                }
+                self.isOver = true  // Unless there is more; after an error there is not.
+                guard let next = try await self.chunks.next() else {
+                    return self.line.isEmpty ? nil : self.takeLine(endByteCount: 0)
+                }
+                self.isOver = false
+                self.chunk = next
+            }
+            return nil
+        }
+
+        private mutating func takeLine(endByteCount: Int) -> String {
+            self.byteOffset += Int64(self.line.count + endByteCount)
+            if endByteCount > 0, self.line.last == UInt8(ascii: "\r") { self.line.removeLast() }
+            defer { self.line.removeAll(keepingCapacity: true) }
+            return String(decoding: self.line, as: UTF8.self)
+        }
+
+        private mutating func tooLong() -> BlobError {
+            self.isOver = true
+            let source = self.lines.chunks.source
+            return BlobError(
+                .limitExceeded, "A line is longer than the limit of \(self.lines.maximumByteCount) bytes.",
+                byteOffset: self.byteOffset
+            ).passing(layer: source.layerName, operation: .read, locator: source.locator?.description)
+        }
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// The lines of this source, each of at most ``BlobLines/defaultMaximumByteCount`` bytes.
+    public var lines: BlobLines { self.lines(ofAtMost: BlobLines.defaultMaximumByteCount) }
+
+    /// The lines of this source.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The longest line, in bytes, without its LF; a longer one is ``BlobError/Code/limitExceeded``.
+    ///   - context: The terms of each iteration.
+    public func lines(ofAtMost byteCount: Int, context: BlobContext = BlobContext()) -> BlobLines {
+        BlobLines(chunks: self.chunks(context: context), maximumByteCount: byteCount)
+    }
+}

@@ -1,0 +1,92 @@
+import BlobPlatform
+
+/// Reads the chunks of one iteration. Has one owner, as its reader has.
+final class ChunkReader {
+    let context: BlobContext
+    private let chunks: BlobChunks
+    private var reader: BlobGuardedReader?
+    private var isOver = false
+
+    init(_ chunks: BlobChunks) {
+        self.chunks = chunks
+        self.context = chunks.context.makeChild()
+    }
+
+    deinit { self.reader?.close() }
+
+    /// The next chunk; nil at the end, and after an error that is not the cancellation.
+    func next() async throws -> Data? {
+        guard !self.isOver else { return nil }
+        do {
+            while true {
+                let reader = try self.openedReader()
+                var result = BlobReadResult.end
+                let chunk = try Data(readingAtMost: self.chunks.maximumByteCount, from: reader, &result)
+                switch result {
+                case .bytes: return chunk
+                case .end: return self.finish()
+                case .notYet: await Self.wait(for: reader)
+                }
+            }
+        } catch {
+            let error = BlobError(wrapping: error)
+            if error.code != .cancelled { _ = self.finish() }
+            throw error
+        }
+    }
+
+    private func openedReader() throws -> BlobGuardedReader {
+        if let reader { return reader }
+        let reader = try self.chunks.source.withoutBlocking.open(at: self.chunks.byteOffset, context: self.context)
+        self.reader = reader
+        return reader
+    }
+
+    private func finish() -> Data? {
+        self.isOver = true
+        self.reader?.close()
+        return nil
+    }
+
+    private static func wait(for reader: BlobGuardedReader) async {
+        let gate = Gate()
+        reader.whenReadable(BlobWaker { gate.open() })
+        await withCheckedContinuation { gate.enter($0) }
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// This source, or a layer that reads it on other threads when it may block.
+    package var withoutBlocking: any BlobInputStreamDataSource { self.traits.contains(.neverBlocks) ? self : ReadAheadSource(self) }
+}
+
+extension Data {
+    /// One read of `reader`, in memory that fits it; the reader's own when it lends it.
+    init(readingAtMost byteCount: Int, from reader: BlobGuardedReader, _ result: inout BlobReadResult) throws {
+        if let lent = reader.lend(), let start = lent.bytes.baseAddress {
+            let count = Swift.min(byteCount, lent.bytes.count)
+            // Nobody writes to it: a value that is changed is copied, as its memory is not its own.
+            self.init(
+                bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: count,
+                deallocator: .custom { _, _ in withExtendedLifetime(lent) {} })
+            reader.consume(count)
+            result = .bytes
+            return
+        }
+        guard let memory = malloc(byteCount) else {
+            throw BlobError(systemError: ENOMEM, doing: "Could not allocate \(byteCount) bytes")
+        }
+        do {
+            let buffer = UnsafeMutableRawBufferPointer(start: memory, count: byteCount)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            result = try reader.read(into: &output)
+            let count = output.finalize(for: buffer)
+            // A short read must not hold on to the memory of a full one.
+            let fitted = count < byteCount ? realloc(memory, Swift.max(count, 1)) ?? memory : memory
+            self.init(bytesNoCopy: fitted, count: count, deallocator: .free)
+        } catch {
+            free(memory)
+            throw error
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// The constant abilities of a data source: known without looking, and the same for its whole life.
+public struct BlobTraits: OptionSet, Hashable, Sendable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Creates traits from their bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
+    ///
+    /// A source that cannot know before it opens leaves it out; its readers can still say so, with
+    /// ``BlobReader/neverBlocks``.
+    public static let neverBlocks = Self(rawValue: 1 << 0)
+
+    /// The source can be opened again, and gives the same bytes as long as its validator is the same. Without it, the
+    /// second opening throws ``BlobError/Code/unsupported``.
+    public static let repeatable = Self(rawValue: 1 << 1)
+
+    /// Readers may be open and read on several threads at once. Without it, the calls of two readers never overlap.
+    public static let concurrentReaders = Self(rawValue: 1 << 2)
+}

@@ -1,0 +1,89 @@
+import BlobPlatform
+
+extension BlobError {
+    /// The `BlobError` that any error stands for: itself, or a wrapper with the original as its cause.
+    ///
+    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX or
+    /// Cocoa file error gets the code of its `errno`; anything else is ``Code/io``. The message is the error's own
+    /// where it has one: that of a `LocalizedError`, else its `description`.
+    public init(wrapping error: any Error) {
+        switch error {
+        case let error as BlobError:
+            self = error
+        case is CancellationError:
+            self = BlobError(.cancelled, "The task was cancelled.", cause: error)
+        case let error as POSIXError:
+            self = BlobError(systemError: error.code.rawValue, doing: "The system call failed", cause: error)
+        default: self = BlobError(foreign: error)
+        }
+    }
+
+    /// The domain and the number of an error are known without Foundation, whose errors have them too.
+    private init(foreign error: any Error) {
+        let ownText = Self.ownText(of: error)
+        let text = ownText ?? (error._userInfo as? [String: Any])?["NSLocalizedDescription"] as? String ?? "\(error)"
+        switch (error._domain, error._code) {
+        case (BlobError.domain, let number):
+            let code = Code(rawValue: number)
+            self.init(code, String(text.trimmingPrefix("\(code): ")), cause: error)
+        case ("NSPOSIXErrorDomain", let number):
+            self.init(systemError: CInt(truncatingIfNeeded: number), doing: text, cause: error)
+        case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoSuchFile.rawValue):
+            self.init(.notFound, text, cause: error)
+        case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoPermission.rawValue):
+            self.init(.permissionDenied, text, cause: error)
+        case let (domain, number): self.init(.io, ownText ?? "\(text) (\(domain) \(number))", cause: error)
+        }
+    }
+
+    /// The text that the author of an error wrote for it; nil when there is none.
+    private static func ownText(of error: any Error) -> String? {
+        if let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty { return text }
+        // The description of an error with a domain of its own, such as an `NSError`, is for debugging. The type is
+        // asked, as on Apple's systems an error can be cast to an `NSError`, and so to whatever that is.
+        let type = type(of: error)
+        guard type is any CustomStringConvertible.Type, error._domain == String(reflecting: type) else { return nil }
+        let text = "\(error)"
+        return text.isEmpty ? nil : text
+    }
+
+    /// The error for a failed system call.
+    ///
+    /// - Parameters:
+    ///   - number: The `errno` that the call left.
+    ///   - act: What was being done, as the beginning of a sentence: "Could not open x".
+    ///   - cause: The error that this one is made from, if it is not the first.
+    public init(systemError number: CInt, doing act: String, cause: (any Error)? = nil) {
+        let code: Code =
+            switch number {
+            case ENOENT, ENOTDIR, ENXIO: .notFound
+            case EACCES, EPERM, EROFS: .permissionDenied
+            case ECANCELED: .cancelled
+            case ETIMEDOUT: .timedOut
+            case ENAMETOOLONG: .invalidArgument
+            default: .io
+            }
+        let transient = [EAGAIN, EMFILE, ENFILE, ENOBUFS, ENOMEM, EBUSY, ETIMEDOUT, EINTR].contains(number)
+        self.init(code, "\(act): \(String(cString: strerror(number))).", isTransient: transient, cause: cause)
+        self.systemErrorNumber = number
+    }
+
+    /// This error with what the layer that it passes knows about it: only gaps are filled.
+    package func passing(
+        layer: String, operation: Operation, locator: @autoclosure () -> String?, byteOffset: Int64? = nil
+    ) -> BlobError {
+        var error = self
+        error.operation = error.operation ?? operation
+        if error.layers.isEmpty {
+            error.byteOffset = error.byteOffset ?? byteOffset
+        }
+        error.locator = error.locator ?? locator()
+        error.layers.insert(layer, at: 0)
+        return error
+    }
+
+    /// A blob cannot be longer than its offsets can say.
+    static var pastLargestOffset: BlobError {
+        BlobError(.limitExceeded, "The offset is at the limit of \(Int64.max) bytes.")
+    }
+}

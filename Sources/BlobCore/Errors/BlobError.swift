@@ -1,0 +1,137 @@
+import BlobPlatform
+
+/// What went wrong, to what, at which byte, and whether trying again can help.
+///
+/// Every error that leaves this framework is a `BlobError`; errors of plugins that are something else are wrapped once,
+/// with the original as ``cause``. A `BlobError` bridges to `NSError` with the domain `BlobStreams`, the number of
+/// its ``Code`` and the cause under `NSUnderlyingErrorKey`.
+public struct BlobError: Error, Sendable {
+    /// The domain of the `NSError` that a `BlobError` becomes.
+    package static let domain = "BlobStreams"
+
+    /// The step that failed.
+    public enum Operation: String, Sendable {
+        case resolve, open, info, read, write, close
+    }
+
+    /// What kind of failure this is; the value to switch on.
+    public var code: Code { self.fields.code }
+
+    /// What happened, for a person: a full sentence or two, without the locator and offset that ``description`` adds.
+    public var message: String { self.fields.message }
+
+    /// True when the same request may succeed later, unchanged.
+    public var isTransient: Bool {
+        get { self.fields.isTransient }
+        set { self.fields.isTransient = newValue }
+    }
+
+    /// The step that failed, filled in by the framework where the thrower left it out.
+    public var operation: Operation? {
+        get { self.fields.operation }
+        set { self.fields.operation = newValue }
+    }
+
+    /// The locator of what failed, without passwords; filled in by the framework when the source knows its own.
+    public var locator: String? {
+        get { self.fields.locator }
+        set { self.fields.locator = newValue }
+    }
+
+    /// The offset of the failure in bytes from the start of what ``locator`` or the innermost layer names.
+    public var byteOffset: Int64? {
+        get { self.fields.byteOffset }
+        set { self.fields.byteOffset = newValue }
+    }
+
+    /// The layers that the error came through, outermost first.
+    public var layers: [String] {
+        get { self.fields.layers }
+        set { self.fields.layers = newValue }
+    }
+
+    /// The `errno` of the system call that failed, if one did.
+    public var systemErrorNumber: CInt? {
+        get { self.fields.systemErrorNumber }
+        set { self.fields.systemErrorNumber = newValue }
+    }
+
+    /// The error of the layer below that led to this one.
+    public let cause: (any Error)?
+
+    private struct Fields: Equatable, Sendable {
+        let code: Code
+        let message: String
+        var isTransient: Bool
+        var operation: Operation?
+        var locator: String?
+        var byteOffset: Int64?
+        var layers: [String] = []
+        var systemErrorNumber: CInt?
+    }
+
+    private indirect enum Box: Sendable {
+        case holding(Fields)
+    }
+
+    // One reference, so that the states that may hold an error stay small.
+    private var box: Box
+
+    private var fields: Fields {
+        get {
+            switch self.box {
+            case .holding(let fields): fields
+            }
+        }
+        set { self.box = .holding(newValue) }
+    }
+
+    /// Creates an error.
+    ///
+    /// - Parameters:
+    ///   - code: What kind of failure this is.
+    ///   - message: What happened, for a person.
+    ///   - operation: The step that failed; nil lets the framework fill it in, as with the next two.
+    ///   - locator: What failed; must not hold a password.
+    ///   - byteOffset: Where it failed, in bytes.
+    ///   - isTransient: Whether trying again can help; nil takes the default of the code.
+    ///   - cause: The error of the layer below.
+    public init(
+        _ code: Code, _ message: String, operation: Operation? = nil, locator: String? = nil,
+        byteOffset: Int64? = nil, isTransient: Bool? = nil, cause: (any Error)? = nil
+    ) {
+        self.box = .holding(
+            Fields(
+                code: code, message: message, isTransient: isTransient ?? code.isTransient, operation: operation,
+                locator: locator, byteOffset: byteOffset))
+        self.cause = cause
+    }
+}
+
+extension BlobError: Equatable {
+    /// Compares everything but the causes, which have no equality.
+    public static func == (left: BlobError, right: BlobError) -> Bool { left.fields == right.fields }
+}
+
+extension BlobError: CustomStringConvertible {
+    /// One line: `CODE: what happened, to what, at which byte`. Control characters are escaped.
+    public var description: String {
+        var line = "\(self.code): \(self.message)"
+        if let locator, !self.message.contains(locator) { line += " [\(locator)]" }
+        if let byteOffset { line += " (at byte \(byteOffset))" }
+        return String(line.flatMap { $0.unicodeScalars.allSatisfy(\.isPrintable) ? String($0) : $0.escaped })
+    }
+}
+
+extension Unicode.Scalar {
+    var isPrintable: Bool {
+        switch self.properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator, .format: false
+        default: true
+        }
+    }
+}
+
+extension Character {
+    fileprivate var escaped: String { self.unicodeScalars.map { $0.escaped(asASCII: true) }.joined() }
+}

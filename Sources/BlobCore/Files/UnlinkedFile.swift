@@ -1,0 +1,62 @@
+import BlobPlatform
+
+/// A temporary file without a name, which goes with its last owner.
+///
+/// To be appended to by one owner; then any number may read it.
+package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` changes only while there is one owner.
+    private let descriptor: CInt
+
+    /// How many bytes were appended.
+    package private(set) var byteCount: Int64 = 0
+
+    private static let chunkByteCount = 256 * 1024
+
+    /// Makes an empty file in the folder for temporary files.
+    package init() throws(BlobError) {
+        let folder = FileManager.default.temporaryDirectory.path
+        var template = Array("\(folder)/blob-spool-XXXXXX".utf8CString)
+        self.descriptor = mkstemp(&template)
+        guard self.descriptor >= 0 else {
+            throw BlobError(systemError: errno, doing: "Could not make a temporary file in \(folder)")
+        }
+        unlink(template)
+        _ = fcntl(self.descriptor, F_SETFD, FD_CLOEXEC)
+    }
+
+    deinit { if self.descriptor >= 0 { close(self.descriptor) } }
+
+    package func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        try writeAll(bytes, to: self.descriptor, named: "the temporary file")
+        self.byteCount += Int64(bytes.count)
+    }
+
+    /// Reads from a place before the end; at least one byte.
+    ///
+    /// - Throws: ``BlobError/Code/truncated`` at the end, and what reading brings.
+    package func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
+        try output.withUnsafeMutableBytes { buffer, initializedCount throws(BlobError) in
+            let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+            var count: Int
+            repeat {
+                count = pread(self.descriptor, free.baseAddress, free.count, off_t(byteOffset))
+            } while count < 0 && errno == EINTR
+            guard count >= 0 else { throw BlobError(systemError: errno, doing: "Could not read the temporary file") }
+            guard count > 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
+            initializedCount += count
+        }
+    }
+
+    /// Gives all bytes to `sink`, from the first.
+    package func forEachChunk(_ sink: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunkByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        var byteOffset: Int64 = 0
+        while byteOffset < self.byteCount {
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            try self.read(into: &output, at: byteOffset)
+            let count = output.finalize(for: buffer)
+            try sink(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            byteOffset += Int64(count)
+        }
+    }
+}

@@ -1,0 +1,84 @@
+import BlobPlatform
+
+/// Computes the digest of what passes, and checks it before the end is reported.
+///
+/// A digest is one of the whole blob: opened at an offset, the bytes before it are read and dropped, so that the end
+/// always means that the digest was checked. That is why this layer takes the random access from its base.
+public struct DigestSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
+    private let digest: any BlobDigest
+    private let expected: [UInt8]?
+    private let onDigest: (@Sendable ([UInt8]) -> Void)?
+
+    /// Creates a layer over `base`.
+    ///
+    /// - Parameters:
+    ///   - base: What to read.
+    ///   - digest: The algorithm.
+    ///   - expected: What the digest must be; otherwise the last read throws ``BlobError/Code/checksumMismatch``
+    ///     instead of the end. Nil checks nothing.
+    ///   - onDigest: Told the digest at the end of each pass, on the reading thread, before the end is reported.
+    public init(
+        _ base: any BlobInputStreamDataSource, digest: any BlobDigest, expected: [UInt8]? = nil,
+        onDigest: (@Sendable ([UInt8]) -> Void)? = nil
+    ) {
+        self.base = base
+        self.digest = digest
+        self.expected = expected
+        self.onDigest = onDigest
+    }
+
+    /// The facts known about the base, which cannot be opened in its middle.
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
+        var info = try self.base.info(context)
+        info.isRandomAccess = false
+        return info
+    }
+
+    /// Opens a reader of the base at its start.
+    public func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let base = try self.base.open(matching: validator, context: context)
+        try base.info.check(byteOffset: byteOffset, matching: nil)
+        let reader = DigestReader(base, self.digest.makeHasher()) { found in
+            self.onDigest?(found)
+            guard let expected = self.expected, expected != found else { return }
+            throw BlobError(
+                .checksumMismatch,
+                "The \(self.digest.name) digest is \(found.hexadecimal), expected was \(expected.hexadecimal).")
+        }
+        return SkippingReader(reader, bytesToSkip: byteOffset)
+    }
+}
+
+private final class DigestReader: ForwardingReader {
+    let base: any BlobReader
+    var info: BlobInfo {
+        var info = self.base.info
+        info.isRandomAccess = false
+        return info
+    }
+    private let finish: ([UInt8]) throws -> Void
+    private var hasher: any BlobHasher
+    private var outcome: Result<Void, any Error>?
+
+    init(_ base: any BlobReader, _ hasher: any BlobHasher, finish: @escaping ([UInt8]) throws -> Void) {
+        self.base = base
+        self.hasher = hasher
+        self.finish = finish
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        var result = BlobReadResult.end
+        try output.append(atMost: .max) { part in
+            result = try self.base.read(into: &part)
+            part.bytes.withUnsafeBytes { self.hasher.update($0) }
+        }
+        guard result == .end else { return result }
+        let outcome = self.outcome ?? Result { try self.finish(self.hasher.finalize()) }
+        self.outcome = outcome
+        try outcome.get()
+        return .end
+    }
+}

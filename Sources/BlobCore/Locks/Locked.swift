@@ -1,0 +1,67 @@
+import BlobPlatform
+
+/// A value behind a lock.
+///
+/// A `pthread_mutex_t`: the thread sanitizer does not see `Synchronization.Mutex` on Linux, and an `NSLock` takes four
+/// allocations there. A `ManagedBuffer` would take one, but the sanitizer takes each use of its memory for one of all of it.
+package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
+    private struct Storage {
+        var mutex = pthread_mutex_t()  // First: its address is that of the whole.
+        var state: State
+    }
+
+    // A mutex must never move. The lock orders what Swift would otherwise check at each access.
+    private let storage = UnsafeMutablePointer<Storage>.allocate(capacity: 1)
+
+    package init(_ state: State) {
+        self.storage.initialize(to: Storage(state: state))
+        pthread_mutex_init(self.mutex, nil)
+    }
+
+    deinit {
+        pthread_mutex_destroy(self.mutex)
+        self.storage.deinitialize(count: 1).deallocate()
+    }
+
+    private var mutex: UnsafeMutablePointer<pthread_mutex_t> {
+        UnsafeMutableRawPointer(self.storage).assumingMemoryBound(to: pthread_mutex_t.self)
+    }
+
+    func lock() { pthread_mutex_lock(self.mutex) }
+    func unlock() { pthread_mutex_unlock(self.mutex) }
+
+    package func withLock<Result, Failure: Error>(
+        _ body: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        self.lock()
+        defer { self.unlock() }
+        return try body(&self.storage.pointee.state)
+    }
+
+    /// Takes the value out, for one caller to use outside of the lock.
+    package func take<Value>() -> Value? where State == Value? { self.exchange(nil) }
+
+    /// Puts another value in place of this one.
+    ///
+    /// - Returns: The old one: it is released outside of the lock.
+    package func exchange(_ new: State) -> State {
+        self.withLock { state in
+            defer { state = new }
+            return state
+        }
+    }
+}
+
+extension Locked<Bool> {
+    /// True for the first caller only.
+    package func takeOnce() -> Bool { !self.exchange(true) }
+}
+
+/// Carries a value that is not `Sendable` to the one place that will use it from now on.
+///
+/// Safe only where the hand-over is ordered (by a lock, or by starting the job that takes it) and the giver lets go.
+package struct HandedOver<Value>: @unchecked Sendable {  // Safe: see above; each use names the order it relies on.
+    package let value: Value
+
+    package init(_ value: Value) { self.value = value }
+}

@@ -1,0 +1,229 @@
+import BlobPlatform
+
+/// The bounded ring between producers and one reader. Its memory exists only while bytes wait in it.
+package final class PipeBuffer: Sendable {
+    private struct State {
+        var ring = Ring()
+        var waker: BlobWaker?
+        /// Those who wait for room.
+        var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
+        var onRoom: (@Sendable () -> Void)?
+        var isFinished = false
+        var isReaderGone = false
+        var failure: BlobError?
+
+        var refusal: BlobError? {
+            if self.isReaderGone {
+                return BlobError(.closed, "The reader of the pipe is closed.", operation: .write)
+            }
+            return self.isFinished ? BlobError(.closed, "The pipe is finished.", operation: .write) : nil
+        }
+
+        mutating func takeHandlers() -> [@Sendable () -> Void] {
+            defer { self.handlers = [:] }
+            return Array(self.handlers.values) + (self.onRoom.map { [$0] } ?? [])
+        }
+    }
+
+    /// How large the memory is that exists now.
+    var heldByteCount: Int { self.state.withLock { $0.ring.heldByteCount } }
+    private let capacity: Int
+    private let state = Locked(State())
+
+    package init(capacity: Int) {
+        precondition(capacity > 0, "A pipe needs room for at least one byte.")
+        self.capacity = capacity
+    }
+
+    // MARK: The producer's side
+
+    /// Takes as many bytes as there is room for.
+    ///
+    /// - Returns: How many bytes were taken; 0 when the pipe is full.
+    /// - Throws: ``BlobError/Code/closed`` when the reader is gone, or after ``finish(_:)``.
+    package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
+        let (count, waker) = try self.state.withLock { state throws(BlobError) -> (Int, BlobWaker?) in
+            if let refusal = state.refusal { throw refusal }
+            let count = state.ring.append(bytes, capacity: self.capacity)
+            return (count, count > 0 ? state.waker.take() : nil)
+        }
+        waker?.wake()
+        return count
+    }
+
+    /// Takes all bytes, blocking while the pipe is full.
+    package func write(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) {
+        var rest = bytes
+        while !rest.isEmpty {
+            rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(try self.writeSome(rest, context)))
+        }
+    }
+
+    /// Takes as many bytes as there is room for, blocking while there is none.
+    ///
+    /// - Returns: How many bytes were taken; 0 only when there were none to take.
+    package func writeSome(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) -> Int {
+        guard !bytes.isEmpty else { return 0 }
+        try context.check()
+        let count = try self.tryWrite(bytes)
+        if count > 0 { return count }
+        let signal = WaitSignal()
+        defer { self.forget(signal) }
+        return try context.wait(on: signal) { () throws(BlobError) -> Int? in
+            while true {
+                let count = try self.tryWrite(bytes)
+                if count > 0 { return count }
+                if self.callWhenWritable(signal, { signal.signal() }) { return nil }
+            }
+        }
+    }
+
+    /// Takes all bytes, suspending while the pipe is full.
+    package func write(_ bytes: Data) async throws {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            try Task.checkCancellation()
+            let count = try rest.withUnsafeBytes { try self.tryWrite($0) }
+            rest = rest.dropFirst(count)
+            if count == 0 { await self.suspendUntilWritable() }
+        }
+    }
+
+    private func suspendUntilWritable() async {
+        let gate = Gate()
+        defer { self.forget(gate) }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                gate.enter(continuation)
+                if !self.callWhenWritable(gate, { gate.open() }) { gate.open() }
+            }
+        } onCancel: {
+            gate.open()
+        }
+    }
+
+    /// What a write would come to now.
+    package enum Room {
+        case some, none
+        /// No write will be taken any more.
+        case readerIsGone
+    }
+
+    package var room: Room {
+        self.state.withLock { state in
+            state.isReaderGone ? .readerIsGone : state.ring.count == self.capacity ? .none : .some
+        }
+    }
+
+    /// Calls `handler` each time when a full pipe gets room, and when the reader goes; until ``finish(_:)``.
+    package func onRoom(_ handler: @escaping @Sendable () -> Void) {
+        self.state.withLock { $0.onRoom = handler }
+    }
+
+    /// Says that no more bytes will come, with the reason if that is not the end. Only the first call counts.
+    package func finish(_ error: BlobError?) {
+        let (handlers, waker) = self.state.withLock { state -> ([@Sendable () -> Void], BlobWaker?) in
+            guard !state.isFinished else { return ([], nil) }
+            state.isFinished = true
+            state.failure = error
+            state.onRoom = nil
+            return (state.takeHandlers(), state.waker.take())
+        }
+        for handler in handlers { handler() }
+        waker?.wake()
+    }
+
+    // MARK: The reader's side
+
+    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        var handlers: [@Sendable () -> Void] = []
+        let result: Result<BlobReadResult, BlobError> = output.withUnsafeMutableBytes { buffer, initializedCount in
+            self.state.withLock { state in
+                let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+                let wasFull = state.ring.count == self.capacity
+                let count = state.ring.remove(into: free)
+                initializedCount += count
+                if count > 0, wasFull { handlers = state.takeHandlers() }
+                if count > 0 { return .success(.bytes) }
+                guard state.isFinished else { return .success(.notYet) }
+                return state.failure.map { .failure($0) } ?? .success(.end)
+            }
+        }
+        for handler in handlers { handler() }
+        return try result.get()
+    }
+
+    /// See ``BlobLendingReader/lend()``.
+    package func lend() -> BlobLentBytes? { self.state.withLock { $0.ring.lend() } }
+
+    /// See ``BlobLendingReader/consume(_:)``.
+    package func consume(_ byteCount: Int) {
+        let handlers = self.state.withLock { state in
+            let wasFull = state.ring.count == self.capacity
+            state.ring.drop(byteCount)
+            return wasFull && byteCount > 0 ? state.takeHandlers() : []
+        }
+        for handler in handlers { handler() }
+    }
+
+    /// See ``BlobReader/whenReadable(_:)``.
+    package func whenReadable(_ waker: BlobWaker) {
+        let isReadable = self.state.withLock { state in
+            let isReadable = !state.ring.isEmpty || state.isFinished
+            state.waker = isReadable || state.isReaderGone ? nil : waker
+            return isReadable
+        }
+        if isReadable { waker.wake() }
+    }
+
+    /// Drops what waits; the producer's next write throws ``BlobError/Code/closed``.
+    package func closeReader() {
+        let handlers = self.state.withLock { state in
+            state.isReaderGone = true
+            state.ring.removeAll()
+            state.waker = nil
+            return state.takeHandlers()
+        }
+        for handler in handlers { handler() }
+    }
+
+    /// Registers `handler` of `waiter` for one call when a write may do something; false when it may right now.
+    private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
+        self.state.withLock { state in
+            guard state.refusal == nil, state.ring.count == self.capacity else { return false }
+            state.handlers[ObjectIdentifier(waiter)] = handler
+            return true
+        }
+    }
+
+    /// Drops the handler of a waiter that went on, or gave up. The waiter is still there, so its identity is its own.
+    private func forget(_ waiter: AnyObject) {
+        self.state.withLock { $0.handlers[ObjectIdentifier(waiter)] = nil }
+    }
+}
+
+/// Lets one suspended task go on, whoever opens it first.
+final class Gate: Sendable {
+    private struct State {
+        var isOpen = false
+        var continuation: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Locked(State())
+
+    func enter(_ continuation: CheckedContinuation<Void, Never>) {
+        let isOpen = self.state.withLock { state in
+            if !state.isOpen { state.continuation = continuation }
+            return state.isOpen
+        }
+        if isOpen { continuation.resume() }
+    }
+
+    func open() {
+        let continuation = self.state.withLock { state in
+            state.isOpen = true
+            return state.continuation.take()
+        }
+        continuation?.resume()
+    }
+}

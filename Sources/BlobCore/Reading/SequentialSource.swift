@@ -1,0 +1,36 @@
+/// A source whose readers begin at the first byte: the bytes before an offset are read and dropped.
+///
+/// Its bytes pass by once, so that opening takes them and a second opening is refused, unless it is repeatable.
+package final class SequentialSource: NamedLayer {
+    package let layer: String
+    package let locator: BlobLocator?
+    package let traits: BlobTraits
+    private let info: BlobInfo
+    private let isTaken = Locked(false)
+    private let open: @Sendable (BlobContext) throws -> any BlobReader
+
+    package init(
+        layer: String = "SequentialSource", locator: BlobLocator? = nil, info: BlobInfo,
+        traits: BlobTraits = [],
+        open: @escaping @Sendable (BlobContext) throws -> any BlobReader
+    ) {
+        self.layer = layer
+        self.locator = locator
+        self.info = info
+        self.traits = traits
+        self.open = open
+    }
+
+    package func describe(_ context: BlobContext) -> BlobInfo { self.info }
+
+    package func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.info.check(byteOffset: byteOffset, matching: validator)
+        guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
+            throw BlobError(.unsupported, "The bytes of this source pass by once, and were taken already.")
+        }
+        let reader = try self.open(context)
+        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
+    }
+}

@@ -1,0 +1,128 @@
+import BlobPlatform
+
+/// What a registry found out about the format of a source.
+public struct BlobIdentification: Sendable {
+    /// The provider that decodes it; nil when none is known to.
+    public let provider: BlobProvider?
+
+    /// The source to go on with: all its bytes, also when it can be read only once and its beginning was looked at.
+    public let source: any BlobInputStreamDataSource
+}
+
+extension BlobRegistry {
+    /// Finds the provider that decodes `source`: by signature, then by what providers recognise without one, then by
+    /// media type, then by file name extension, then by looking further into a source that can seek.
+    ///
+    /// Always gives the same answer: the longest signature wins, then the longest extension, then the provider that was
+    /// registered first. Looks at the first 36 KiB at most, and no further than the signatures that are registered,
+    /// unless all of these fail and the source can seek.
+    ///
+    /// - Throws: What reading the source throws.
+    public func identify(
+        _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> BlobIdentification {
+        let recognizers = self.providers.contains { $0.recognizes != nil } ? Self.recognizedByteCount : 0
+        let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
+        do {
+            let peeked = try self.peek(source, max(extents.max() ?? 0, recognizers), context)
+            let provider =
+                try self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
+                ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
+                ?? peeked.info.name.flatMap(self.provider(forFileName:))
+                ?? (peeked.info.isRandomAccess ? self.providerByLookingInto(source, context) : nil)
+            return BlobIdentification(provider: provider, source: peeked.source)
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    private func providerBySignature(of beginning: Data) -> BlobProvider? {
+        self.best { provider in
+            provider.signatures.filter { $0.matches(beginning) }.map(\.bytes.count).max()
+        }
+    }
+
+    /// What ``BlobProvider/recognizes`` gets to see: a header of tar.
+    private static let recognizedByteCount = 512
+
+    private func providerByContent(of beginning: Data) -> BlobProvider? {
+        let bytes = Array(beginning.prefix(Self.recognizedByteCount))
+        return self.providers.first { $0.recognizes?(bytes) ?? false }
+    }
+
+    private func providerByLookingInto(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws -> BlobProvider? {
+        guard source.traits.contains(.repeatable) else { return nil }
+        return try self.providers.first { try $0.recognizesWithin?(source, context) ?? false }
+    }
+
+    private func provider(forMediaType mediaType: String) -> BlobProvider? {
+        let type = mediaType.prefix { $0 != ";" && !$0.isWhitespace }.lowercased()
+        return self.providers.first { $0.mediaTypes.contains(type) }
+    }
+
+    private func provider(forFileName name: String) -> BlobProvider? {
+        let name = name.lowercased()
+        return self.best { provider in
+            provider.fileExtensions.filter { name.hasSuffix(".\($0)") }.map(\.utf8.count).max()
+        }
+    }
+
+    /// The first of the providers with the highest score.
+    private func best(_ score: (BlobProvider) -> Int?) -> BlobProvider? {
+        var best: (provider: BlobProvider, score: Int)?
+        for provider in self.providers {
+            guard let score = score(provider), score > best?.score ?? 0 else { continue }
+            best = (provider, score)
+        }
+        return best?.provider
+    }
+
+    /// Looks at the first bytes of a source.
+    ///
+    /// - Returns: With them and its info, the source that is to be read from now on.
+    private func peek(
+        _ source: any BlobInputStreamDataSource, _ byteCount: Int, _ context: BlobContext
+    ) throws -> (beginning: Data, info: BlobInfo, source: any BlobInputStreamDataSource) {
+        // A child, so that whoever reads on can cancel it too.
+        let context = context.makeChild()
+        let reader = try source.open(context: context)
+        let (beginning, info) = (try reader.data(upTo: byteCount), reader.info)
+        guard !source.traits.contains(.repeatable) else {
+            reader.close()
+            return (beginning, info, source)
+        }
+        // Read only once: what was looked at is put before the rest.
+        let rest = HandedOver(reader)  // To the one opening that takes it.
+        let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
+            PeekedReader(beginning, rest.value, later.onCancel { context.cancellation.cancel() })
+        }
+        return (beginning, info, whole)
+    }
+}
+
+private final class PeekedReader: ForwardingReader {
+    let base: any BlobReader
+    private var beginning: Data
+    private let cancelling: BlobRegistration
+
+    init(_ beginning: Data, _ rest: BlobGuardedReader, _ cancelling: BlobRegistration) {
+        self.beginning = beginning
+        self.base = rest
+        self.cancelling = cancelling
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        guard !self.beginning.isEmpty else { return try self.base.read(into: &output) }
+        let count = self.beginning.withUnsafeBytes { output.append(contentsOf: $0) }
+        self.beginning = self.beginning.dropFirst(count)
+        return .bytes
+    }
+
+    func close() {
+        self.beginning = Data()
+        self.cancelling.remove()
+        self.base.close()
+    }
+}

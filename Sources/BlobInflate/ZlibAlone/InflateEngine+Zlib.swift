@@ -1,9 +1,0 @@
-internal import BlobStreams
-
-/// Makes the engine of a library, and zlib's for one that is not built in.
-func makeInflateEngine(_ library: InflateLibrary) throws(BlobError) -> any InflateEngine { try ZlibEngine() }
-
-extension InflateLibrary {
-    /// Those that are built in, the fastest first.
-    package static let available: [InflateLibrary] = [.zlib]
-}

@@ -1,0 +1,45 @@
+internal import CPlatform
+
+// What is different about the threads of the systems, and nothing else.
+
+/// Starts a thread that is never joined.
+///
+/// - Parameters:
+///   - name: The name that debuggers show: at most 15 bytes of ASCII.
+///   - stackByteCount: The size of the stack in bytes; nil is the system's default. Only touched pages cost memory.
+///   - body: The work of the thread, which ends with it.
+/// - Returns: False when the system has no thread to give; then `body` never runs.
+package func startThread(
+    named name: String, stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void
+) -> Bool {
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setdetachstate(&attributes, CInt(PTHREAD_CREATE_DETACHED))
+    if let stackByteCount { pthread_attr_setstacksize(&attributes, stackByteCount) }
+    let job = Unmanaged.passRetained(ThreadJob(name: name, body))
+    #if canImport(Darwin)
+        var thread: pthread_t?
+        let result = pthread_create(&thread, &attributes, { runJob($0) }, job.toOpaque())
+    #else
+        var thread = pthread_t()
+        let result = pthread_create(&thread, &attributes, { runJob($0) }, job.toOpaque())
+    #endif
+    if result != 0 { job.release() }
+    return result == 0
+}
+
+private final class ThreadJob: Sendable {
+    let name: String
+    let body: @Sendable () -> Void
+
+    init(name: String, _ body: @escaping @Sendable () -> Void) { (self.name, self.body) = (name, body) }
+}
+
+private func runJob(_ pointer: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let pointer else { return nil }
+    let job = Unmanaged<ThreadJob>.fromOpaque(pointer).takeRetainedValue()
+    blob_name_thread(job.name)
+    job.body()
+    return nil
+}

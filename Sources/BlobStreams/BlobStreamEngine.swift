@@ -1,0 +1,189 @@
+import Foundation
+
+/// The workings of a ``BlobInputStream``, for every thread: asks its machine under the lock of `state`, and acts outside of it.
+final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` have the lock.
+    typealias Machine = StreamMachine<BlobGuardedReader>
+
+    let state = BlobObservable(
+        BlobStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
+    let source: any BlobInputStreamDataSource
+    let mode: BlobStreamMode
+    let context: BlobContext
+    // These are set once, before the stream is anybody's.
+    weak var face: BlobInputStream?
+    var onEnded: (@Sendable () -> Void)?
+    private let turn: ReaderTurn?  // In asynchronous mode, of a source that may block.
+    // Behind a pointer: the lock orders what Swift would otherwise check at each access.
+    private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
+
+    init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
+        self.source = source
+        self.mode = mode
+        self.context = context
+        self.turn = mode == .asynchronous && !source.traits.contains(.neverBlocks) ? ReaderTurn() : nil
+        self.machine.initialize(to: Machine())
+    }
+
+    deinit { self.machine.deinitialize(count: 1).deallocate() }
+
+    var stream: (any Stream & StreamDelegate)? { self.face }
+
+    // MARK: The lock
+
+    /// Asks the machine, which changes nothing that observers see.
+    func ask<Result>(_ body: (inout Machine, BlobStreamState) -> Result) -> Result {
+        self.state.withValue { body(&self.machine.pointee, $0) }
+    }
+
+    /// Has the machine handle an event, then acts. Observers are told last: one may take its time, or call the stream.
+    ///
+    /// So nothing may be half-done then that is for the calling thread to finish and for others to wait for: a thread
+    /// that uses the reader tells nobody before it has given it back.
+    @discardableResult
+    func change<Result>(
+        delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
+    ) -> Result {
+        let ((result, actions), hasPending) = self.state.updateWithoutDelivering { body(&self.machine.pointee, &$0) }
+        for action in actions { self.perform(action) }
+        if delivers, hasPending { self.state.deliver() }
+        return result
+    }
+
+    func perform(_ action: Machine.Action) {
+        switch action {
+        case .ended: self.onEnded?()
+        case .wake(let waiters): for waiter in waiters { waiter.signal() }
+        case .signal(let sources): for source in sources { source.signal() }
+        case .invalidate(let sources): for source in sources { source.invalidate() }
+        case .cancel(let cancellation): cancellation.cancel()
+        case .close(let reader):
+            reader.close()
+            self.change(delivers: false) { machine, _ in ((), machine.released()) }
+        case .look: BlockingPool.brief.run { [weak self] in self?.look() }
+        case .release: break
+        }
+    }
+
+    func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
+        self.ask { machine, state in
+            body(&machine.events) { event in
+                switch event {
+                case .hasBytesAvailable: state.hasBytesAvailable
+                case .errorOccurred: state.phase == .failed
+                case .endEncountered: state.phase == .atEnd
+                default: true
+                }
+            }
+        }
+    }
+
+    // MARK: Facts
+
+    /// The error of the last call, if it was turned down, or else that of the stream.
+    var error: BlobError? { self.ask { machine, state in machine.refusal ?? state.error } }
+
+    /// Where a copy of the stream begins.
+    var firstOffset: Int64 {
+        self.ask { machine, state in state.phase == .notOpen ? state.byteOffset : machine.startOffset }
+    }
+
+    var status: Stream.Status {
+        self.ask { machine, state in
+            switch state.phase {
+            case .notOpen: .notOpen
+            case .opening: .opening
+            case .open: machine.pass.isReading ? .reading : .open
+            case .atEnd: .atEnd
+            case .failed: .error
+            case .closed: .closed
+            }
+        }
+    }
+
+    /// Whether somebody but a call waits for the next bytes, so that limits hold for it.
+    var isAwaited: Bool {
+        self.mode == .asynchronous || self.ask { machine, _ in !machine.events.sources.isEmpty }
+    }
+
+    // MARK: Opening and closing
+
+    func open() {
+        let phase = self.state.value.phase
+        let isRepeatable = phase == .atEnd && self.source.traits.contains(.repeatable)
+        let id = self.change { machine, state in machine.open(isRepeatable: isRepeatable, &state) }
+        if let id { self.start(id) }
+    }
+
+    /// Opens the source, unless another call does or the stream went another way meanwhile.
+    func start(_ id: Int) {
+        guard let (byteOffset, validator, cancellation) = self.ask({ machine, _ in machine.start(id) }) else { return }
+        self.watchCancellation()
+        let result = Result { () throws(BlobError) in
+            try self.makeReader(at: byteOffset, matching: validator, cancellation)
+        }
+        let neverBlocks = (try? result.get().neverBlocks) ?? false
+        let use = self.change(delivers: false) { machine, state in
+            machine.opened(id, result, neverBlocks: neverBlocks, &state)
+        }
+        if let use { self.look(use) } else { self.state.deliver() }
+    }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ cancellation: BlobCancellation
+    ) throws(BlobError) -> BlobGuardedReader {
+        var context = self.context
+        context.cancellation = cancellation
+        context.mayBlock = self.mode == .synchronous
+        context.eventSink = { [weak self, sink = self.context.eventSink] event in
+            self?.note(event)
+            sink?(event)
+        }
+        try self.waitForTurn(context)
+        defer { self.change(delivers: false) { machine, _ in ((), machine.released()) } }
+        let source = self.turn.map { SerialSource(self.source, $0) } ?? self.source
+        return try (self.mode == .asynchronous ? source.withoutBlocking : source)
+            .open(at: byteOffset, matching: validator, context: context)
+    }
+
+    /// Has an opening wait for another thread that opens or closes a reader, if the source serves one only.
+    private func waitForTurn(_ context: BlobContext) throws(BlobError) {
+        let waiter = WaitSignal()
+        let mayOverlap = self.turn != nil || self.source.traits.contains(.concurrentReaders)
+        func begin() -> Void? {
+            self.ask { machine, state in machine.beginOpening(waiter, mayOverlap: mayOverlap, state) ? () : nil }
+        }
+        if begin() != nil { return }
+        try BlockingPool.leave { () throws(BlobError) in try context.wait(on: waiter) { begin() } }
+    }
+
+    /// Events come from threads that use the reader, which tell no observer.
+    func note(_ event: BlobEvent) {
+        let (isShown, _) = self.state.updateWithoutDelivering { state in
+            switch event {
+            case .invalidated: state.interruption = .invalidated
+            case .recovering: state.interruption = .recovering
+            case .recovered: (state.interruption, state.recoveries) = (nil, state.recoveries + 1)
+            default: return false
+            }
+            return true
+        }
+        if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
+    }
+
+    /// Has a cancellation end the stream also when nobody reads.
+    func watchCancellation() {
+        guard self.ask({ machine, _ in machine.watching == nil }) else { return }
+        let watching = self.context.onCancel { [weak self] in self?.cancel() }
+        self.ask { machine, _ in machine.watching = watching }
+    }
+
+    func cancel() {
+        self.change { machine, state in
+            ((), machine.fail(BlobError(.cancelled, "The job was cancelled."), &state))
+        }
+    }
+
+    func close(evenUnopened: Bool = false) {
+        self.change { machine, state in ((), machine.close(evenUnopened: evenUnopened, &state)) }
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+
+/// The bytes of any `InputStream`, made anew for each opening.
+///
+/// The stream's blocking reads run on a thread of their own while somebody waits for bytes, so cancelling works even
+/// though nothing can interrupt the stream; its thread is given back when its read returns. A repeatable source has readers
+/// side by side.
+public struct InputStreamSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
+
+    /// Creates a source.
+    ///
+    /// - Parameters:
+    ///   - info: What the source says of itself; a byte count is a promise.
+    ///   - isRepeatable: True when each stream has the same bytes from the start; false allows one opening.
+    ///   - makeStream: Gives an unopened stream that nobody else uses, a new one at each call; nil is
+    ///     ``BlobError/Code/unavailable``, one that was opened before ``BlobError/Code/misbehavingPlugin``.
+    public init(
+        info: BlobInfo = BlobInfo(), isRepeatable: Bool = true, makeStream: @escaping @Sendable () -> InputStream?
+    ) {
+        self.base = SequentialSource(
+            info: info, traits: isRepeatable ? [.neverBlocks, .repeatable, .concurrentReaders] : .neverBlocks
+        ) { context in
+            ReadAheadReader(info: info, context) { _ in try InputStreamReader(makeStream(), info: info) }
+        }
+    }
+}
+
+private final class InputStreamReader: BlobReader {
+    let info: BlobInfo
+    private let stream: InputStream
+
+    init(_ stream: InputStream?, info: BlobInfo) throws(BlobError) {
+        guard let stream else { throw BlobError(.unavailable, "There is no stream to read.") }
+        guard stream.streamStatus == .notOpen else {
+            throw BlobError(.misbehavingPlugin, "The stream was opened before: each reading needs one of its own.")
+        }
+        self.info = info
+        self.stream = stream
+        stream.open()
+        if stream.streamStatus == .error { throw Self.failure(of: stream, "The stream could not be opened") }
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try output.withUnsafeMutableBytes { buffer, initializedCount in
+            let free = buffer[initializedCount...]
+            guard let address = UnsafeMutableRawBufferPointer(rebasing: free).baseAddress else { return .end }
+            let count = self.stream.read(address.assumingMemoryBound(to: UInt8.self), maxLength: free.count)
+            guard count >= 0 else { throw Self.failure(of: self.stream, "The stream could not be read") }
+            guard count <= free.count else {
+                throw BlobError(.misbehavingPlugin, "The stream read \(count) bytes into room for \(free.count).")
+            }
+            initializedCount += count
+            return count == 0 ? .end : .bytes
+        }
+    }
+
+    func close() { self.stream.close() }
+
+    private static func failure(of stream: InputStream, _ act: String) -> BlobError {
+        // On Linux the error of a stream that has none ends the process (Swift 6.3).
+        guard stream.streamStatus == .error, let error = stream.streamError else {
+            return BlobError(.io, "\(act), and gives no reason.")
+        }
+        let wrapped = BlobError(wrapping: error)
+        return BlobError(wrapped.code, "\(act): \(wrapped.message)", cause: error)
+    }
+}
