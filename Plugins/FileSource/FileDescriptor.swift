@@ -81,16 +81,13 @@ final class FileDescriptor {
 
     /// Returns the info of the open file, without size and validator when a regular file of size 0 has bytes.
     func info(name: String) throws(BlobError) -> BlobInfo {
-        var info = try self.status.info(name: name)
+        let info = try self.status.info(name: name)
         guard self.status.isRegular, self.status.byteCount == 0 else { return info }
         let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte throws(BlobError) in
             try self.read(into: byte, at: 0)
         }
-        if count ?? 0 > 0, try self.currentStatus().byteCount == 0 {
-            info.byteCount = nil
-            (info.validator, info.statusChangeTime) = (nil, nil)
-        }
-        return info
+        let hasBytes = try count ?? 0 > 0 && self.currentStatus().byteCount == 0
+        return hasBytes ? BlobInfo(name: name) : info
     }
 
     /// Returns true when `read(2)` would not block: bytes are available, or the other end is closed.

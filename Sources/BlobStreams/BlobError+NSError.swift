@@ -18,3 +18,11 @@ extension BlobError: LocalizedError, CustomNSError {
         return userInfo
     }
 }
+
+extension NSError: LocallyDescribedError {
+    package var localText: String { self.localizedDescription }
+}
+
+extension CocoaError: LocallyDescribedError {
+    package var localText: String { self.localizedDescription }
+}

@@ -38,7 +38,7 @@ public struct FaultSource: BlobInputStreamDataSource {
     }
 
     /// The traits of the base.
-    public var traits: BlobTraits { self.base.traits }
+    public var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
     /// Returns the info of the base, with a wrong byte count for ``Fault/lyingSize(by:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo { self.lying(try self.base.info(context)) }

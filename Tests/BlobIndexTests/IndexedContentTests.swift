@@ -37,9 +37,13 @@ private struct VersionedSource: BlobInputStreamDataSource {
     private let info: BlobInfo
     let traits: BlobTraits
 
-    init(_ bytes: [UInt8], _ version: String?, _ traits: BlobTraits = [.repeatable, .concurrentReaders]) {
+    init(
+        _ bytes: [UInt8], _ version: String?, _ traits: BlobTraits = [.repeatable, .concurrentReaders],
+        isRandomAccess: Bool = true
+    ) {
         self.bytes = bytes
-        self.info = BlobInfo(byteCount: Int64(bytes.count), validator: version.map { .strong($0) })
+        self.info = BlobInfo(
+            byteCount: Int64(bytes.count), validator: version.map { .strong($0) }, isRandomAccess: isRandomAccess)
         self.traits = traits
     }
 

@@ -45,14 +45,14 @@ import Testing
 
     @Test func withoutARepeatableSequenceThereIsOnePass() async throws {
         let source = AsyncSequenceSource(chunks: { self.chunks() })
-        #expect(source.traits.isEmpty && source.traits.contains(.neverBlocks))
+        #expect(source.traits == .neverBlocks)
         _ = try await source.data(upTo: 100)
         #expect(codeThrown { try source.open() } == .unsupported)
     }
 
     @Test func aRepeatableSequenceIsReadAgainAndSideBySide() async throws {
         let source = AsyncSequenceSource(isRepeatable: true, bytes: { self.bytes() })
-        #expect(source.traits == [.repeatable, .concurrentReaders])
+        #expect(source.traits == [.neverBlocks, .repeatable, .concurrentReaders])
         async let first = source.data(upTo: 100)
         async let second = source.data(upTo: 100)
         #expect(try await [first, second] == [Data(1...6), Data(1...6)])

@@ -461,7 +461,7 @@ private func xor(_ bytes: [UInt8]) -> [UInt8] { Array("XOR1".utf8) + bytes.map {
 private struct XorSource: BlobInputStreamDataSource {
     let base: any BlobInputStreamDataSource
 
-    var traits: BlobTraits { self.base.traits }
+    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try Self.decoded(self.base.info(context)) }
 

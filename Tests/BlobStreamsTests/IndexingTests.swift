@@ -72,7 +72,7 @@ extension BlobLayer {
 /// Stands for a layer that can be seen through.
 private struct LayeredSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
-    var traits: BlobTraits { self.underlying.traits }
+    var traits: BlobTraits { self.underlying.traits.subtracting(.neverBlocks) }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
@@ -84,7 +84,7 @@ private struct LayeredSource: BlobLayer {
 /// Stands for a format with restart points.
 private struct IndexedSource: BlobLayer, BlobIndexing {
     let underlying: any BlobInputStreamDataSource
-    var traits: BlobTraits { self.underlying.traits }
+    var traits: BlobTraits { self.underlying.traits.subtracting(.neverBlocks) }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext

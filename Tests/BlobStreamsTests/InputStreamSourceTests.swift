@@ -41,7 +41,7 @@ import Testing
 
     @Test func theBytesOfAStreamOfData() async throws {
         let source = InputStreamSource { [bytes] in InputStream(data: bytes) }
-        #expect(source.traits == [.repeatable, .concurrentReaders])
+        #expect(source.traits == [.neverBlocks, .repeatable, .concurrentReaders])
         for _ in 0..<2 { #expect(try await source.data(upTo: bytes.count) == bytes) }
     }
 
@@ -58,7 +58,7 @@ import Testing
 
     @Test func aStreamMayBeReadOnce() async throws {
         let source = InputStreamSource(isRepeatable: false) { [bytes] in InputStream(data: bytes) }
-        #expect(source.traits.isEmpty && source.traits.contains(.neverBlocks))
+        #expect(source.traits == .neverBlocks)
         _ = try await source.data(upTo: bytes.count)
         #expect(codeThrown { try source.open() } == .unsupported)
     }

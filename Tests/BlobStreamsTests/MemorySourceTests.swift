@@ -40,7 +40,7 @@ import Testing
         #expect(info.mediaType == "text/plain")
         #expect(info.name == "a.txt")
         #expect(info.validator?.isStrong == true)
-        #expect(source.traits == [.repeatable, .concurrentReaders])
+        #expect(source.traits == [.neverBlocks, .repeatable, .concurrentReaders])
     }
 
     @Test func twoSourcesAreNeverTheSame() throws {

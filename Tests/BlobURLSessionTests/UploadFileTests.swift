@@ -34,7 +34,7 @@ import Testing
         #expect(refused.status == 76)
         #expect(refused.output == "403 no\n")
         let missing = try await upload("/nonexistent/file", to: server.url().absoluteString)
-        #expect(missing.status == 66)
+        #expect(missing.status == 1)
         #expect(missing.output.isEmpty)
         #expect(missing.errors.contains("notFound"))
         #expect(server.requests.values.count == 1)

@@ -128,7 +128,7 @@ private struct LocatedSource: BlobInputStreamDataSource {
     let base: MemorySource
     let locator: BlobLocator?
 
-    var traits: BlobTraits { self.base.traits }
+    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
     func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext

@@ -97,7 +97,7 @@ import Testing
                 let body = try makeBody { try $0.appendPart(source: source, name: "holder") }
                 let error = try #require(await errorThrown { try await bytes(of: body, chunk: chunk) })
                 #expect(error.code == .invalidArgument)
-                #expect(error.message.hasPrefix("Part 1 of 1 ('holder'): The boundary"))
+                #expect(error.message.hasPrefix("Part 1 of 1 ('holder'): The part contains the boundary"))
                 #expect(error.byteOffset == place)
             }
         }

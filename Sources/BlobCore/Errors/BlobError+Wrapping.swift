@@ -1,5 +1,11 @@
 import BlobPlatform
 
+/// An error of Foundation, which has its text from there.
+package protocol LocallyDescribedError: Error {
+    /// The localised description.
+    var localText: String { get }
+}
+
 extension BlobError {
     /// The `BlobError` that any error stands for: itself, or a wrapper with the original as its cause.
     ///
@@ -14,26 +20,34 @@ extension BlobError {
             self = BlobError(.cancelled, "The task was cancelled.", cause: error)
         case let error as POSIXError:
             self = BlobError(systemError: error.code.rawValue, doing: "The system call failed", cause: error)
+        case let error as CocoaError where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile:
+            self = BlobError(.notFound, Self.text(of: error), cause: error)
+        case let error as CocoaError where error.code == .fileReadNoPermission:
+            self = BlobError(.permissionDenied, Self.text(of: error), cause: error)
         default: self = BlobError(foreign: error)
         }
     }
 
-    /// The domain and the number of an error are known without Foundation, whose errors have them too.
     private init(foreign error: any Error) {
-        let ownText = Self.ownText(of: error)
-        let text = ownText ?? (error._userInfo as? [String: Any])?["NSLocalizedDescription"] as? String ?? "\(error)"
+        // Every error has a domain and a number; an `NSError` has its own.
         switch (error._domain, error._code) {
         case (BlobError.domain, let number):
             let code = Code(rawValue: number)
-            self.init(code, String(text.trimmingPrefix("\(code): ")), cause: error)
+            self.init(code, String(Self.text(of: error).trimmingPrefix("\(code): ")), cause: error)
         case ("NSPOSIXErrorDomain", let number):
-            self.init(systemError: CInt(truncatingIfNeeded: number), doing: text, cause: error)
+            self.init(systemError: CInt(truncatingIfNeeded: number), doing: Self.text(of: error), cause: error)
         case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoSuchFile.rawValue):
-            self.init(.notFound, text, cause: error)
+            self.init(.notFound, Self.text(of: error), cause: error)
         case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoPermission.rawValue):
-            self.init(.permissionDenied, text, cause: error)
-        case let (domain, number): self.init(.io, ownText ?? "\(text) (\(domain) \(number))", cause: error)
+            self.init(.permissionDenied, Self.text(of: error), cause: error)
+        case let (domain, number):
+            self.init(.io, Self.ownText(of: error) ?? "\(Self.text(of: error)) (\(domain) \(number))", cause: error)
         }
+    }
+
+    /// The text of any error for a person.
+    private static func text(of error: any Error) -> String {
+        self.ownText(of: error) ?? (error as? any LocallyDescribedError)?.localText ?? "\(error)"
     }
 
     /// The text that the author of an error wrote for it; nil when there is none.
