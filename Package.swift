@@ -145,35 +145,44 @@ let package = Package(
         example("UploadCustomSource", "BlobURLSession"),
         example("UploadFile", "BlobURLSession"),
 
+        // What the tests of several modules share.
+        .target(
+            name: "BlobTestSupport", dependencies: ["BlobCore"], path: "Tests/BlobTestSupport", swiftSettings: settings),
         tests(
-            "ArchiveSourceTests", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource",
-            "ArchiveSource"),
+            "ArchiveSourceTests", "BlobTestSupport", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource",
+            "GzipSource", "ArchiveSource"),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(
             name: "BlobCommandTests",
             dependencies: [
-                "blob", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex", "BlobStreams", "FileSource",
+                "blob", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex", "BlobStreams",
+                "BlobTestSupport", "FileSource",
             ],
             exclude: filesLeftOut,
             swiftSettings: partSettings),
-        tests("BlobIndexTests", "BlobIndex", "BlobDeflate", "BlobStreams"),
-        tests("BlobDeflateTests", "BlobStreams", "BlobDeflate", "CZlib"),
-        tests("BlobReceivingTests", "BlobReceiving"),
+        tests("BlobIndexTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams"),
+        tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CZlib"),
+        tests("BlobReceivingTests", "BlobTestSupport", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
-        tests("BlobStreamsTests", "BlobStreams"),
-        tests("BlobURLSessionTests", "BlobStreams", "BlobStreamsTesting", "BlobURLSession", "UploadFile"),
+        tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
+        tests(
+            "BlobURLSessionTests", "BlobTestSupport", "BlobStreams", "BlobStreamsTesting", "BlobURLSession",
+            "UploadFile"),
         .testTarget(
-            name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting"],
+            name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport"],
             swiftSettings: partSettings),
         tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
         tests(
-            "ExamplesTests", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm", "CustomSource",
-            "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum", "UploadCustomSource"),
-        tests("FileSourceTests", "BlobStreams", "FileSource"),
+            "ExamplesTests", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm",
+            "CustomSource", "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum",
+            "UploadCustomSource"),
+        tests("FileSourceTests", "BlobTestSupport", "BlobStreams", "FileSource"),
         tests(
-            "GzipSourceTests", "BlobIndex", "BlobDeflate", "BlobStreams", "BlobStreamsTesting", "CZlib", "FileSource",
-            "GzipSource"),
-        tests("MultipartFormDataTests", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData"),
+            "GzipSourceTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams", "BlobStreamsTesting",
+            "CZlib", "FileSource", "GzipSource"),
+        tests(
+            "MultipartFormDataTests", "BlobTestSupport", "BlobStreamsStandard", "BlobStreamsTesting",
+            "MultipartFormData"),
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
     ],
     swiftLanguageModes: [.v6]
@@ -202,7 +211,8 @@ if hasAssetLibrary {
         .testTarget(
             name: "AssetLibrarySourceTests",
             dependencies: [
-                "AssetLibrarySource", "BlobStreamsTesting", "CSystemCallLog", "FileSource", "KilledImport",
+                "AssetLibrarySource", "BlobStreamsTesting", "BlobTestSupport", "CSystemCallLog", "FileSource",
+                "KilledImport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], exclude: ["Fixtures"], swiftSettings: settings),
     ]
@@ -215,7 +225,7 @@ if hasUploads {
     package.targets += [
         .target(name: "CCurl"),
         .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
-        tests("BlobHTTPTests", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
+        tests("BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
     ]
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobHTTP")
 }

@@ -60,7 +60,7 @@ func report(_ input: InputStream) {
         buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
         byteCount += count
     }
-    print(hasher.finalize().hexadecimal, byteCount)
+    print(hasher.finalizeHexadecimal(), byteCount)
 }
 
 // Usage: BoundPairPump file:///etc/hostname. The run loop of this thread drives the pump, and another thread reads.

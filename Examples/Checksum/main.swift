@@ -7,5 +7,5 @@ for argument in CommandLine.arguments.dropFirst() {
     for try await chunk in source.chunks(ofAtMost: 1 << 20) {
         chunk.withUnsafeBytes { hasher.update($0) }
     }
-    print(hasher.finalize().hexadecimal, argument)
+    print(hasher.finalizeHexadecimal(), argument)
 }

@@ -44,7 +44,7 @@ func digest(from byteOffset: Int64) async throws -> String {
     for try await chunk in body.chunks(ofAtMost: 1 << 16, at: byteOffset) {
         chunk.withUnsafeBytes { hasher.update($0) }
     }
-    return hasher.finalize().hexadecimal
+    return hasher.finalizeHexadecimal()
 }
 
 print(body.contentType)

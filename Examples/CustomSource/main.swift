@@ -46,7 +46,7 @@ struct DataURLSource: BlobInputStreamDataSource {
 
 var registry = BlobRegistry.standard
 try registry.register(
-    BlobProvider(.origin { locator, _ in try DataURLSource(locator) }, schemes: ["data"], module: "Example"))
+    BlobProvider(.origin { locator, _ in try DataURLSource(locator) }, schemes: ["data"]))
 let source = try registry.source(for: "data:text/plain;base64,SGVsbG8sIHdvcmxkIQ==")
 print(String(decoding: try source.data(upTo: 1000), as: UTF8.self))
 print("broken contracts:", violations(of: source, expecting: Data("Hello, world!".utf8)))

@@ -14,7 +14,7 @@ struct TickSource: BlobInputStreamDataSource {
     ) throws -> any BlobReader {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
-        return SkippingReader(TickReader(self.tickCount, info), bytesToSkip: byteOffset)
+        return TickReader(self.tickCount, info).skipping(byteOffset)
     }
 }
 
@@ -68,6 +68,6 @@ final class TickReader: BlobReader, @unchecked Sendable {  // Safe: `lock` guard
     deinit { self.timer.cancel() }
 }
 
-for try await line in TickSource(tickCount: 3).lines { print(line) }
+for try await line in TickSource(tickCount: 3).lines() { print(line) }
 let expected = Data("tick, 1 left\ntick, 0 left\n".utf8)
 print("broken contracts:", violations(of: TickSource(tickCount: 2), expecting: expected))

@@ -81,7 +81,7 @@ private struct Assembly {
     mutating func finish() -> MultipartBody {
         self.appendGlue(Array(((self.segments.isEmpty ? "" : "\r\n") + "--\(self.boundary.text)--\r\n").utf8))
         let validators = self.validators.compactMap(\.self)
-        let recipe = "multipart-\(self.hasher.finalize().hexadecimal)"
+        let recipe = "multipart-\(self.hasher.finalizeHexadecimal())"
         return MultipartBody(
             boundary: self.boundary, ConcatenatedSource(self.segments),
             validator: validators.count == self.validators.count ? .combined(recipe, validators) : nil)

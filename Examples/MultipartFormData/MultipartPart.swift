@@ -34,7 +34,7 @@ struct MultipartPart: BlobInputStreamDataSource {
                 try self.base.open(at: start, matching: self.info.validator, context: context),
                 label: self.label, info: self.info, at: start,
                 self.boundary.map { BoundaryScanner($0, isAtStart: start == 0) })
-            return SkippingReader(reader, bytesToSkip: lead)
+            return reader.skipping(lead)
         } catch {
             throw error.naming(self.label)
         }
@@ -85,7 +85,7 @@ private final class PartReader: BlobReader {
             guard let start = part.bytes.withUnsafeBytes({ self.scanner?.firstMatch(in: $0) }) else { return }
             throw BlobError(
                 .invalidArgument, "The part contains the boundary of the form: another one is needed.",
-                operation: .read, byteOffset: self.byteOffset + Int64(start))
+                operation: "read", byteOffset: self.byteOffset + Int64(start))
         }
         self.byteOffset += Int64(count)
         return result
@@ -99,7 +99,7 @@ private final class PartReader: BlobReader {
             guard output.finalize(for: buffer) == 0 else {
                 throw BlobError(
                     .sizeMismatch, "There are more bytes than the \(self.byteOffset) that were declared.",
-                    operation: .read, byteOffset: self.byteOffset)
+                    operation: "read", byteOffset: self.byteOffset)
             }
             return result
         }
@@ -109,6 +109,6 @@ private final class PartReader: BlobReader {
         guard let byteCount = self.info.byteCount, self.byteOffset != byteCount else { return }
         throw BlobError(
             .truncated, "The end came after \(self.byteOffset) of \(byteCount) declared bytes.",
-            operation: .read, byteOffset: self.byteOffset)
+            operation: "read", byteOffset: self.byteOffset)
     }
 }

@@ -15,7 +15,7 @@ final class ChecksumCalculator: NSObject, StreamDelegate {
             }
             self.buffer[..<count].withUnsafeBytes { self.hasher.update($0) }
         case .endEncountered:
-            print(self.hasher.finalize().hexadecimal)
+            print(self.hasher.finalizeHexadecimal())
             stream.close()
         case .errorOccurred:
             print("failed:", stream.streamError?.localizedDescription ?? "")

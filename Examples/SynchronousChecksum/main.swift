@@ -14,7 +14,7 @@ for argument in CommandLine.arguments.dropFirst() {
     }
     // Only the end means that every byte was read; any other status comes with an error.
     if stream.streamStatus == .atEnd {
-        print(hasher.finalize().hexadecimal, argument)
+        print(hasher.finalizeHexadecimal(), argument)
     } else if let error = stream.streamError {
         print("failed:", error.localizedDescription)
     }

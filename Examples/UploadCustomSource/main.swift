@@ -11,7 +11,7 @@ struct CountingUp: BlobInputStreamDataSource {
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
-        SkippingReader(Reader(self.last), bytesToSkip: byteOffset)
+        Reader(self.last).skipping(byteOffset)
     }
 
     private final class Reader: BlobReader {
@@ -44,7 +44,7 @@ let provider = BlobProvider(
             throw BlobError(.invalidLocator, "A number follows 'count:'.")
         }
         return CountingUp(last: last)
-    }, schemes: ["count"], module: "UploadCustomSource")
+    }, schemes: ["count"])
 try registry.register(provider)
 
 var request = URLRequest(url: url)

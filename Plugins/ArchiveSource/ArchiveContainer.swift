@@ -101,7 +101,7 @@ extension ArchiveContainer: BlobIndexing {
             // The archive's decoder may build its own index during the listing.
             var context = context
             context.eventSink = { [sink = context.eventSink] event in
-                if case .indexBuilt = event { baseHasIndex.withLock { $0 = true } }
+                if event.kind == .indexBuilt { baseHasIndex.withLock { $0 = true } }
                 sink?(event)
             }
             try ArchiveListing(base: self.base, format: self.format, context: context).forEach(recording) { _ in true }

@@ -30,7 +30,7 @@ extension BlobProvider {
     /// The provider of the payload of RPM packages, usually a compressed cpio, with scheme `rpm`.
     public static let rpm = BlobProvider(
         .filter { base, _ in RPMSource(base) }, schemes: ["rpm"], mediaTypes: ["application/x-rpm"],
-        fileExtensions: ["rpm"], signatures: [BlobSignature(RPMSource.signature)], module: "ArchiveSource")
+        fileExtensions: ["rpm"], signatures: [BlobSignature(RPMSource.signature)])
 
     /// All providers of this module, except those of ``ArchiveFormat/foreign`` formats.
     public static let archives = [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm]
@@ -50,15 +50,14 @@ extension BlobProvider {
             .container { base, context in ArchiveContainer(base, format: format, index: context.index) },
             schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions, signatures: format.signatures,
-            recognizes: format == .tar ? TarChecksum.isRight : nil, recognizesWithin: format.search,
-            module: "ArchiveSource")
+            recognizes: format == .tar ? TarChecksum.isRight : nil, recognizesWithin: format.search)
     }
 
     private static func filter(_ format: CompressionFormat) -> BlobProvider {
         BlobProvider(
             .filter { base, _ in DecompressedSource(base, format: format) }, schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions.map(\.suffix),
-            signatures: format.signatures, module: "ArchiveSource")
+            signatures: format.signatures)
     }
 }
 

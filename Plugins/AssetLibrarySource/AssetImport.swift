@@ -95,7 +95,7 @@ public final class AssetImport {
 
     private static func writing(_ error: any Error) -> BlobError {
         var error = BlobError(wrapping: error)
-        error.operation = error.operation ?? .write
+        error.operation = error.operation ?? "write"
         return error
     }
 
@@ -121,8 +121,8 @@ public final class AssetImport {
         var file = ImportedFile(
             name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
             byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: MediaDescription(bytes))
-        if case .weak(_, let modificationTime, _) = reader.info.validator, source.locator?.scheme == "file" {
-            file.modificationTime = modificationTime
+        if let locator = source.locator, locator.scheme == "file", locator.selectors.isEmpty {
+            file.modificationTime = locator.filePath.flatMap(modificationTime(ofFile:))
         }
         return file
     }
@@ -235,4 +235,19 @@ public final class AssetImport {
         let isRepaired = isUsed && existing != nil
         return (AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed)
     }
+}
+
+/// Returns the time of modification of a file in nanoseconds since 1970; nil when it cannot be looked at.
+private func modificationTime(ofFile path: [UInt8]) -> Int64? {
+    var status = stat()
+    let result = (path.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { characters in
+        characters.baseAddress.map { stat($0, &status) } ?? -1
+    }
+    guard result == 0 else { return nil }
+    #if canImport(Darwin)
+        let time = status.st_mtimespec
+    #else
+        let time = status.st_mtim
+    #endif
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }

@@ -17,7 +17,7 @@ extension AssetLibrary {
             try withExtendedLifetime(lock) { try self.removeLocked(id) }
         } catch {
             var error = BlobError(wrapping: error)
-            error.operation = error.operation ?? .write
+            error.operation = error.operation ?? "write"
             throw error
         }
     }

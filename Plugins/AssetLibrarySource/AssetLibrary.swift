@@ -47,7 +47,7 @@ public final class AssetLibrary: Sendable {
         guard self.folder.exists else {
             throw BlobError(
                 .notFound, "There is no asset library in '\(self.folder.path)': it has no \(Catalogue.fileName).",
-                operation: .open)
+                operation: "open")
         }
         self.catalogue = try Catalogue(in: self.folder.path, isReadOnly: access == .reading)
         try self.catalogue.check(isMade: access == .reading)
@@ -66,7 +66,7 @@ public final class AssetLibrary: Sendable {
         let catalogue = try Catalogue(in: files.path, isReadOnly: false)
         guard try catalogue.isEmpty() else {
             throw BlobError(
-                .invalidArgument, "There is an asset library in '\(files.path)' already.", operation: .write)
+                .invalidArgument, "There is an asset library in '\(files.path)' already.", operation: "write")
         }
         try catalogue.migrate()
         return try AssetLibrary(at: folder, for: .writing)

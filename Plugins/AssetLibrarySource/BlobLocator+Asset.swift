@@ -30,7 +30,7 @@ extension BlobLocator {
         }
         throw BlobError(
             .invalidLocator, "An asset is named as in \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG.",
-            operation: .resolve, locator: self.description)
+            operation: "resolve", locator: self.description)
     }
 }
 

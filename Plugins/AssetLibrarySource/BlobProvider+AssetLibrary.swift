@@ -32,6 +32,6 @@ extension BlobProvider {
                 let id = try locator.assetID()
                 _ = try library()
                 return AssetSource(id, fileExtension: locator.assetExtension, removal: .finish, library: library)
-            }, schemes: [BlobLocator.assetScheme], module: "AssetLibrarySource")
+            }, schemes: [BlobLocator.assetScheme])
     }
 }

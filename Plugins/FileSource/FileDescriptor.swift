@@ -86,8 +86,8 @@ final class FileDescriptor {
         let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte throws(BlobError) in
             try self.read(into: byte, at: 0)
         }
-        let hasBytes = try count ?? 0 > 0 && self.currentStatus().byteCount == 0
-        return hasBytes ? BlobInfo(name: name) : info
+        guard count ?? 0 > 0, try self.currentStatus().byteCount == 0 else { return info }
+        return BlobInfo(name: name)
     }
 
     /// Returns true when `read(2)` would not block: bytes are available, or the other end is closed.

@@ -6,13 +6,8 @@ struct FilePath: Hashable, Sendable {
     let bytes: [UInt8]
 
     init(_ bytes: [UInt8]) {
-        guard bytes.first != UInt8(ascii: "/") else {
-            self.bytes = bytes
-            return
-        }
         // A source must stay valid when the current folder changes.
-        let folder = FileManager.default.currentDirectoryPath
-        self.bytes = Array((folder == "/" ? "" : folder).utf8) + [UInt8(ascii: "/")] + bytes
+        self.bytes = BlobLocator(filePath: bytes).filePath ?? bytes
     }
 
     /// The last component, for display.

@@ -15,5 +15,5 @@ extension FileSource {
                     .invalidLocator, "A file locator has an absolute path and no host: file:///folder/name.")
             }
             return FileSource(pathBytes: path)
-        }, schemes: ["file", "stdin"], module: "FileSource")
+        }, schemes: ["file", "stdin"])
 }

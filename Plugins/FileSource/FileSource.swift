@@ -87,6 +87,6 @@ public struct FileSource: BlobInputStreamDataSource {
             throw BlobError(.unsupported, "A FIFO can be read only once, and was opened before.")
         }
         let reader = SequentialReader(descriptor, info: info)
-        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
+        return reader.skipping(byteOffset)
     }
 }

@@ -36,8 +36,7 @@ struct FileStatus: Equatable, Sendable {
         }
         var info = BlobInfo(
             byteCount: self.byteCount, name: name,
-            validator: .weak(
-                byteCount: self.byteCount, modificationTime: self.modificationTime, inode: self.inode),
+            validator: .weak("\(self.byteCount)-\(self.modificationTime)-\(self.inode)"),
             isRandomAccess: true)
         info.statusChangeTime = self.statusChangeTime
         return info

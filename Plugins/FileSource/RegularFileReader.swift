@@ -10,7 +10,7 @@ import BlobPlatform
 ///
 /// Unless the job may block, only bytes in the page cache are read in place, where the system can tell; a pool thread
 /// reads the rest.
-final class RegularFileReader: BlobSkippingReader {
+final class RegularFileReader: BlobReader {
     /// The cause of the last `notYet`.
     private enum Cause {
         case page, append
@@ -86,11 +86,6 @@ final class RegularFileReader: BlobSkippingReader {
         case .append: self.timer = BlobContext().wake(after: .milliseconds(1), waker)
         case nil: waker.wake()
         }
-    }
-
-    func skip(_ byteCount: Int64) {
-        self.byteOffset += byteCount
-        self.fetch = nil
     }
 
     func close() {

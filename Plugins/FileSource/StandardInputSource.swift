@@ -34,6 +34,6 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         guard !Self.isTaken.exchange(true) else {
             throw BlobError(.unsupported, "Standard input can be read only once, and was opened before.")
         }
-        return SkippingReader(SequentialReader(descriptor, info: info), bytesToSkip: byteOffset)
+        return SequentialReader(descriptor, info: info).skipping(byteOffset)
     }
 }

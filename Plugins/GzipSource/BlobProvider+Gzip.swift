@@ -26,7 +26,6 @@ extension BlobProvider {
                 if context.index != .none { _ = try? source.info(context) }
                 return source
             }, schemes: [format.rawValue],
-            mediaTypes: mediaTypes, fileExtensions: format.fileExtensions, signatures: signatures,
-            module: "GzipSource")
+            mediaTypes: mediaTypes, fileExtensions: format.fileExtensions, signatures: signatures)
     }
 }

@@ -49,8 +49,7 @@ public struct GzipEncodedSource: BlobLayer {
             baseValidator = baseInfo.validator
         }
         let reader = try self.base.open(matching: baseValidator, context: context)
-        return SkippingReader(
-            GzipEncodedReader(reader, level: self.level, info: self.encoded), bytesToSkip: byteOffset)
+        return GzipEncodedReader(reader, level: self.level, info: self.encoded).skipping(byteOffset)
     }
 
     /// Returns the info of the encoded bytes, from the info of the base.

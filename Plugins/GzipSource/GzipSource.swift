@@ -74,14 +74,8 @@ public struct GzipSource: BlobLayer {
         self.holder.looksForFile ? self.base.traits.subtracting(.neverBlocks) : self.base.traits
     }
 
-    /// The locator of the base, wrapped in this format.
-    ///
-    /// Nil for a member of a container, because a locator cannot express whether the wrapper belongs to the member or
-    /// to the container.
-    public var locator: BlobLocator? {
-        guard let base = self.base.locator, base.selectors.isEmpty else { return nil }
-        return try? base.wrapped(in: self.format.rawValue)
-    }
+    /// The locator of the base in one more wrapper.
+    public var locator: BlobLocator? { try? self.base.locator?.wrapped(in: self.format.rawValue) }
 
     /// Returns the facts known without decoding: the name, without the extension of the format, and a validator made
     /// from that of the base.
@@ -133,7 +127,7 @@ public struct GzipSource: BlobLayer {
             base, waits: isInstead, self.format, library: self.library, at: start, locator: self.base.locator,
             recording: recording, context: context, found: { self.members.append($0, in: baseValidator) },
             info: { self.decoded($0, nil) })
-        return SkippingReader(reader, bytesToSkip: byteOffset - start.byteOffset, from: start.byteOffset)
+        return reader.skipping(byteOffset - start.byteOffset, from: start.byteOffset)
     }
 
     /// Returns the info of the decoded bytes, from the info of the base.
@@ -160,7 +154,7 @@ extension GzipSource: BlobIndexing {
         defer { reader.close() }
         var reported: Int64 = 0
         try reader.drain {
-            context.eventSink?(.bytes(Int(base.byteOffset - reported)))
+            context.eventSink?(BlobEvent(.bytes, Int64(Int(base.byteOffset - reported))))
             reported = base.byteOffset
         }
         return try self.describe(context).byteCount != nil
@@ -169,25 +163,25 @@ extension GzipSource: BlobIndexing {
 
 extension GzipSource: BlobDescribing {
     /// Returns the name and the time in the first header of a gzip and, with an index, the facts in the index.
-    public func facts(_ context: BlobContext) throws -> [BlobFact] {
-        var facts: [BlobFact] = []
+    public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
+        var facts: [(name: String, value: any Encodable & Sendable)] = []
         if self.format == .gzip {
             let reader = try self.base.open(context: context)
             defer { reader.close() }
             var header = GzipHeader(keepsName: true)
             while let byte = try reader.bytes(atMost: 1).first, try !header.take(byte) {}
-            if !header.name.isEmpty { facts.append(BlobFact("original name", .text(latin1(header.name)))) }
+            if !header.name.isEmpty { facts.append(("original name", latin1(header.name))) }
             if header.time > 0 {
                 facts.append(
-                    BlobFact("original time", .date(Date(timeIntervalSince1970: TimeInterval(header.time)))))
+                    ("original time", Date(timeIntervalSince1970: TimeInterval(header.time))))
             }
         }
         let baseInfo = try self.base.info(context)
         guard let layout = try self.holder.index(of: baseInfo, context)?.layout else { return facts }
-        facts.append(BlobFact("members", .integer(Int64(layout.memberCount))))
-        facts.append(BlobFact("compressed size in bytes", .integer(layout.compressedByteCount)))
-        facts.append(BlobFact("restart points", .integer(Int64(layout.points.count))))
-        facts.append(BlobFact("largest restart point spacing in bytes", .integer(layout.maximumSliceByteCount)))
+        facts.append(("members", Int64(layout.memberCount)))
+        facts.append(("compressed size in bytes", layout.compressedByteCount))
+        facts.append(("restart points", Int64(layout.points.count)))
+        facts.append(("largest restart point spacing in bytes", layout.maximumSliceByteCount))
         return facts
     }
 }

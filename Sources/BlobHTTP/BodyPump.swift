@@ -174,6 +174,6 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         guard isEnd ? self.total != byteCount : self.total > byteCount else { return nil }
         return BlobError(
             .sizeMismatch, "The source has \(isEnd ? "only" : "at least") \(self.total) bytes, not \(byteCount).",
-            operation: .read, byteOffset: self.total)
+            operation: "read", byteOffset: self.total)
     }
 }

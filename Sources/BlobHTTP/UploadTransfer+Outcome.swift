@@ -63,7 +63,7 @@ extension UploadTransfer {
             || self.upload.method == .put && Self.gatewayStatuses.contains(status)
         var error = BlobError(
             .refused, message, isTransient: isTransient, cause: HTTPRefusal(response: self.response))
-        error.operation = .write
+        error.operation = "write"
         return self.located(error)
     }
 
@@ -99,13 +99,13 @@ extension UploadTransfer {
     /// - Parameter isTransient: Nil to derive it: true for PUT, or when the server cannot have accepted the request.
     func error(_ code: BlobError.Code, _ message: String, isTransient: Bool? = nil) -> BlobError {
         let isRepeatable = self.upload.method == .put || self.sent == 0 && self.byteCount != 0
-        let error = BlobError(code, message, operation: .write, isTransient: isTransient ?? isRepeatable)
+        let error = BlobError(code, message, operation: "write", isTransient: isTransient ?? isRepeatable)
         return self.located(error)
     }
 
     /// Adds the URL to an error of the request; an error of the source has its own context.
     private func located(_ error: BlobError) -> BlobError {
-        guard error.operation == .write, error.locator == nil else { return error }
+        guard error.operation == "write", error.locator == nil else { return error }
         var error = error
         error.locator = self.upload.printableURL
         return error

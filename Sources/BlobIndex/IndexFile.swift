@@ -24,7 +24,7 @@ package struct IndexFile: Sendable {
         // The description, because it hides a password, which must not be stored.
         self.origin = locator.map { String($0.origin.description.prefix(IndexTable.maximumTextByteCount / 4)) } ?? ""
         let folder: IndexFolder
-        switch policy {
+        switch policy.place {
         case .none: return nil
         case .file(let path):
             self.folder = nil
@@ -150,6 +150,6 @@ extension IndexFile {
     var somethingElse: BlobError {
         BlobError(
             .inconsistent, "\(self.path) is there already and is no index of this kind and user: it is left alone.",
-            operation: .write)
+            operation: "write")
     }
 }

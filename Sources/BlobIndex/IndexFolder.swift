@@ -51,7 +51,7 @@ struct IndexFolder: Hashable, Sendable {
             // Only the failure of the last one counts: folders above may exist and belong to others.
             if mkdir(folder, 0o700) != 0, errno != EEXIST, end == self.path.endIndex {
                 var error = BlobError(systemError: errno, doing: "Could not make the folder \(folder)")
-                error.operation = .write
+                error.operation = "write"
                 throw error
             }
         }
@@ -85,7 +85,7 @@ final class OpenIndexFolder {
                 isLink
                 ? BlobError(.permissionDenied, "The folder \(folder.path) for indexes is a link.")
                 : BlobError(systemError: errno, doing: "Could not open the folder \(folder.path)")
-            error.operation = .write
+            error.operation = "write"
             throw error
         }
         self.descriptor = descriptor
@@ -98,7 +98,7 @@ final class OpenIndexFolder {
             throw BlobError(
                 .permissionDenied,
                 "The folder \(folder.path) for indexes belongs to another user, or others may write to it.",
-                operation: .write)
+                operation: "write")
         }
     }
 

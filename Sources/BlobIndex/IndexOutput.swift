@@ -28,7 +28,7 @@ struct IndexOutput: ~Copyable {
         guard self.hasRoom(for: Int64(bytes.count)) else {
             throw BlobError(
                 .limitExceeded, "The index is larger than the limit of \(self.maximumByteCount) bytes.",
-                operation: .write)
+                operation: "write")
         }
         self.byteOffset += Int64(bytes.count)
         self.sum.update(bytes)

@@ -120,7 +120,7 @@ package final class RequestReceiver {
         let isSingle = self.finished.count < Self.maximumSingleCount
         if !isSingle, self.fileSystem == nil, let folder { self.fileSystem = try FileSystem(of: folder) }
         try open.file?.finish(synchronizing: isSingle || self.fileSystem?.canSynchronize == false)
-        open.part.sha256 = open.hasher.finalize().hexadecimal
+        open.part.sha256 = open.hasher.finalizeHexadecimal()
         self.open = nil
         self.finished.append(FinishedPart(part: open.part, file: open.file))
     }

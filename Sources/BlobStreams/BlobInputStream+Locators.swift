@@ -1,15 +1,17 @@
 import Foundation
 
 extension BlobInputStream {
-    /// Creates a stream over what a locator names.
+    /// Creates a stream over the source that a locator names.
     ///
     /// - Parameters:
-    ///   - locator: As in ``BlobLocator``.
-    ///   - registry: Who knows the schemes; `BlobRegistry.standard` of `BlobStreamsStandard` knows all that come along.
-    ///   - mode: Whether calls wait.
-    ///   - context: The terms of finding the source and of the stream.
-    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``; what is wrong with the source itself
-    ///   shows when the stream is opened.
+    ///   - locator: The text of a ``BlobLocator``.
+    ///   - registry: The registry that resolves the locator; `BlobRegistry.standard` of `BlobStreamsStandard` contains
+    ///     the plugins of this package.
+    ///   - mode: The mode, which determines whether calls wait.
+    ///   - context: The context in which the locator is resolved and the stream works.
+    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and the errors of the plugins. An
+    ///   error of the source itself is reported when the stream is opened, unless resolving the locator has to read the
+    ///   source.
     public convenience init(
         _ locator: String, registry: BlobRegistry, mode: BlobStreamMode = .synchronous,
         context: BlobContext = BlobContext()
@@ -17,7 +19,9 @@ extension BlobInputStream {
         self.init(try registry.source(for: locator, context: context), mode: mode, context: context)
     }
 
-    /// Creates a stream over an asset, for a delegate on a run loop unless `asynchronous` is false.
+    /// Creates a stream over an asset, asynchronous for a delegate on a run loop unless `asynchronous` is false.
+    ///
+    /// - Throws: As ``init(_:registry:mode:context:)``.
     public convenience init(
         assetURL: URL, asynchronous: Bool = true, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws {
@@ -25,14 +29,18 @@ extension BlobInputStream {
         try self.init(assetURL.absoluteString, registry: registry, mode: mode, context: context)
     }
 
-    /// Creates a stream over an asset, for the body of a `URLRequest`: synchronous, as `URLSession` wants it.
+    /// Creates a synchronous stream over an asset, for the body of a `URLRequest` as `URLSession` requires it.
+    ///
+    /// - Throws: As ``init(_:registry:mode:context:)``.
     public convenience init(
         forURLSessionWithAssetURL assetURL: URL, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws {
         try self.init(assetURL: assetURL, asynchronous: false, registry: registry, context: context)
     }
 
-    /// Creates a stream over an asset, for a part of a multipart form: synchronous, as builders of forms want it.
+    /// Creates a synchronous stream over an asset, for a part of a multipart form as form builders require it.
+    ///
+    /// - Throws: As ``init(_:registry:mode:context:)``.
     public convenience init(
         forMultipartFormWithAssetURL assetURL: URL, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws {

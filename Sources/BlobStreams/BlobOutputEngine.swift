@@ -1,16 +1,17 @@
 import Foundation
 
-/// The workings of a ``BlobOutputStream``, for every thread: asks its machine under the lock of `state`, and acts outside of it.
-final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` have the lock.
+/// The thread-safe engine of a ``BlobOutputStream``: its machine decides under the lock of `state`, and the engine
+/// performs the actions outside of it.
+final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` hold the lock.
     let state = BlobObservable(
         BlobOutputStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
-    weak var face: BlobOutputStream?  // Set once, before the stream is anybody's.
+    weak var face: BlobOutputStream?  // Set once, before the stream is shared.
     private let buffer: PipeBuffer
     private let reading: BlobObservable<BlobStreamState>?
     private let context: BlobContext
     private var machine: OutputMachine
 
-    /// - Parameter reading: Tells why the reader went, if it knows.
+    /// - Parameter reading: The state of the reading end, whose error explains why it closed; nil when there is none.
     init(_ buffer: PipeBuffer, reading: BlobObservable<BlobStreamState>?, _ context: BlobContext) {
         self.buffer = buffer
         self.reading = reading
@@ -19,7 +20,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         buffer.onRoom { [weak self] in self?.followPipe() }
     }
 
-    /// Writes to nobody.
+    /// Creates an engine without a reader: every write fails.
     convenience init() {
         let buffer = PipeBuffer(capacity: 1)
         buffer.closeReader()
@@ -34,7 +35,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         self.state.withValue { body(&self.machine, $0) }
     }
 
-    /// Has the machine handle an event, then acts. Observers are told last.
+    /// Passes an event to the machine and performs its actions. Observers are notified last.
     private func change(_ body: (inout OutputMachine, inout BlobOutputStreamState) -> [OutputMachine.Action]) {
         let (actions, hasPending) = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
         for action in actions { self.perform(action) }
@@ -48,7 +49,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         case .finish(let ending): self.buffer.finish(ending.error)
         case .lookLater(let delay):
             let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.lookAtLimit() } }
-            // Under the lock, so that a timer that has fired takes the place of none that its look arranged.
+            // Under the lock, so that a timer that has already fired cannot replace the one that its check started.
             self.ask { machine, _ in machine.timer = self.context.wake(after: delay, waker) }
         }
     }
@@ -71,7 +72,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     // MARK: Facts
 
-    /// The error of the last call, if it was turned down, or else that of the stream.
+    /// The error of the last call if it was refused, otherwise the error of the stream.
     var error: BlobError? { self.ask { machine, state in machine.refusal ?? state.error } }
 
     var hasSpaceAvailable: Bool {
@@ -111,9 +112,9 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         self.ask { machine, state in if state.phase == .open { machine.watching = watching } }
     }
 
-    /// Writes what there is room for, waiting while there is none.
+    /// Writes as many bytes as there is room for, waiting while there is none.
     ///
-    /// - Returns: How many bytes; -1 after an error.
+    /// - Returns: The number of bytes written; -1 after an error.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard self.ask({ machine, state in machine.beginWrite(state) }) else { return -1 }
         let result = Result { () throws(BlobError) in try self.buffer.writeSome(bytes, self.context) }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// How a ``BlobOutputStream`` is made, which is different on Linux, and nothing else: `init(toMemory:)` is required
-/// of every `OutputStream` there.
+/// The base class of ``BlobOutputStream``, with the initialisers that differ between platforms: on Linux,
+/// `init(toMemory:)` is required of every `OutputStream`.
 open class BlobOutputStreamBase: OutputStream {
     let engine: BlobOutputEngine
 
@@ -12,7 +12,7 @@ open class BlobOutputStreamBase: OutputStream {
     }
 
     #if !canImport(Darwin)
-        /// A stream that nobody reads: every write fails as ``BlobError/Code/closed``.
+        /// Creates a stream without a reader: every write fails with ``BlobError/Code/closed``.
         public required init(toMemory: ()) {
             self.engine = BlobOutputEngine()
             super.init(toMemory: ())

@@ -1,33 +1,32 @@
-/// The facts that a ``BlobOutputStream`` publishes about itself.
+/// The observable state of a ``BlobOutputStream``.
 public struct BlobOutputStreamState: Equatable, Sendable {
-    /// The steps of a stream's life. ``closed`` is final.
+    /// The phases of a stream's life. ``closed`` is final.
     public enum Phase: Sendable {
         /// Not opened yet.
         case notOpen
-        /// Open; takes bytes.
+        /// Open; accepts bytes.
         case open
-        /// Failed, for good; see ``BlobOutputStreamState/error``.
+        /// Failed permanently; see ``BlobOutputStreamState/error``.
         case failed
-        /// Closed, for good.
+        /// Closed permanently.
         case closed
     }
 
-    /// The step that the stream is in.
+    /// The current phase of the stream.
     public var phase = Phase.notOpen
 
     /// True when a write would not wait.
     public var hasSpaceAvailable = false
 
-    /// Why the stream takes no more bytes, if it was not closed.
+    /// The error that ended the stream; nil unless it failed.
     public var error: BlobError?
 
-    /// How many bytes were written.
+    /// The number of bytes written.
     public var byteOffset: Int64 = 0
 
-    /// Creates the state of a stream that was not opened yet.
-    public init() {}
+    package init() {}
 
-    /// True when `other` is the same but for how far the writing got, and whether it could go on at once.
+    /// True when `other` differs at most in the number of bytes written and in whether space is available.
     func differsOnlyInProgress(from other: Self) -> Bool {
         var copy = self
         (copy.byteOffset, copy.hasSpaceAvailable) = (other.byteOffset, other.hasSpaceAvailable)

@@ -1,9 +1,9 @@
 import Foundation
 
 extension BlobStreamEngine {
-    /// Has reading go on at another offset.
+    /// Sets the offset at which reading begins or continues.
     ///
-    /// - Returns: False when that is refused, and then nothing has changed.
+    /// - Returns: False when the offset is refused; the stream is then unchanged.
     func setOffset(_ byteOffset: Int64) -> Bool {
         guard byteOffset >= 0 else { return false }
         let (traits, waiter) = (self.source.traits, WaitSignal())
@@ -26,7 +26,7 @@ extension BlobStreamEngine {
                 return true
             case .open(let old): return self.openAndSwap(byteOffset, traits, for: old)
             case .wait:
-                // A cancellation ends the stream, which wakes all who wait.
+                // A cancellation ends the stream, which wakes all waiters.
                 let limit = self.context.stepLimit().remaining
                 guard BlockingPool.leave({ waiter.wait(for: limit) }) else { return false }
             }
@@ -34,7 +34,7 @@ extension BlobStreamEngine {
     }
 
     private func openAndSwap(_ byteOffset: Int64, _ traits: BlobTraits, for old: Machine.Pass) -> Bool {
-        // Its reader must not end under the lock, whoever lets go of it.
+        // Keeps the old reader from being deallocated under the lock.
         defer { withExtendedLifetime(old) {} }
         let heldOld = !traits.contains(.concurrentReaders)
         let validator = self.ask { machine, _ in machine.validator }

@@ -1,9 +1,9 @@
 import Foundation
 
 extension BlobStreamEngine {
-    /// Reads the next bytes, waiting for them if there are none.
+    /// Reads the next bytes, waiting while there are none.
     ///
-    /// - Returns: How many; 0 at the end, -1 after an error.
+    /// - Returns: The number of bytes read; 0 at the end, -1 after an error.
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var waiter: WaitSignal?
         while true {
@@ -27,14 +27,14 @@ extension BlobStreamEngine {
         }
     }
 
-    /// From here on, reads go straight to the caller's memory; smaller ones take from a window.
+    /// The size from which reads go straight to the caller's memory; smaller reads take bytes from a window.
     private static let directByteCount = 16 * 1024
     private static let peekByteCount = 512
 
-    /// Reads, and gives the reader back.
+    /// Reads, then gives the reader back.
     ///
-    /// - Parameter offset: How many bytes the caller has already.
-    /// - Returns: How many more the caller got.
+    /// - Parameter offset: The number of bytes that are already in `buffer`.
+    /// - Returns: The number of bytes added.
     func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         var outcome = Machine.Outcome()
         use.reader.wait.isLimited = true
@@ -54,7 +54,7 @@ extension BlobStreamEngine {
         return outcome.appended
     }
 
-    /// Sees what there is, and gives the reader back.
+    /// Checks whether bytes are available, then gives the reader back.
     func look(_ use: Machine.Use) {
         var outcome = Machine.Outcome()
         use.reader.wait.isLimited = self.isAwaited
@@ -63,8 +63,8 @@ extension BlobStreamEngine {
 
     /// Gives the reader back.
     ///
-    /// - Parameter byteCount: How much to read at most to see whether there is something, when nothing else tells; nil
-    ///   when reading would block.
+    /// - Parameter byteCount: The maximum number of bytes to read to find out whether any are available, when nothing
+    ///   else shows it; nil when reading would block.
     func finish(_ use: Machine.Use, _ outcome: inout Machine.Outcome, peeking byteCount: Int?) {
         let reader = use.reader
         if case .success(.bytes) = outcome.result, outcome.window == nil {
@@ -104,21 +104,21 @@ extension BlobStreamEngine {
 
     func woken(_ id: Int) { self.change(delivers: false) { machine, _ in ((), machine.woken(id)) } }
 
-    /// Looks whether there is something to read, for those who get events or look at the state.
+    /// Checks whether bytes are available, for delegates that wait for events and for observers of the state.
     func look() {
         if let use = self.ask({ machine, state in machine.beginLook(state) }) { self.look(use) }
     }
 
-    /// Limits hold from now on.
+    /// Checks for bytes with limits, which apply from now on.
     func wasScheduled() { self.look() }
 
-    /// Lends the bytes that wait in memory until the next call; nil when there are none.
+    /// Lends the bytes that are in memory until the next call; nil when there are none.
     func lendWindow() -> UnsafeRawBufferPointer? {
-        // Under the lock: it is only memory, and nobody uses the reader.
+        // Under the lock: lending only accesses memory, and no thread is using the reader.
         self.ask { machine, state in machine.lend(state) { $0.lend() } }
     }
 
-    /// Uses the reader for its properties; nil when there is none that has any, or it is still being opened.
+    /// Calls `body` with the reader for its properties; nil when there is no open reader or it has none.
     func withProperties<Result>(_ body: (any BlobPropertyReader) -> Result) -> Result? {
         let waiter = WaitSignal()
         while true {

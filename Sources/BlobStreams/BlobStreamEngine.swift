@@ -1,7 +1,8 @@
 import Foundation
 
-/// The workings of a ``BlobInputStream``, for every thread: asks its machine under the lock of `state`, and acts outside of it.
-final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` have the lock.
+/// The thread-safe engine of a ``BlobInputStream``: its machine decides under the lock of `state`, and the engine
+/// performs the actions outside of it.
+final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` hold the lock.
     typealias Machine = StreamMachine<BlobGuardedReader>
 
     let state = BlobObservable(
@@ -9,11 +10,11 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     let source: any BlobInputStreamDataSource
     let mode: BlobStreamMode
     let context: BlobContext
-    // These are set once, before the stream is anybody's.
+    // Set once, before the stream is shared.
     weak var face: BlobInputStream?
     var onEnded: (@Sendable () -> Void)?
-    private let turn: ReaderTurn?  // In asynchronous mode, of a source that may block.
-    // Behind a pointer: the lock orders what Swift would otherwise check at each access.
+    private let turn: ReaderTurn?  // In asynchronous mode, for a source that may block.
+    // Behind a pointer: the lock ensures the exclusivity that Swift would otherwise check at each access.
     private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
 
     init(_ source: any BlobInputStreamDataSource, _ mode: BlobStreamMode, _ context: BlobContext) {
@@ -30,15 +31,16 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     // MARK: The lock
 
-    /// Asks the machine, which changes nothing that observers see.
+    /// Runs `body` on the machine under the lock, without changing the state that observers see.
     func ask<Result>(_ body: (inout Machine, BlobStreamState) -> Result) -> Result {
         self.state.withValue { body(&self.machine.pointee, $0) }
     }
 
-    /// Has the machine handle an event, then acts. Observers are told last: one may take its time, or call the stream.
+    /// Passes an event to the machine and performs its actions. Observers are notified last: one may be slow, or call
+    /// the stream.
     ///
-    /// So nothing may be half-done then that is for the calling thread to finish and for others to wait for: a thread
-    /// that uses the reader tells nobody before it has given it back.
+    /// At that point the calling thread must not have work left that other threads wait for: a thread that uses the
+    /// reader notifies no observer before it has given the reader back.
     @discardableResult
     func change<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
@@ -79,10 +81,10 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     // MARK: Facts
 
-    /// The error of the last call, if it was turned down, or else that of the stream.
+    /// The error of the last call if it was refused, otherwise the error of the stream.
     var error: BlobError? { self.ask { machine, state in machine.refusal ?? state.error } }
 
-    /// Where a copy of the stream begins.
+    /// The offset at which a copy of the stream begins.
     var firstOffset: Int64 {
         self.ask { machine, state in state.phase == .notOpen ? state.byteOffset : machine.startOffset }
     }
@@ -100,7 +102,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         }
     }
 
-    /// Whether somebody but a call waits for the next bytes, so that limits hold for it.
+    /// True when bytes are awaited other than by a call, so that limits apply to the wait.
     var isAwaited: Bool {
         self.mode == .asynchronous || self.ask { machine, _ in !machine.events.sources.isEmpty }
     }
@@ -114,7 +116,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         if let id { self.start(id) }
     }
 
-    /// Opens the source, unless another call does or the stream went another way meanwhile.
+    /// Opens the source, unless another call does or the opening is no longer the current one.
     func start(_ id: Int) {
         guard let (byteOffset, validator, cancellation) = self.ask({ machine, _ in machine.start(id) }) else { return }
         self.watchCancellation()
@@ -145,7 +147,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
             .open(at: byteOffset, matching: validator, context: context)
     }
 
-    /// Has an opening wait for another thread that opens or closes a reader, if the source serves one only.
+    /// Makes an opening wait for another thread that opens or closes a reader, if the source supports only one at a
+    /// time.
     private func waitForTurn(_ context: BlobContext) throws(BlobError) {
         let waiter = WaitSignal()
         let mayOverlap = self.turn != nil || self.source.traits.contains(.concurrentReaders)
@@ -156,13 +159,12 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         try BlockingPool.leave { () throws(BlobError) in try context.wait(on: waiter) { begin() } }
     }
 
-    /// Events come from threads that use the reader, which tell no observer.
+    /// Records an event in the state. Called by threads that use the reader, which must not notify observers.
     func note(_ event: BlobEvent) {
         let (isShown, _) = self.state.updateWithoutDelivering { state in
-            switch event {
-            case .invalidated: state.interruption = .invalidated
-            case .recovering: state.interruption = .recovering
-            case .recovered: (state.interruption, state.recoveries) = (nil, state.recoveries + 1)
+            switch event.kind {
+            case .invalidated, .recovering: state.isRecovering = true
+            case .recovered: (state.isRecovering, state.recoveries) = (false, state.recoveries + 1)
             default: return false
             }
             return true
@@ -170,7 +172,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
     }
 
-    /// Has a cancellation end the stream also when nobody reads.
+    /// Makes a cancellation end the stream also while no call reads.
     func watchCancellation() {
         guard self.ask({ machine, _ in machine.watching == nil }) else { return }
         let watching = self.context.onCancel { [weak self] in self?.cancel() }

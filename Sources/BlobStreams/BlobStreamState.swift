@@ -1,64 +1,56 @@
-/// The facts that a ``BlobInputStream`` publishes about itself.
+/// The observable state of a ``BlobInputStream``.
 ///
-/// Every observer sees each phase, error and recovery. While it is slow, of the changes of nothing but ``byteOffset`` and
-/// ``hasBytesAvailable`` only the last waits for it.
+/// Every observer sees each phase, error and recovery. While an observer is slow, waiting changes of ``byteOffset`` and
+/// ``hasBytesAvailable`` alone are coalesced into the last one.
 public struct BlobStreamState: Equatable, Sendable {
-    /// The steps of a stream's life. ``closed`` is final.
+    /// The phases of a stream's life. ``closed`` is final.
     public enum Phase: Sendable {
         /// Not opened yet.
         case notOpen
         /// Being opened.
         case opening
-        /// Open; reads bring bytes.
+        /// Open; reads return bytes.
         case open
-        /// All bytes were read and every check of the end passed. Opening again or setting the offset leaves it.
+        /// All bytes were read and every check at the end passed. Opening again or setting the offset leaves this
+        /// phase.
         case atEnd
-        /// Failed, for good; see ``BlobStreamState/error``.
+        /// Failed permanently; see ``BlobStreamState/error``.
         case failed
-        /// Closed, for good.
+        /// Closed permanently.
         case closed
     }
 
-    /// The step that the stream is in.
+    /// The current phase of the stream.
     public var phase = Phase.notOpen
 
-    /// The source was opened. Stays true at the end, after an error and after closing.
+    /// True once the source was opened; also at the end, after an error and after closing. Opening again resets it.
     public var isOpenCompleted = false
 
-    /// A read would bring something without waiting for it. In synchronous mode over a source that blocks: the end has
-    /// not been reached.
+    /// True when a read would return bytes without waiting. In synchronous mode over a source that blocks: true until
+    /// the end is reached.
     public var hasBytesAvailable = false
 
-    /// All bytes were read.
+    /// True when all bytes were read.
     public var isAtEnd = false
 
-    /// Why there will be no more bytes, if it is not the end.
+    /// The error that ended the stream; nil unless it failed.
     public var error: BlobError?
 
     /// The offset of the next byte, from the start of the blob.
     public var byteOffset: Int64 = 0
 
-    /// The length of the blob in bytes; nil as long as it is not known.
+    /// The length of the blob in bytes; nil while it is unknown.
     public var byteCount: Int64?
 
-    /// How often the source went on after its content became unreachable for a while.
+    /// The number of times that the source recovered after its content was unreachable for a while.
     public var recoveries = 0
 
-    /// The interruption that reading is in, if it is in one.
-    public var interruption: Interruption?
+    /// True from the loss of the content until reading resumes.
+    public var isRecovering = false
 
-    /// The steps from a loss of the content to its recovery.
-    public enum Interruption: Sendable {
-        /// The content changed under the reader, or went away.
-        case invalidated
-        /// Reading is being taken up again.
-        case recovering
-    }
+    package init() {}
 
-    /// Creates the state of a stream that was not opened yet.
-    public init() {}
-
-    /// True when `other` is the same but for how far the reading got, and whether it could go on at once.
+    /// True when `other` differs at most in the offset and in whether bytes are available.
     func differsOnlyInProgress(from other: Self) -> Bool {
         var copy = self
         copy.byteOffset = other.byteOffset

@@ -1,14 +1,14 @@
 internal import CoreFoundation
 import Foundation
 
-// What is different about run loops and stream properties on Linux, and nothing else.
+// The differences between platforms in run loops and stream properties, and nothing else.
 
 #if canImport(Darwin)
-    /// What the properties of a stream are on this platform.
+    /// The type of a stream property on this platform.
     public typealias BlobStreamProperty = Any
 
     extension RunLoop {
-        /// Calls `body` with the Core Foundation side of this run loop.
+        /// Calls `body` with the `CFRunLoop` of this run loop.
         func withCFRunLoop(in mode: RunLoop.Mode, _ body: @escaping @Sendable (CFRunLoop) -> Void) {
             body(self.getCFRunLoop())
         }
@@ -22,21 +22,21 @@ import Foundation
         func receive(_ event: Stream.Event, from stream: Stream) { self.stream?(stream, handle: event) }
     }
 #else
-    /// What the properties of a stream are on this platform.
+    /// The type of a stream property on this platform.
     public typealias BlobStreamProperty = AnyObject
 
     extension RunLoop {
-        /// Calls `body` with the Core Foundation side of this run loop: now, or on its own thread when it runs next in
-        /// `mode`, because nothing else tells which one it is.
+        /// Calls `body` with the `CFRunLoop` of this run loop: now, or on its own thread when it runs next in `mode`,
+        /// because nothing else gives access to it.
         func withCFRunLoop(in mode: RunLoop.Mode, _ body: @escaping @Sendable (CFRunLoop) -> Void) {
             if self === RunLoop.current {
                 body(CFRunLoopGetCurrent())
             } else if self === RunLoop.main {
                 body(CFRunLoopGetMain())
             } else {
-                // Foundation frees neither a timer nor its block: those that are left hold nothing.
+                // Foundation frees neither the timer nor its block: once `body` is taken, what is left holds nothing.
                 let body = Locked(Optional(body))
-                // A timer that is added from another thread wakes the run loop.
+                // Adding a timer from another thread wakes the run loop.
                 let timer = Timer(timeInterval: 0, repeats: false) { _ in body.take()?(CFRunLoopGetCurrent()) }
                 self.add(timer, forMode: mode)
             }

@@ -2,10 +2,10 @@ import BlobCore
 import Foundation
 
 extension BlobInputStreamDataSource {
-    /// A layer over this source that keeps `progress` up to date, in bytes.
+    /// Returns a layer over this source that keeps `progress` up to date, in bytes.
     ///
-    /// Cancelling the progress cancels all readers of the layer. A cancellation handler that the progress has already
-    /// is called too.
+    /// Cancelling the progress cancels all readers of the layer. A cancellation handler that the progress already has
+    /// is also called.
     public func reporting(to progress: Progress) -> some BlobInputStreamDataSource {
         ProgressSource(self, progress)
     }
@@ -30,7 +30,7 @@ private struct ProgressSource: ForwardingSource {
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        // The guard of the base wakes whoever waits when this context is cancelled.
+        // Cancelling this context wakes waiters through the guarded reader of the base.
         let context = context.makeChild()
         let progress = self.progress
         let registration = self.cancellation.onCancel { context.cancellation.cancel() }

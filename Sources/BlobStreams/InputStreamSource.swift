@@ -1,20 +1,20 @@
 import Foundation
 
-/// The bytes of any `InputStream`, made anew for each opening.
+/// A source of the bytes of any `InputStream`, which is created anew for each opening.
 ///
-/// The stream's blocking reads run on a thread of their own while somebody waits for bytes, so cancelling works even
-/// though nothing can interrupt the stream; its thread is given back when its read returns. A repeatable source has readers
-/// side by side.
+/// The stream's blocking reads run on a thread of their own while bytes are awaited, so cancelling works even though
+/// nothing can interrupt the stream; the thread is released when its read returns. A repeatable source supports
+/// concurrent readers.
 public struct InputStreamSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
 
     /// Creates a source.
     ///
     /// - Parameters:
-    ///   - info: What the source says of itself; a byte count is a promise.
+    ///   - info: The info of the source; a declared byte count is binding.
     ///   - isRepeatable: True when each stream has the same bytes from the start; false allows one opening.
-    ///   - makeStream: Gives an unopened stream that nobody else uses, a new one at each call; nil is
-    ///     ``BlobError/Code/unavailable``, one that was opened before ``BlobError/Code/misbehavingPlugin``.
+    ///   - makeStream: Returns a new, unopened stream at each call, which nothing else uses; nil is reported as
+    ///     ``BlobError/Code/unavailable``, a stream that was already opened as ``BlobError/Code/misbehavingPlugin``.
     public init(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = true, makeStream: @escaping @Sendable () -> InputStream?
     ) {
@@ -58,7 +58,7 @@ private final class InputStreamReader: BlobReader {
     func close() { self.stream.close() }
 
     private static func failure(of stream: InputStream, _ act: String) -> BlobError {
-        // On Linux the error of a stream that has none ends the process (Swift 6.3).
+        // On Linux, accessing `streamError` of a stream that has none ends the process (Swift 6.3).
         guard stream.streamStatus == .error, let error = stream.streamError else {
             return BlobError(.io, "\(act), and gives no reason.")
         }

@@ -1,9 +1,9 @@
 import Foundation
 
-/// The decisions of a ``BlobOutputStream``, without its threads: events in, actions out. A value for the stream's lock,
-/// together with the state that the stream publishes.
+/// The state machine of a ``BlobOutputStream``, without threads: events in, actions out. A value guarded by the
+/// stream's lock, together with the state that the stream publishes.
 struct OutputMachine {
-    /// How the bytes end.
+    /// The end of the bytes: clean when `error` is nil.
     struct Ending: Equatable {
         let error: BlobError?
     }
@@ -11,20 +11,20 @@ struct OutputMachine {
     enum Action {
         case signal([RunLoopSource])
         case invalidate([RunLoopSource])
-        /// End the bytes in the pipe.
+        /// Ends the bytes in the pipe.
         case finish(Ending)
-        /// Look at the limit of the wait after this long.
+        /// Checks the limit of the wait after this delay.
         case lookLater(Duration)
     }
 
     var events = StreamEvents()
     private(set) var refusal: BlobError?
     private(set) var writerCount = 0
-    /// The first one; every later step hands the same to the pipe, whichever thread comes there first.
+    /// The first ending; every later step passes the same one to the pipe, whichever thread gets there first.
     private var ending: Ending?
-    /// Of the wait for room that goes on.
+    /// The limit of the current wait for room.
     private var limit: BlobContext.StepLimit?
-    /// Of the job's cancellation, until the bytes end; and of a look at the limit.
+    /// The registrations of the cancellation handler, until the bytes end, and of the check of the limit.
     var (watching, timer): (BlobRegistration?, BlobRegistration?)
     private let context: BlobContext
 
@@ -40,7 +40,7 @@ struct OutputMachine {
         return opened + self.follow(room, reason(), &state)
     }
 
-    /// Begins a write; false when it is turned down.
+    /// Begins a write; false when it is refused.
     mutating func beginWrite(_ state: BlobOutputStreamState) -> Bool {
         self.refusal = nil
         guard state.phase == .open else {
@@ -62,13 +62,13 @@ struct OutputMachine {
             return count > 0 ? self.follow(room, reason(), &state) : []
         case .failure(let error):
             self.refuse(state)
-            let followed = self.follow(room, reason(), &state)  // Knows why a reader went.
+            let followed = self.follow(room, reason(), &state)  // First: it has the reason why the reader closed.
             return followed + self.fail(error, &state)
         }
     }
 
-    /// Ends the bytes and everything else, for good; before opening only when `evenUnopened`. Only the first ending,
-    /// with an error or without one, reaches the reader.
+    /// Ends the bytes and closes the stream permanently; before opening only when `evenUnopened`. Only the first
+    /// ending, with an error or without one, reaches the reader.
     mutating func finish(
         _ error: BlobError?, evenUnopened: Bool, _ state: inout BlobOutputStreamState
     ) -> [Action] {
@@ -80,12 +80,12 @@ struct OutputMachine {
 
     mutating func lookAtLimit(_ state: inout BlobOutputStreamState) -> [Action] {
         guard let limit, let remaining = limit.remaining else { return [] }
-        // Of a wait that began since this look was arranged, the limit is a later one.
+        // A wait that began after this check was arranged has a later limit.
         guard remaining == .zero else { return [.lookLater(remaining)] }
         return self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
     }
 
-    /// Has the state show what the pipe has come to.
+    /// Updates the state from the room in the pipe.
     mutating func follow(
         _ room: PipeBuffer.Room, _ reason: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
     ) -> [Action] {
@@ -108,7 +108,7 @@ struct OutputMachine {
         guard state.phase == .open else { return [] }
         (state.phase, state.hasSpaceAvailable) = (.failed, false)
         state.error = error.passing(
-            layer: "BlobOutputStream", operation: .write, locator: nil, byteOffset: state.byteOffset)
+            layer: "BlobOutputStream", operation: "write", locator: nil, byteOffset: state.byteOffset)
         self.events.drop(.hasSpaceAvailable)
         return self.post(.errorOccurred) + self.end(error)
     }
@@ -125,10 +125,10 @@ struct OutputMachine {
         return sources.isEmpty ? [] : [.signal(sources)]
     }
 
-    /// Turns a write down, unless it was an error that did so.
+    /// Records why a write is refused, unless the stream has failed.
     private mutating func refuse(_ state: BlobOutputStreamState) {
         guard state.phase == .notOpen || state.phase == .closed else { return }
         let step = state.phase == .closed ? "closed" : "not open"
-        self.refusal = BlobError(.closed, "The stream is \(step).", operation: .write, byteOffset: state.byteOffset)
+        self.refusal = BlobError(.closed, "The stream is \(step).", operation: "write", byteOffset: state.byteOffset)
     }
 }

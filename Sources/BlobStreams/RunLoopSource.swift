@@ -1,9 +1,9 @@
 internal import CoreFoundation
 import Foundation
 
-/// A source of events in one mode of one run loop.
+/// An event source in one mode of one run loop.
 ///
-/// Keeps the run loop going in that mode until it is invalidated. Any thread may signal and invalidate it.
+/// Keeps the run loop running in that mode until it is invalidated. Any thread may signal and invalidate it.
 final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` has its own lock, the rest is locked.
     let runLoop: RunLoop
     let mode: RunLoop.Mode
@@ -18,7 +18,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
         let target = Target(perform)
         var context = CFRunLoopSourceContext()
         context.info = Unmanaged.passUnretained(target).toOpaque()
-        // The source owns its target: it may be performing while everybody else lets go.
+        // The source retains its target, which may be performing while all other references are released.
         context.retain = { info in
             guard let info else { return nil }
             return UnsafeRawPointer(Unmanaged<Target>.fromOpaque(info).retain().toOpaque())
@@ -33,11 +33,11 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
         target.source = self
     }
 
-    /// Adds the source to its run loop: now, or when another thread's run loop runs next.
+    /// Adds the source to its run loop: now, or when the run loop of another thread runs next.
     func attach() {
         self.runLoop.withCFRunLoop(in: self.mode) { runLoop in
             self.attachment.withLock { attachment in
-                // A source that is invalidated while it is added loses memory.
+                // Adding a source while it is invalidated leaks memory.
                 guard !attachment.isOver else { return }
                 attachment.runLoop = runLoop
                 CFRunLoopAddSource(runLoop, self.source, self.mode.cfMode)
@@ -45,14 +45,14 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
         }
     }
 
-    /// Has the run loop perform, once for all signals until it does.
+    /// Makes the run loop perform the source, once for all signals until it does.
     func signal() {
         CFRunLoopSourceSignal(self.source)
-        // A run loop that performs looks again before it sleeps.
+        // A run loop that is performing the source checks its sources again before it sleeps.
         if self.performer.withLock({ $0 != pthread_self() }) { self.wake() }
     }
 
-    /// Takes the source out of its run loop, which then ends if this was all that kept it going.
+    /// Removes the source from its run loop, which then exits if nothing else kept it running.
     func invalidate() {
         self.attachment.withLock { $0.isOver = true }
         CFRunLoopSourceInvalidate(self.source)

@@ -1,4 +1,4 @@
-/// The turns of the readers of one stream whose source serves one at a time.
+/// The turn that the readers of one stream take when the source supports only one reader at a time.
 final class ReaderTurn: Sendable {
     private struct State {
         var isTaken = false
@@ -7,7 +7,7 @@ final class ReaderTurn: Sendable {
 
     private let state = Locked(State())
 
-    /// Waits for the turn, unless readers may be used side by side.
+    /// Waits for the turn; returns false at once when the source supports concurrent readers.
     fileprivate func take(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
         guard !source.traits.contains(.concurrentReaders) else { return false }
         let signal = WaitSignal()

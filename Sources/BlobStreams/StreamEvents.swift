@@ -1,9 +1,9 @@
 import Foundation
 
-/// Which events wait for the delegate of a stream, and where it is scheduled.
+/// The pending events of a stream's delegate, and the run loops that the stream is scheduled on.
 ///
-/// A value for the stream's lock: what its methods return is to be done outside of it. An event is delivered once, by
-/// the first scheduled run loop that comes to it; one thread at a time delivers.
+/// A value guarded by the stream's lock; the results of its methods are acted upon outside of the lock. An event is
+/// delivered once, by the first scheduled run loop that reaches it; one thread at a time delivers.
 struct StreamEvents {
     private(set) var pending: Stream.Event = []
     private(set) var sources: [RunLoopSource] = []
@@ -27,15 +27,15 @@ struct StreamEvents {
         return self.sources
     }
 
-    /// Drops events that are no longer true.
+    /// Drops events that no longer apply.
     mutating func drop(_ events: Stream.Event) { self.pending.subtract(events) }
 
-    /// Takes the next event that is true, for the run loop of `source`; nil when there is none, or another thread is just
-    /// delivering, which then has the others come back.
+    /// Takes the next event that still applies, for the run loop of `source`; nil when there is none, or while another
+    /// thread delivers, which then signals the others again.
     mutating func beginDelivery(on source: RunLoopSource, _ isTrue: (Stream.Event) -> Bool) -> Stream.Event? {
         guard self.sources.contains(where: { $0 === source }) else { return nil }
         let thread = pthread_self()
-        // On the same thread the delegate runs its run loop inside of a call.
+        // On the same thread, the delegate is running its run loop inside of a call.
         guard self.deliverer == nil || self.deliverer?.thread == thread else {
             self.wasRefused = true
             return nil
@@ -49,7 +49,7 @@ struct StreamEvents {
 
     /// Ends a delivery.
     ///
-    /// - Returns: The sources to signal, because their run loops came meanwhile and were sent away.
+    /// - Returns: The sources to signal, because their run loops were refused meanwhile.
     mutating func endDelivery() -> [RunLoopSource] {
         self.deliverer?.depth -= 1
         guard self.deliverer?.depth == 0 else { return [] }
@@ -62,7 +62,7 @@ struct StreamEvents {
 
     /// Adds a source.
     ///
-    /// - Returns: False when the stream is scheduled there already.
+    /// - Returns: False when the stream is already scheduled there.
     mutating func add(_ source: RunLoopSource) -> Bool {
         guard !self.sources.contains(where: { $0.runLoop === source.runLoop && $0.mode == source.mode }) else {
             return false
@@ -78,7 +78,7 @@ struct StreamEvents {
         self.sources.firstIndex { $0.runLoop === runLoop && $0.mode == mode }.map { self.sources.remove(at: $0) }
     }
 
-    /// Removes everything, for good.
+    /// Removes all events and sources.
     ///
     /// - Returns: The sources to invalidate.
     mutating func removeAll() -> [RunLoopSource] {
@@ -88,12 +88,12 @@ struct StreamEvents {
 
     // MARK: The delegate
 
-    /// Sets the delegate, which is not retained; nil is the stream itself.
+    /// Sets the delegate, which is not retained; nil stands for the stream itself.
     mutating func setDelegate(_ delegate: (any StreamDelegate)?) {
         (self.otherDelegate, self.isOwnDelegate) = (delegate, delegate == nil)
     }
 
-    /// The delegate of `stream`; nil when it is gone. Mutating, so that nothing is copied.
+    /// The delegate of `stream`; nil when it was deallocated. Mutating, so that nothing is copied.
     mutating func delegate(of stream: (any StreamDelegate)?) -> (any StreamDelegate)? {
         self.isOwnDelegate ? stream : self.otherDelegate
     }

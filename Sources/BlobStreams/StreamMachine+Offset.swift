@@ -7,9 +7,9 @@ extension StreamMachine {
         guard state.phase != .closed, state.phase != .failed else { return [] }
         state.phase = .failed
         state.error = error.passing(
-            layer: "BlobInputStream", operation: state.isOpenCompleted ? .read : .open, locator: nil,
+            layer: "BlobInputStream", operation: state.isOpenCompleted ? "read" : "open", locator: nil,
             byteOffset: state.byteOffset)
-        (state.hasBytesAvailable, state.interruption) = (false, nil)
+        (state.hasBytesAvailable, state.isRecovering) = (false, false)
         return self.endPass() + self.post(.errorOccurred) + [.ended]
     }
 
@@ -21,7 +21,7 @@ extension StreamMachine {
         return self.endPass() + self.post(.endEncountered)
     }
 
-    /// Ends everything, for good. Before opening it does nothing, unless `evenUnopened`.
+    /// Closes the stream permanently. Before opening it does nothing, unless `evenUnopened`.
     mutating func close(evenUnopened: Bool, _ state: inout BlobStreamState) -> [Action] {
         (self.refusal, self.lent) = (nil, nil)
         guard state.phase != .notOpen || evenUnopened else { return [] }
@@ -30,14 +30,14 @@ extension StreamMachine {
         return self.endPass() + [.invalidate(self.events.removeAll()), .ended]
     }
 
-    /// Lets go of the reader and of whoever waits for it.
+    /// Releases the reader and wakes the threads that wait for it.
     mutating func endPass() -> [Action] {
         var actions = self.wakeWaiters()
         self.events.drop(.hasBytesAvailable)
         actions.append(.release(self.window))
         (self.window, self.ending) = (nil, nil)
         if let cancellation = self.pass.cancellation { actions.append(.cancel(cancellation)) }
-        // Whoever is busy with the reader closes it.
+        // A thread that is using the reader closes it itself.
         if !self.pass.isBusy, let reader = self.pass.reader { actions.append(self.letGo(of: reader)) }
         self.pass = Pass()
         return actions
@@ -45,16 +45,16 @@ extension StreamMachine {
 
     // MARK: The offset
 
-    /// The steps of setting the offset.
+    /// The next step in setting the offset.
     enum Setting {
         case over(Bool)
-        /// The first opening is needed before, and is to be started.
+        /// The caller must start the first opening before.
         case start(Int)
-        /// The stream reads from the new offset on, once this opening is started.
+        /// The stream reads from the new offset once the caller has started this opening.
         case run(Int)
-        /// The calling thread uses the reader to pass over bytes.
+        /// The calling thread uses the reader to skip bytes.
         case skip(Use, Int64)
-        /// Synchronous: a new opening takes the place of the old one if it succeeds.
+        /// In synchronous mode: a new opening replaces the old one if it succeeds.
         case open(old: Pass)
         case wait
     }
@@ -97,7 +97,7 @@ extension StreamMachine {
             let actions = self.moveOffset(to: byteOffset, &state)
             return (.run(self.beginPass(at: byteOffset)), actions)
         }
-        // Without this, a reader that is used and one that is being opened would be used at once.
+        // Otherwise a reader in use and one that is being opened would be used at the same time.
         if !traits.contains(.concurrentReaders) {
             guard !self.pass.isBusy, !self.isOccupied else {
                 self.waiters.append((waiter, false))
@@ -109,7 +109,7 @@ extension StreamMachine {
         return (.open(old: self.pass), [])
     }
 
-    /// Puts a new opening in the place of the old one, unless the stream went another way meanwhile.
+    /// Replaces the old opening with a new one, unless the old one is no longer current or the length changed.
     mutating func swap(
         _ reader: Reader, neverBlocks: Bool, info: BlobInfo, at byteOffset: Int64, for oldPassID: Int,
         heldOld: Bool, cancellation: BlobCancellation, _ state: inout BlobStreamState
@@ -127,7 +127,7 @@ extension StreamMachine {
         return (self.beginUse(), actions)
     }
 
-    /// Goes on with the old opening, when the new one came to nothing and its reader is closed.
+    /// Continues with the old opening after the new one failed and its reader was closed.
     mutating func keepPass(_ passID: Int, heldOld: Bool) -> [Action] {
         let actions = heldOld ? self.released() : self.wakeWaiters()
         guard heldOld, self.pass.id == passID, self.pass.reader != nil else { return actions }

@@ -2,18 +2,18 @@ import Foundation
 
 extension StreamMachine {
     enum Turn {
-        /// So many bytes, the end, or -1.
+        /// The read returns this number of bytes, 0 at the end, or -1.
         case answer(Int)
-        /// The opening is to be started.
+        /// The caller must start the opening.
         case start(Int)
-        /// The same, once what the state has come to is shown; nil when the answer depends on that.
+        /// The read returns this number after ``settle(_:)``; nil when the answer depends on that.
         case settle(Int?)
-        /// The calling thread uses the reader from now on; it has this many bytes from the window already.
+        /// The calling thread uses the reader from now on; `appended` bytes were taken from the window already.
         case use(Use, appended: Int)
         case wait
     }
 
-    /// Begins a read: answers it out of the window, or gives the reader to the calling thread.
+    /// Begins a read: answers it from the window, or gives the reader to the calling thread.
     mutating func beginRead(
         into buffer: UnsafeMutableRawBufferPointer, _ waiter: WaitSignal?, _ state: inout BlobStreamState
     ) -> (Turn, [Action]) {
@@ -36,7 +36,7 @@ extension StreamMachine {
             self.window = nil
             self.wantsEvent = count > 0
         }
-        // With bytes in hand the reader is used only if that makes nobody wait.
+        // With bytes to return, the reader is used only if that makes no caller wait.
         let mayUse = count == 0 || self.pass.neverBlocks || state.byteOffset == state.byteCount
         if mayUse, !self.pass.isBusy, self.ending == nil, count > 0 || !self.pass.isParked || !self.pass.isLimited,
             let use = self.beginUse()
@@ -50,7 +50,7 @@ extension StreamMachine {
         return (.wait, [])
     }
 
-    /// Lends the bytes that wait, until the next call; nil when there are none, or a thread is just reading.
+    /// Lends the bytes in memory until the next call; nil when there are none, or while a thread uses the reader.
     mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobLentBytes?) -> UnsafeRawBufferPointer? {
         (self.refusal, self.lent) = (nil, nil)
         guard state.phase == .open, !self.pass.isBusy else { return nil }
@@ -62,10 +62,10 @@ extension StreamMachine {
         return self.lent?.bytes
     }
 
-    /// Gives the reader to the calling thread for a look whether there is something; nil when there is no need.
+    /// Gives the reader to the calling thread to check whether bytes are available; nil when that is not needed now.
     mutating func beginLook(_ state: BlobStreamState) -> Use? {
         guard self.pass.neverBlocks, !self.pass.isReadable, self.window == nil, self.ending == nil else { return nil }
-        // Whoever is busy may do something else than read.
+        // The thread that uses the reader may not be reading, so a check follows its use.
         guard !self.pass.isBusy else {
             self.pass.wasWoken = true
             return nil
@@ -79,7 +79,7 @@ extension StreamMachine {
         case none
     }
 
-    /// Gives the reader to the calling thread for something else than reading.
+    /// Gives the reader to the calling thread for something other than reading.
     mutating func beginUse(_ waiter: WaitSignal, _ state: BlobStreamState) -> UseTurn {
         guard state.phase == .open, self.pass.isOpenCompleted, let reader = self.pass.reader else { return .none }
         guard !self.pass.isBusy else {
@@ -92,8 +92,8 @@ extension StreamMachine {
 
     /// Takes the reader back.
     ///
-    /// - Parameter opening: The facts that the reader knows since it is open, if it was not before.
-    /// - Returns: Whether ``settle(_:)`` has more to do.
+    /// - Parameter opening: The info of the reader, if it is open now and was not known to be before.
+    /// - Returns: True when ``settle(_:)`` has more to do.
     mutating func finish(
         _ use: Use, _ outcome: Outcome, opening info: BlobInfo?, _ state: inout BlobStreamState
     ) -> (goesOn: Bool, [Action]) {
@@ -123,7 +123,8 @@ extension StreamMachine {
         return (goesOn, actions)
     }
 
-    /// Has the state show what the last use of the reader came to, one step at a time: observers see each.
+    /// Updates the state with the outcome of the last use of the reader, one step at a time, so that observers see
+    /// each.
     mutating func settle(_ state: inout BlobStreamState) -> (goesOn: Bool, actions: [Action]) {
         guard !self.pass.isBusy, self.pass.reader != nil else { return (false, []) }
         if self.window == nil, let ending {
@@ -145,7 +146,7 @@ extension StreamMachine {
         return (false, self.post(.hasBytesAvailable))
     }
 
-    /// The reader has news.
+    /// Handles a call of the reader's waker.
     mutating func woken(_ id: Int) -> [Action] {
         guard self.pass.id == id else { return [] }
         self.pass.isParked = false
@@ -153,7 +154,7 @@ extension StreamMachine {
             self.pass.wasWoken = true
             return []
         }
-        // Those who wait to read look themselves.
+        // Threads that wait to read check by themselves.
         let reads = self.waiters.contains { $0.reads }
         return reads ? self.wakeWaiters() : [.look]
     }
@@ -170,7 +171,7 @@ extension StreamMachine {
         return self.post(.openCompleted)
     }
 
-    /// The error of content that was opened again and has another length, for sources that have no validator.
+    /// The error for content whose length differs from that of the first opening, for sources without a validator.
     func changeOfLength(_ info: BlobInfo) -> BlobError? {
         guard self.validator == nil, let old = self.declaredByteCount, let new = info.byteCount, old != new else {
             return nil

@@ -1,14 +1,14 @@
 import Foundation
 
-/// The decisions of a ``BlobInputStream``, without its threads: events in, actions out.
+/// The state machine of a ``BlobInputStream``, without threads: events in, actions out.
 ///
-/// A value for the stream's lock, together with the ``BlobStreamState`` that the stream publishes: every event changes
-/// both, and what it returns is to be done after the lock was let go. The reader is used by one thread at a time, the one
-/// that an event made busy with it.
+/// A value guarded by the stream's lock, together with the ``BlobStreamState`` that the stream publishes: every event
+/// changes both, and the actions that it returns are performed after the lock was released. The reader is used by one
+/// thread at a time, the one to which an event gave it.
 struct StreamMachine<Reader: AnyObject> {
-    /// One opening of the source, and the reader that it gave.
+    /// One opening of the source, and its reader.
     struct Pass {
-        /// 0 while there is none.
+        /// The number of the opening; 0 when there is none.
         var id = 0
         var byteOffset: Int64 = 0
         var cancellation: BlobCancellation?
@@ -18,23 +18,23 @@ struct StreamMachine<Reader: AnyObject> {
         var isOpenCompleted = false
         /// Known once the opening is completed.
         var isRandomAccess = false
-        /// A thread uses the reader.
+        /// True while a thread uses the reader.
         var isBusy = false
-        /// It does so for a read.
+        /// True while a thread uses the reader for a read.
         var isReading = false
-        /// The reader said that there is nothing, and will wake the stream.
+        /// True when the reader had nothing to read and will call the stream's waker.
         var isParked = false
-        /// A limit holds for the wait that it is parked for.
+        /// True when a limit applies to the wait of a parked reader.
         var isLimited = false
-        /// The reader has bytes in memory, to be read or lent.
+        /// True when the reader has bytes in memory, to be read or lent.
         var isReadable = false
-        /// The waker came while a thread used the reader.
+        /// True when the waker was called while a thread used the reader.
         var wasWoken = false
 
-        /// A thread makes the reader.
+        /// True while a thread opens the reader.
         var isOpening: Bool { self.isStarted && self.reader == nil }
 
-        /// Makes the calling thread busy with the reader.
+        /// Gives the reader to the calling thread.
         mutating func give() {
             self.isBusy = true
             self.isReadable = false
@@ -53,22 +53,22 @@ struct StreamMachine<Reader: AnyObject> {
 
     enum Action {
         case wake([WaitSignal])
-        /// Nothing will be read any more.
+        /// Nothing more will be read.
         case ended
         case signal([RunLoopSource])
         case invalidate([RunLoopSource])
         case cancel(BlobCancellation)
         case close(Reader)
-        /// Try to read, on a thread that does not wait.
+        /// Tries to read, on a thread that does not wait.
         case look
         case release(Window?)
     }
 
-    /// The use of the reader by the calling thread, which ``finish(_:_:_:_:)`` ends.
+    /// The use of the reader by the calling thread, which ``finish(_:_:opening:_:)`` ends.
     struct Use {
         let passID: Int
         let reader: Reader
-        /// The reader never blocks.
+        /// True when the reader never blocks.
         let neverBlocks: Bool
         let isOpenCompleted: Bool
         private let isReadable: Bool
@@ -80,19 +80,19 @@ struct StreamMachine<Reader: AnyObject> {
             (self.isReadable, self.isLimited) = (pass.isReadable, pass.isLimited)
         }
 
-        /// That of a use which read nothing.
+        /// The outcome of a use that read nothing.
         var unchanged: Outcome { Outcome(isReadable: self.isReadable, isLimited: self.isLimited) }
     }
 
-    /// Where a use of the reader has led to.
+    /// The outcome of a use of the reader.
     struct Outcome {
-        /// How many bytes the caller of a read got.
+        /// The number of bytes that the caller of a read received.
         var appended = 0
-        /// Bytes for later calls.
+        /// The bytes for later calls.
         var window: Window?
-        /// The reader has bytes in memory.
+        /// True when the reader has bytes in memory.
         var isReadable = false
-        /// A limit holds for a wait that begins now.
+        /// True when a limit applies to a wait that begins now.
         var isLimited = false
         /// The result of the last read.
         var result = Result<BlobReadResult, BlobError>.success(.bytes)
@@ -104,27 +104,27 @@ struct StreamMachine<Reader: AnyObject> {
     var validator: BlobValidator?
     var refusal: BlobError?
     var events = StreamEvents()
-    /// Kept until the next call of the stream, which may come after the reader is gone.
+    /// The lent bytes, kept until the next call of the stream, which may come after the reader was released.
     var lent: BlobLentBytes?
     var declaredByteCount: Int64?
-    /// The outcome of the reading that shows once the window is empty.
+    /// The end of the bytes or an error, which is published once the window is empty.
     var ending: Result<Void, BlobError>?
     var passCount = 0
-    /// The threads that open or close a reader, or replace one.
+    /// The threads that open, close or replace a reader.
     var occupants: [pthread_t] = []
     var isOccupied: Bool { self.occupants.contains { $0 != pthread_self() } }
-    /// A read brought bytes since the last event told of some.
+    /// True when a read returned bytes since the last event for available bytes.
     var wantsEvent = false
     var waiters: [(signal: WaitSignal, reads: Bool)] = []
-    /// Of the job's cancellation, until the stream is closed.
+    /// The registration of the cancellation handler, until the stream is closed.
     var watching: BlobRegistration?
 
     // MARK: Opening
 
-    /// Opens the stream; at its end, opens it again from where it began.
+    /// Opens the stream; at its end, opens it again at its first offset.
     ///
-    /// - Parameter isRepeatable: Whether the source can be opened again.
-    /// - Returns: The opening to start, if there is one.
+    /// - Parameter isRepeatable: True when the source can be opened again.
+    /// - Returns: The opening to start; nil when there is none.
     mutating func open(isRepeatable: Bool, _ state: inout BlobStreamState) -> (passID: Int?, [Action]) {
         self.refusal = nil
         switch state.phase {
@@ -136,7 +136,7 @@ struct StreamMachine<Reader: AnyObject> {
             let message = "The stream is at its end, and its source cannot be read again."
             return (nil, self.fail(BlobError(.unsupported, message), &state))
         case .open where state.byteOffset != self.startOffset:
-            // Whoever opens expects the start; going on from here would lose bytes silently.
+            // The caller expects the start; continuing from here would lose bytes silently.
             let message = "The stream was opened again in the middle; read an unopened copy of it instead."
             return (nil, self.fail(BlobError(.unsupported, message), &state))
         case .open, .opening, .failed, .closed: return (nil, [])
@@ -153,7 +153,7 @@ struct StreamMachine<Reader: AnyObject> {
         return self.passCount
     }
 
-    /// Gives the opening to the calling thread, unless another has it or the stream went another way.
+    /// Gives the opening to the calling thread, unless another thread has it or it is no longer the current one.
     mutating func start(
         _ id: Int
     ) -> (byteOffset: Int64, validator: BlobValidator?, cancellation: BlobCancellation)? {
@@ -162,9 +162,9 @@ struct StreamMachine<Reader: AnyObject> {
         return (self.pass.byteOffset, self.validator, cancellation)
     }
 
-    /// Takes over what an opening gave.
+    /// Takes over the result of an opening.
     ///
-    /// - Returns: The reader, if the opening still is the current one: the calling thread is to look.
+    /// - Returns: The reader, if the opening is still the current one: the calling thread must check for bytes.
     mutating func opened(
         _ id: Int, _ result: Result<Reader, BlobError>, neverBlocks: Bool, _ state: inout BlobStreamState
     ) -> (Use?, [Action]) {
@@ -179,12 +179,12 @@ struct StreamMachine<Reader: AnyObject> {
         }
     }
 
-    // MARK: Those who open and close
+    // MARK: Opening and closing readers
 
-    /// Begins to open a reader, until ``released()``.
+    /// Registers the calling thread as one that opens a reader, until ``released()``.
     ///
-    /// - Parameter mayOverlap: Whether the source serves several readers at once.
-    /// - Returns: False while another thread opens or closes one, the end of which `waiter` is told.
+    /// - Parameter mayOverlap: True when the source supports several readers at once.
+    /// - Returns: False while another thread opens or closes a reader; `waiter` is signalled when it is done.
     mutating func beginOpening(_ waiter: WaitSignal, mayOverlap: Bool, _ state: BlobStreamState) -> Bool {
         let isWanted = state.phase != .failed && state.phase != .closed
         if isWanted, !mayOverlap, self.isOccupied {
@@ -195,7 +195,7 @@ struct StreamMachine<Reader: AnyObject> {
         return true
     }
 
-    /// Has a reader closed by the calling thread, until ``released()``.
+    /// Registers the calling thread as one that closes a reader, until ``released()``.
     mutating func letGo(of reader: Reader) -> Action {
         self.occupants.append(pthread_self())
         return .close(reader)
@@ -206,14 +206,14 @@ struct StreamMachine<Reader: AnyObject> {
         return self.wakeWaiters()
     }
 
-    // MARK: Those who wait
+    // MARK: Events, uses and waiters
 
     mutating func post(_ event: Stream.Event) -> [Action] {
         let sources = self.events.post(event)
         return sources.isEmpty ? [] : [.signal(sources)]
     }
 
-    /// Makes the calling thread busy with the reader, if there is one.
+    /// Gives the reader to the calling thread, if there is one.
     mutating func beginUse() -> Use? {
         guard let reader = self.pass.reader else { return nil }
         self.pass.give()
@@ -228,6 +228,6 @@ struct StreamMachine<Reader: AnyObject> {
 
     mutating func refuse(_ state: BlobStreamState) {
         let step = state.phase == .closed ? "closed" : "not open"
-        self.refusal = BlobError(.closed, "The stream is \(step).", operation: .read, byteOffset: state.byteOffset)
+        self.refusal = BlobError(.closed, "The stream is \(step).", operation: "read", byteOffset: state.byteOffset)
     }
 }

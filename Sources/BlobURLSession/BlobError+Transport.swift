@@ -19,7 +19,7 @@ extension BlobError {
             }
         let text = error.localizedDescription
         self.init(
-            code, "The upload failed: \(text)\(number.map { " (URLError \($0.rawValue))" } ?? "").", operation: .write,
+            code, "The upload failed: \(text)\(number.map { " (URLError \($0.rawValue))" } ?? "").", operation: "write",
             locator: url, byteOffset: byteOffset, cause: error)
     }
 }

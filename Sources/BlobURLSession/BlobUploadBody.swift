@@ -75,10 +75,10 @@ public final class BlobUploadBody: Sendable {
     ///   have no body; and the errors of the source, before anything is sent.
     public func prepare(_ request: URLRequest) throws(BlobError) -> URLRequest {
         guard let scheme = request.url?.scheme?.lowercased(), ["http", "https"].contains(scheme) else {
-            throw BlobError(.invalidArgument, "Uploads need an http or https URL.", operation: .write)
+            throw BlobError(.invalidArgument, "Uploads need an http or https URL.", operation: "write")
         }
         if let method = request.httpMethod, ["GET", "HEAD"].contains(method) {
-            throw BlobError(.invalidArgument, "\(method) cannot upload: use PUT or POST.", operation: .write)
+            throw BlobError(.invalidArgument, "\(method) cannot upload: use PUT or POST.", operation: "write")
         }
         let info = try self.source.info(self.context)
         var request = request
@@ -198,7 +198,7 @@ public final class BlobUploadBody: Sendable {
         if let error { throw BlobError(ofTransport: error, to: url, at: state.byteOffset) }
         guard let response = response as? HTTPURLResponse else {
             throw BlobError(
-                .unavailable, "The server gave no response.", operation: .write, locator: url,
+                .unavailable, "The server gave no response.", operation: "write", locator: url,
                 byteOffset: state.byteOffset)
         }
         guard !(200...299).contains(response.statusCode) || state.isAtEnd else {
@@ -206,7 +206,7 @@ public final class BlobUploadBody: Sendable {
             throw BlobError(
                 .truncated,
                 "The server answered \(response.statusCode) when \(state.byteOffset) of \(size) were read to be sent.",
-                operation: .write, locator: url, byteOffset: state.byteOffset)
+                operation: "write", locator: url, byteOffset: state.byteOffset)
         }
         return response
     }

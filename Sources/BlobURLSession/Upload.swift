@@ -27,11 +27,11 @@ final class Upload: Sendable {
     func begin(_ continuation: CheckedContinuation<Outcome, any Error>, deadline: ContinuousClock.Instant?) {
         self.state.withLock { $0.continuation = continuation }
         let registration = self.body.onCancel { [weak self] in
-            self?.finish(.failure(BlobError(.cancelled, "The upload was cancelled.", operation: .write)))
+            self?.finish(.failure(BlobError(.cancelled, "The upload was cancelled.", operation: "write")))
         }
         let timer = deadline.map { deadline in
             let timer = DispatchWorkItem { [weak self] in
-                self?.finish(.failure(BlobError(.timedOut, "The deadline of the upload passed.", operation: .write)))
+                self?.finish(.failure(BlobError(.timedOut, "The deadline of the upload passed.", operation: "write")))
             }
             let interval = max(.zero, deadline - .now).timeInterval
             DispatchQueue.global().asyncAfter(deadline: .now() + interval, execute: timer)
@@ -88,7 +88,7 @@ final class Upload: Sendable {
             .failure(
                 BlobError(
                     .limitExceeded, "The response is longer than the limit of \(self.responseLimit) bytes.",
-                    operation: .write)))
+                    operation: "write")))
     }
 
     func complete(_ response: URLResponse?, _ error: (any Error)?) {

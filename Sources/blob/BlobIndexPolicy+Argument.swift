@@ -15,7 +15,7 @@ extension BlobIndexPolicy: ExpressibleByArgument {
 
     /// The policy as written on the command line.
     public var defaultValueDescription: String {
-        switch self {
+        switch self.place {
         case .none: "none"
         case .automatic: "auto"
         case .folder(let path, _), .file(let path): path

@@ -115,7 +115,7 @@ struct CatCommand: ParsableCommand {
         while try reader.readWaiting(into: buffer) > 0 {}
         guard let validator = reader.info.validator else {
             throw BlobError(
-                .unsupported, "Nothing tells whether this source changes after it was verified.", operation: .open,
+                .unsupported, "Nothing tells whether this source changes after it was verified.", operation: "open",
                 locator: source.locator?.description)
         }
         return validator

@@ -46,7 +46,7 @@ struct Copier<Output: ByteOutput>: ~Copyable {
                 throw BlobError(
                     .invalidArgument,
                     "The range \(byteOffset) \(length) is past the end of \(reader.byteOffset) bytes.",
-                    operation: .read, locator: source.locator?.description, byteOffset: reader.byteOffset)
+                    operation: "read", locator: source.locator?.description, byteOffset: reader.byteOffset)
             }
             let allowed = self.limit.map { min(Int64(count), $0 - self.written) } ?? Int64(count)
             try self.output.write(UnsafeRawBufferPointer(rebasing: room[..<Int(allowed)]))
@@ -54,7 +54,7 @@ struct Copier<Output: ByteOutput>: ~Copyable {
             rest -= allowed
             guard allowed == count else {
                 throw BlobError(
-                    .limitExceeded, "There are more bytes than the limit of \(self.limit ?? 0).", operation: .read,
+                    .limitExceeded, "There are more bytes than the limit of \(self.limit ?? 0).", operation: "read",
                     locator: source.locator?.description, byteOffset: reader.byteOffset - Int64(count) + allowed)
             }
             self.progress.show(self.written, of: total.map { before + $0 })

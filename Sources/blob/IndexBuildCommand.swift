@@ -21,9 +21,9 @@ struct IndexBuildCommand: ParsableCommand {
         let origin = try registry.source(for: locator.origin, context: context).info(context)
         let state = Locked((line: ProgressLine(self.progress), read: Int64(0)))
         context.eventSink = { event in
-            guard case .bytes(let count) = event else { return }
+            guard event.kind == .bytes else { return }
             state.withLock { state in
-                state.read += Int64(count)
+                state.read += event.value
                 state.line.show(state.read, of: origin.byteCount)
             }
         }

@@ -26,7 +26,7 @@ struct IndexOptions: ParsableArguments {
     }
 
     func parsedLocator() throws(BlobError) -> BlobLocator {
-        try BlobLocator(argument: self.locator, registry: self.source.registry)
+        try self.source.registry.locator(for: self.locator)
     }
 
     /// Returns the file of the index, which need not exist.

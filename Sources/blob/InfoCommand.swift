@@ -17,7 +17,7 @@ struct InfoCommand: ParsableCommand {
     func run() throws {
         let context = self.source.makeContext()
         let registry = self.source.registry
-        let locator = try BlobLocator(argument: self.locator, registry: registry)
+        let locator = try registry.locator(for: self.locator)
         let source = try registry.source(for: locator, context: context)
         let report = try Report(locator, source, context)
         guard self.json else {
@@ -52,6 +52,8 @@ private struct Report: Encodable {
 
     init(_ locator: BlobLocator, _ source: any BlobInputStreamDataSource, _ context: BlobContext) throws {
         let info = try source.info(context)
+        // As errors name it: with the containers and filters that were found by signature.
+        let locator = source.locator ?? locator
         self.locator = locator.description
         self.chain = locator.scheme.split(separator: "+").map(String.init)
         self.byteCount = info.byteCount

@@ -1,10 +1,12 @@
+import BlobCommandLine
 import BlobStreamsStandard
+import Foundation
 
 /// The facts of one layer of a source beyond its info.
 struct LayerFacts: Encodable {
     /// The scheme of the layer, such as `gzip`, or the name of its type.
     private let layer: String
-    private let facts: [BlobFact]
+    private let facts: [(name: String, value: any Encodable & Sendable)]
     private let isOutermost: Bool
 
     private struct Key: CodingKey {
@@ -30,7 +32,7 @@ struct LayerFacts: Encodable {
     /// The rows of the readable form: `members: 3`, or `members of gzip: 3` for a layer beneath the outermost.
     var rows: [(String, String)] {
         self.facts.map { fact in
-            (self.isOutermost ? fact.name : "\(fact.name) of \(self.layer)", printable(fact.value.description))
+            (self.isOutermost ? fact.name : "\(fact.name) of \(self.layer)", printable(factText(fact.value)))
         }
     }
 
@@ -40,7 +42,11 @@ struct LayerFacts: Encodable {
         try container.encode(self.layer, forKey: Key(stringValue: "layer"))
         for fact in self.facts {
             let name = String(fact.name.map { $0 == " " || $0 == "-" ? "_" : $0 })
-            try container.encode(fact.value, forKey: Key(stringValue: name))
+            if fact.value is Date {
+                try container.encode(factText(fact.value), forKey: Key(stringValue: name))
+            } else {
+                try container.encode(fact.value, forKey: Key(stringValue: name))
+            }
         }
     }
 }

@@ -31,7 +31,7 @@ struct ListCommand: ParsableCommand {
     func run() throws {
         let context = self.source.makeContext()
         let registry = self.source.registry
-        let locator = try BlobLocator(argument: self.locator, registry: registry)
+        let locator = try registry.locator(for: self.locator)
         let container = try registry.container(for: locator, context: context)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -87,7 +87,7 @@ private struct LineOutput {
 private struct MemberReport: Encodable {
     let index: Int
     let name: String
-    let kind: BlobMember.Kind.RawValue
+    let kind: String
     let byteCount: Int64?
     let modificationTime: Date?
     let permissions: String?
@@ -98,7 +98,7 @@ private struct MemberReport: Encodable {
     init(_ member: BlobMember) {
         self.index = member.index
         self.name = member.printableName
-        self.kind = member.kind.rawValue
+        self.kind = "\(member.kind)"
         self.byteCount = member.byteCount
         self.modificationTime = member.modificationTime
         self.permissions = member.permissions.map { String($0, radix: 8) }

@@ -32,14 +32,6 @@ enum RawArguments {
     /// Returns an argument as text; bytes that are not UTF-8, which a `String` would damage, as the locator of a file.
     static func decoded(_ bytes: [UInt8]) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
-        return BlobLocator(filePath: absolutePath(bytes)).text
-    }
-
-    static func absolutePath(_ path: [UInt8]) -> [UInt8] {
-        guard path.first != UInt8(ascii: "/") else { return path }
-        guard let folder = getcwd(nil, 0) else { return path }
-        defer { free(folder) }
-        let bytes = UnsafeBufferPointer(start: folder, count: strlen(folder)).map(UInt8.init(bitPattern:))
-        return (bytes.last == UInt8(ascii: "/") ? bytes : bytes + [UInt8(ascii: "/")]) + path
+        return BlobLocator(filePath: bytes).text
     }
 }

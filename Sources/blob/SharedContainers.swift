@@ -12,8 +12,9 @@ struct SharedContainers {
 
     /// Returns the source that an argument names, as a member of a container that is already open if possible.
     mutating func source(_ argument: String, _ context: BlobContext) throws -> any BlobInputStreamDataSource {
-        let locator = try BlobLocator(argument: argument, registry: self.registry)
-        guard let selector = locator.selectors.last, let parent = try? locator.withoutLastSelector else {
+        let locator = try self.registry.locator(for: argument)
+        guard let selector = locator.selectors.last, let parent = locator.container, self.registry.endsWithMember(locator)
+        else {
             return try self.registry.source(for: locator, context: context)
         }
         if let container = self.containers[parent.text] { return try container.member(selector, context: context) }
@@ -21,15 +22,5 @@ struct SharedContainers {
         let container = try self.registry.container(for: parent, context: context)
         self.containers[parent.text] = container
         return try container.member(selector, context: context)
-    }
-}
-
-extension BlobLocator {
-    fileprivate var withoutLastSelector: BlobLocator {
-        get throws(BlobError) {
-            var locator = try BlobLocator("\(self.scheme):\(self.schemeSpecificPart)")
-            for selector in self.selectors.dropLast() { locator = locator.selecting(selector) }
-            return locator
-        }
     }
 }

@@ -45,8 +45,7 @@ struct SourceOptions: ParsableArguments {
     }
 
     func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
-        let registry = self.registry
-        return try registry.source(for: BlobLocator(argument: argument, registry: registry), context: context)
+        try self.registry.source(for: argument, context: context)
     }
 
     /// Throws when `source` does not exist or can be read only once; `purpose` ends the sentence.
@@ -80,7 +79,7 @@ struct SourceOptions: ParsableArguments {
             guard rest.count <= BlobLines.defaultMaximumByteCount else {
                 throw BlobError(
                     .limitExceeded, "A line is longer than \(BlobLines.defaultMaximumByteCount) bytes.",
-                    operation: .read, byteOffset: reader.byteOffset - Int64(rest.count))
+                    operation: "read", byteOffset: reader.byteOffset - Int64(rest.count))
             }
         }
         if !rest.isEmpty { try body(RawArguments.decoded(Array(rest))) }

@@ -24,7 +24,7 @@ struct SumCommand: ParsableCommand {
                 try printLine("\(digest.hexadecimal)  \(printableArgument(argument))")
             } catch {
                 // As in sha256sum, the others can still be read, unless the job is cancelled or the output closed.
-                guard error.code != .cancelled, error.operation != .write else { throw error }
+                guard error.code != .cancelled, error.operation != "write" else { throw error }
                 report(error)
                 firstError = firstError ?? error
             }
@@ -66,7 +66,7 @@ extension CryptoDigest: ExpressibleByArgument {
 /// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator.
 func printableArgument(_ argument: String) -> String {
     guard printable(argument) != argument else { return argument }
-    return (try? BlobLocator(argument: argument, registry: .standard).description) ?? printable(argument)
+    return (try? BlobRegistry.standard.locator(for: argument).description) ?? printable(argument)
 }
 
 /// Returns a name on one line: if it has control characters, they and `%` become `%XX`.

@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import GzipSource
 import Testing
@@ -89,12 +90,12 @@ import Testing
                 expecting: expected))
         expectNone(
             await violations(
-                of: try ArchiveContainer(onceSource(bytes), format: .tar)
+                of: try ArchiveContainer(pipeSource(bytes), format: .tar)
                     .member(.name("one"), context: BlobContext()), expecting: expected))
         let zipped = try await Made.archive("small.zip")
         expectNone(
             await violations(
-                of: try ArchiveContainer(onceSource(zipped), format: .zip)
+                of: try ArchiveContainer(pipeSource(zipped), format: .zip)
                     .member(.name("one"), context: BlobContext()), expecting: expected))
     }
 }

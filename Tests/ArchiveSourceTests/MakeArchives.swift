@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -39,14 +40,10 @@ enum Made {
     }
 
     private static func run(_ name: String, _ arguments: [String], in folder: URL) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = [name] + arguments
-        process.currentDirectoryURL = folder
-        process.standardOutput = FileHandle.nullDevice
-        try process.run()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else { throw BlobError(.internalError, "\(name) made no archives.") }
+        let process = try FinishedProcess(name, arguments, in: folder)
+        guard process.status == 0 else {
+            throw BlobError(.internalError, "\(name) made no archives: \(process.errors)")
+        }
     }
 
     private static let script = #"""

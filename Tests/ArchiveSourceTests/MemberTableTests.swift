@@ -1,6 +1,7 @@
 import BlobIndex
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import FileSource
 import Foundation
 import GzipSource
@@ -75,23 +76,20 @@ import Testing
 
     /// An archive in a file, and where its index is to be.
     private final class Archive: Sendable {
+        private let folder: TemporaryFolder
         let url: URL
         let index: BlobIndexPolicy
         let format: ArchiveFormat
         let isGzip: Bool
 
         init(_ file: String, _ format: ArchiveFormat) async throws {
-            let folder = FileManager.default.temporaryDirectory.appendingPathComponent(
-                "blob-table-\(UUID().uuidString)")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-            self.url = folder.appendingPathComponent(file)
+            self.folder = try TemporaryFolder()
+            self.url = self.folder.url(file)
             try await Made.archive(file).write(to: self.url)
-            self.index = .file(folder.appendingPathComponent("index").path)
+            self.index = .file(self.folder.path("index"))
             self.format = format
             self.isGzip = file.hasSuffix(".gz")
         }
-
-        deinit { try? FileManager.default.removeItem(at: self.url.deletingLastPathComponent()) }
 
         func base() -> any BlobInputStreamDataSource {
             let file = FileSource(path: self.url.path)
@@ -220,7 +218,7 @@ import Testing
     }
 
     private static func records(count: Int, seed: UInt64) -> [MemberTable.Record] {
-        var numbers = SplitMix(state: seed)
+        var numbers = SplitMix64(seed: seed)
         return (0..<count).map { index in
             let kinds: [BlobMember.Kind] = [.file, .file, .file, .directory, .symbolicLink, .hardLink, .special]
             let name = (0..<Int.random(in: 0...12, using: &numbers)).map { _ in

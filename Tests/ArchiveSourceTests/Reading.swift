@@ -1,19 +1,10 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import Testing
 
 @testable import ArchiveSource
-
-/// A source whose bytes pass by once, as those of a pipe.
-func onceSource(_ bytes: Data) -> any BlobInputStreamDataSource {
-    let pipe = BlobPipe(capacity: 4096)
-    Thread.detachNewThread {
-        try? pipe.write(bytes)
-        pipe.finish()
-    }
-    return pipe.source
-}
 
 /// A source that can be opened again, but not at any place.
 struct SequentialSource: BlobInputStreamDataSource {

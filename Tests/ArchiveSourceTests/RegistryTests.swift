@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import FileSource
 import Foundation
 import GzipSource

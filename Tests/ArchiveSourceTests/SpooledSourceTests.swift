@@ -1,5 +1,6 @@
 import ArchiveSource
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -8,7 +9,7 @@ import Testing
     @Test func whoeverComesWhileAnArchiveIsCopiedWaitsForTheCopy() async throws {
         let zipped = try await Made.archive("small.zip")
         for _ in 0..<50 {
-            let member = try ArchiveContainer(onceSource(zipped), format: .zip)
+            let member = try ArchiveContainer(pipeSource(zipped), format: .zip)
                 .member(.index(0), context: BlobContext())
             try await withThrowingTaskGroup { group in
                 for _ in 0..<4 { group.addTask { try await onThread { try member.open().close() } } }

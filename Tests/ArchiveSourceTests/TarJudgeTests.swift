@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -40,11 +41,10 @@ import Testing
     @Test(arguments: ["tiny-ustar.tar", "tiny-pax.tar", "tiny-gnu.tar", "sparse.tar", "odd.tar", "star.tar"])
     func mutationsAreTheSameOrKnownToDiffer(file: String) async throws {
         let original = try await Made.archive(file)
-        let environment = ProcessInfo.processInfo.environment
-        let seed = environment["BLOB_SEED"].flatMap { UInt64($0) } ?? .random(in: 0...UInt64.max)
-        let count = environment["BLOB_MUTATIONS"].flatMap { Int($0) } ?? 500
+        let seed = environmentNumber("BLOB_SEED") ?? UInt64.random(in: 0 ... .max)
+        let count = environmentNumber("BLOB_MUTATIONS") ?? 500
         let found = try await onThread {
-            var numbers = SplitMix(state: seed)
+            var numbers = SplitMix64(seed: seed)
             var found: [String: Int] = [:]
             for round in 0..<count {
                 let bytes = mutated(original, &numbers)
@@ -52,7 +52,7 @@ import Testing
                 guard let difference = Difference(ours, theirs, of: bytes) else { continue }
                 found[difference.reason?.rawValue ?? "unknown", default: 0] += 1
                 #expect(difference.reason != nil, "seed \(seed), round \(round) of \(file): \(difference.text)")
-                if difference.reason == nil, let folder = environment["BLOB_KEEP"] {
+                if difference.reason == nil, let folder = ProcessInfo.processInfo.environment["BLOB_KEEP"] {
                     try bytes.write(to: URL(fileURLWithPath: "\(folder)/\(round)-\(file)"))
                 }
             }
@@ -253,21 +253,8 @@ private struct Difference {
     }
 }
 
-/// A pseudo-random sequence: splitmix64 of Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators".
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var value = self.state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
-    }
-}
-
 /// The archive with one to three bytes of headers changed, mostly with checksums that are right again.
-private func mutated(_ original: Data, _ numbers: inout SplitMix) -> Data {
+private func mutated(_ original: Data, _ numbers: inout SplitMix64) -> Data {
     var bytes = [UInt8](original)
     for _ in 0..<Int.random(in: 1...3, using: &numbers) {
         let place = Int.random(in: 0..<bytes.count, using: &numbers)

@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -45,7 +46,7 @@ import Testing
         #expect(try await archive.code("nope") == .notFound)
         let twice = Self.archive + Self.record("resource", "http://example.org/one", Data("second".utf8))
         #expect(try await ArchiveContainer(SequentialSource(twice), format: .warc).code("one") == .ambiguousMember)
-        let once = { ArchiveContainer(onceSource(twice), format: .warc) }
+        let once = { ArchiveContainer(pipeSource(twice), format: .warc) }
         #expect(try await once().code("one") == .unsupported)
         #expect(try await once().data(.index(3)) == Data("second".utf8))
     }

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -116,12 +117,11 @@ import Testing
     }
 
     @Test func headersAndDirectoryThatAreChangedAtRandomGiveTheRightBytesOrAnError() async throws {
-        let environment = ProcessInfo.processInfo.environment
-        let seed = environment["BLOB_SEED"].flatMap { UInt64($0) } ?? .random(in: 0...UInt64.max)
-        let count = environment["BLOB_MUTATIONS"].flatMap { Int($0) } ?? 500
+        let seed = environmentNumber("BLOB_SEED") ?? UInt64.random(in: 0 ... .max)
+        let count = environmentNumber("BLOB_MUTATIONS") ?? 500
         let originals = [try await Made.archive("small.zip"), try await Made.archive("streamed.zip")]
         try await onThread {
-            var numbers = SplitMix(state: seed)
+            var numbers = SplitMix64(seed: seed)
             for original in originals {
                 let expected = try zip(original).contents()
                 for round in 0..<count {

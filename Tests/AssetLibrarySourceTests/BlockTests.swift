@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -9,7 +10,7 @@ import Testing
     private let test: TestLibrary
     private let block = Int64(BlockDigests.blockByteCount)
     /// Three whole blocks and a part of one.
-    private let bytes = sampleBytes(3 * BlockDigests.blockByteCount + 777)
+    private let bytes = makeContent(3 * BlockDigests.blockByteCount + 777)
 
     init() throws { self.test = try TestLibrary() }
 

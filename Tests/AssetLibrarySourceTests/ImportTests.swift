@@ -1,6 +1,7 @@
 import AssetLibrarySource
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import FileSource
 import Foundation
 import GRDB
@@ -14,7 +15,7 @@ import Testing
 
     @Test(arguments: [0, 1, 2, 70_000, 1_000_000])
     func anImportedFileIsAnAsset(byteCount: Int) throws {
-        let bytes = sampleBytes(byteCount)
+        let bytes = makeContent(byteCount)
         let path = self.test.path("photo.JPG")
         try write(bytes, to: path)
         let result = try self.test.library.importAsset(from: FileSource(path: path))
@@ -96,14 +97,14 @@ import Testing
 
     @Test(arguments: [FaultSource.Fault.fail(at: 0), .fail(at: 5000), .truncate(at: 5000), .lyingSize(by: 1)])
     func aSourceThatFailsLeavesNothing(_ fault: FaultSource.Fault) throws {
-        let source = FaultSource(MemorySource(Data(sampleBytes(9000))), fault)
+        let source = FaultSource(MemorySource(Data(makeContent(9000))), fault)
         #expect(codeThrown { try self.test.library.importAsset(from: source) } != nil)
         #expect(try self.test.assets.isEmpty && self.test.files.isEmpty)
     }
 
     @Test func aCancelledImportLeavesNothing() throws {
         let context = BlobContext()
-        let source = CountingSource(MemorySource(Data(sampleBytes(1_000_000)))) { _, byteOffset, _ in
+        let source = CountingSource(MemorySource(Data(makeContent(1_000_000)))) { _, byteOffset, _ in
             if byteOffset > 500_000 { context.cancellation.cancel() }
         }
         #expect(codeThrown { try self.test.library.importAsset(from: source, context: context) } == .cancelled)
@@ -221,7 +222,7 @@ import Testing
             // Each its own connection, as other processes have.
             let library = try test.open()
             return try (0..<20).map { round in
-                try library.importAsset(from: MemorySource(Data(sampleBytes(1000 + round)))).asset.id
+                try library.importAsset(from: MemorySource(Data(makeContent(1000 + round)))).asset.id
             }
         }
         #expect(Set(ids).count == 1)
@@ -233,7 +234,7 @@ import Testing
         let test = self.test
         let paths = try (0..<4).map { number in
             let path = test.path("file\(number)")
-            try write(sampleBytes(50_000 + number % 2), to: path)
+            try write(makeContent(50_000 + number % 2), to: path)
             return path
         }
         let statuses = try await onThreads(4) { try runKilledImport(test.folder.path, paths[$0], step: "none") }
@@ -246,7 +247,7 @@ import Testing
     @Test(arguments: ImportStep.allCases)
     func aCrashLeavesNoBrokenState(at step: ImportStep) async throws {
         let test = self.test
-        let bytes = sampleBytes(200_000)
+        let bytes = makeContent(200_000)
         let before = try test.add([1])
         try write(bytes, to: test.path("photo.jpg"))
         let status = try await onThreads(1) { _ in
@@ -303,16 +304,7 @@ func runKilledImport(_ library: String, _ file: String, step: String) throws -> 
 }
 
 func runKilledImport(_ arguments: [String], environment: [String: String] = [:]) throws -> Int32 {
-    let executables = [CommandLine.arguments.first.map { URL(fileURLWithPath: $0) }, Bundle.main.executableURL]
-    let candidates = (executables.compactMap { $0 } + Bundle.allBundles.map(\.bundleURL))
-        .map { $0.deletingLastPathComponent().appendingPathComponent("KilledImport") }
-    let process = Process()
-    let program = candidates.first { FileManager.default.isExecutableFile(atPath: $0.path) }
-    try #require(program != nil, "KilledImport lies beside the tests.")
-    process.executableURL = program
-    process.arguments = arguments
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
-    try process.run()
-    process.waitUntilExit()
-    return process.terminationStatus
+    try FinishedProcess(
+        productsFolder.appendingPathComponent("KilledImport").path, arguments, environment: environment
+    ).status
 }

@@ -67,59 +67,6 @@ final class TestLibrary: Sendable {
     }
 }
 
-/// Bytes with no short period, the same in every run.
-func sampleBytes(_ count: Int) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: count) { buffer, initializedCount in
-        for start in stride(from: 0, to: count, by: 4) {
-            withUnsafeBytes(of: (UInt32(truncatingIfNeeded: start / 4) &* 2_654_435_761).littleEndian) { word in
-                UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[start...])
-                    .copyBytes(from: word.prefix(count - start))
-            }
-        }
-        initializedCount = count
-    }
-}
-
-/// The bytes of one read.
-func read(_ reader: BlobGuardedReader, upTo byteCount: Int) throws -> [UInt8] {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
-    defer { buffer.deallocate() }
-    return Array(buffer[..<(try reader.readWaiting(into: buffer))])
-}
-
-/// All bytes to the end.
-func readAll(_ reader: BlobGuardedReader, inPiecesOf byteCount: Int = 1 << 16) throws -> [UInt8] {
-    var bytes: [UInt8] = []
-    while case let piece = try read(reader, upTo: byteCount), !piece.isEmpty { bytes += piece }
-    return bytes
-}
-
-/// The code of the `BlobError` that `body` throws; nil when it throws nothing.
-func codeThrown(by body: () throws -> some Any) -> BlobError.Code? {
-    do {
-        _ = try body()
-        return nil
-    } catch {
-        return BlobError(wrapping: error).code
-    }
-}
-
-/// Runs jobs that block on threads of their own, with their numbers from 0, and waits for all.
-func onThreads<Value: Sendable>(
-    _ count: Int, _ job: @escaping @Sendable (Int) throws -> Value
-) async throws -> [Value] {
-    try await withThrowingTaskGroup { group in
-        for number in 0..<count {
-            group.addTask {
-                try await withCheckedThrowingContinuation { continuation in
-                    Thread { continuation.resume(with: Result { try job(number) }) }.start()
-                }
-            }
-        }
-        return try await group.reduce(into: []) { $0.append($1) }
-    }
-}
-
 /// Collects the events of a context.
 final class Events: Sendable {
     private let events = Locked<[BlobEvent]>([])

@@ -1,5 +1,6 @@
 import AssetLibrarySource
 import BlobStreams
+import BlobTestSupport
 import FileSource
 import Foundation
 import GRDB
@@ -35,7 +36,7 @@ import Testing
     @Test func whatIsNoCatalogueIsSaidSo() throws {
         let folder = self.test.folder.appendingPathComponent("other")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try write(sampleBytes(8192), to: folder.path + "/catalog.sqlite")
+        try write(makeContent(8192), to: folder.path + "/catalog.sqlite")
         for access in [AssetLibrary.Access.reading, .writing] {
             #expect(codeThrown { try AssetLibrary(at: folder, for: access) } == .corrupted)
         }
@@ -57,7 +58,7 @@ import Testing
     }
 
     @Test func aDamagedCatalogueIsAnErrorAndNoCrash() throws {
-        let asset = try self.test.add(sampleBytes(10))
+        let asset = try self.test.add(makeContent(10))
         for change in ["uuid = 'x'", "sha256 = zeroblob(32)", "byte_size = 11"] {
             let table = change.hasPrefix("uuid") ? "asset" : "original"
             _ = try self.test.sql("UPDATE \(table) SET \(change)", Int.self)

@@ -1,4 +1,5 @@
 import AssetLibrarySource
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -91,7 +92,7 @@ import Testing
     @Test func randomDamageEndsNoProcessAndTakesNoTime() {
         let seed = UInt64.random(in: 1 ... .max)
         print("MetadataTests seed: \(seed)")
-        var random = XorShift(state: seed)
+        var random = SplitMix64(seed: seed)
         let pictures = Pictures.all.map(\.bytes)
         for _ in 0..<20_000 {
             var bytes = pictures[Int(random.next() % UInt64(pictures.count))]
@@ -125,14 +126,3 @@ import Testing
 }
 
 private func describe(_ bytes: [UInt8]) -> MediaDescription { MediaDescription(HeaderBytes(bytes)) }
-
-private struct XorShift {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state ^= self.state << 13
-        self.state ^= self.state >> 7
-        self.state ^= self.state << 17
-        return self.state
-    }
-}

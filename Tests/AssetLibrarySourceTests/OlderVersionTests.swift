@@ -1,5 +1,6 @@
 import AssetLibrarySource
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import GRDB
 import Testing
@@ -8,7 +9,7 @@ import Testing
 @Suite struct OlderVersionTests {
     private let folder: URL
     private let contents: [String: [UInt8]] = [
-        "note.TXT": Array("hello".utf8), "empty": [], "large.bin": sampleBytes(1 << 20 | 5),
+        "note.TXT": Array("hello".utf8), "empty": [], "large.bin": makeContent(1 << 20 | 5),
     ]
 
     init() throws {

@@ -1,6 +1,7 @@
 #if os(Linux)
     import AssetLibrarySource
     import BlobStreams
+    import BlobTestSupport
     import CSystemCallLog
     import Foundation
     import Testing
@@ -9,8 +10,7 @@
     /// of many moments is opened as the library that the disk would have had then.
     @Suite struct PowerLossTests {
         /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take minutes.
-        private static let cutCount =
-            ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap(Int.init) ?? 36
+        private static let cutCount = environmentNumber("BLOBSTREAMS_ROUNDS") ?? 36
 
         /// More than one group of commits.
         private static let fileCount = AssetImport.groupLimit + (Self.cutCount < 100 ? 20 : 130)
@@ -38,7 +38,7 @@
             try #require(marks.count == 1 + Self.fileCount + 2 * (Self.fileCount / 10))
 
             let disk = Disk(root: UInt64(status.st_ino))
-            var generator = SeededGenerator(seed: 10)
+            var generator = SplitMix64(seed: 10)
             let cuts = Set((1...Self.cutCount).map { $0 * calls.count / Self.cutCount })
             var cutNumber = 0
             var promised = Promised()

@@ -1,6 +1,7 @@
 import AssetLibrarySource
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -13,14 +14,14 @@ import Testing
 
     @Test(arguments: [0, 1, 63, 5000, 1 << 18, 1 << 18 | 1, 600_001])
     func anAssetKeepsEveryContract(byteCount: Int) async throws {
-        let bytes = sampleBytes(byteCount)
+        let bytes = makeContent(byteCount)
         let source = self.test.library.source(for: try self.test.add(bytes).id)
         let found = await violations(of: source, expecting: Data(bytes))
         #expect(found.isEmpty, "\(found)")
     }
 
     @Test func anAssetKeepsEveryContractWhenItIsMadeEventDriven() async throws {
-        let bytes = sampleBytes(70_000)
+        let bytes = makeContent(70_000)
         let source = self.test.library.source(for: try self.test.add(bytes).id)
         for eventDriven: any BlobInputStreamDataSource in [ReadAheadSource(source), DripSource(source)] {
             let found = await violations(of: eventDriven, expecting: Data(bytes))
@@ -41,14 +42,14 @@ import Testing
 
     @Test(arguments: [1, 7, 4096, 65_536, 1 << 18, 1_000_000, 3 << 20])
     func readsOfEverySizeGiveTheBytes(byteCount: Int) throws {
-        let bytes = sampleBytes(byteCount < 1000 ? 300_000 : 2 << 20 | 99)
+        let bytes = makeContent(byteCount < 1000 ? 300_000 : 2 << 20 | 99)
         let reader = try self.test.library.source(for: try self.test.add(bytes).id).open()
         let isEqual = try readAll(reader, inPiecesOf: byteCount) == bytes
         #expect(isEqual)
     }
 
     @Test func smallReadsAreServedFromTheWindow() throws {
-        let bytes = sampleBytes(3 * self.window)
+        let bytes = makeContent(3 * self.window)
         let asset = try self.test.add(bytes)
         let reader = try self.test.library.source(for: asset.id).open()
         #expect(try read(reader, upTo: 10) == Array(bytes[..<10]))
@@ -65,7 +66,7 @@ import Testing
     }
 
     @Test func aFlippedBitIsFoundBeforeAByteOfItsBlock() throws {
-        let bytes = sampleBytes(3 * self.window)
+        let bytes = makeContent(3 * self.window)
         let asset = try self.test.add(bytes)
         for byteOffset in [0, self.window, 3 * self.window - 1] {
             let path = try self.test.originalPath(of: asset)
@@ -100,7 +101,7 @@ import Testing
     }
 
     @Test func anOriginalThatIsMovedWhileItIsReadIsReadOn() throws {
-        let bytes = sampleBytes(5 * self.window)
+        let bytes = makeContent(5 * self.window)
         let asset = try self.test.add(bytes)
         for policy in [AssetSource.RemovalPolicy.finish, .fail] {
             let events = Events()
@@ -116,7 +117,7 @@ import Testing
     }
 
     @Test func anOriginalThatIsCopiedElsewhereAndTruncatedIsReadOnFromThere() throws {
-        let bytes = sampleBytes(5 * self.window)
+        let bytes = makeContent(5 * self.window)
         let asset = try self.test.add(bytes)
         let path = try self.test.originalPath(of: asset)
         for start in [0, 777] {
@@ -132,7 +133,7 @@ import Testing
     }
 
     @Test func anOriginalThatIsOnlyTouchedIsReadOn() throws {
-        let bytes = sampleBytes(3 * self.window)
+        let bytes = makeContent(3 * self.window)
         let asset = try self.test.add(bytes)
         let events = Events()
         let reader = try self.test.library.source(for: asset.id).open(context: events.context)
@@ -143,7 +144,7 @@ import Testing
     }
 
     @Test func anOriginalThatIsRewrittenWhileItIsReadHasChanged() throws {
-        let bytes = sampleBytes(3 * self.window)
+        let bytes = makeContent(3 * self.window)
         let asset = try self.test.add(bytes)
         let path = try self.test.originalPath(of: asset)
         let changes: [() throws -> Void] = [
@@ -167,8 +168,8 @@ import Testing
     }
 
     @Test func anAssetThatIsGivenAnotherOriginalHasChanged() throws {
-        let asset = try self.test.add(sampleBytes(3 * self.window))
-        let other = try self.test.add(sampleBytes(3 * self.window).reversed())
+        let asset = try self.test.add(makeContent(3 * self.window))
+        let other = try self.test.add(makeContent(3 * self.window).reversed())
         let validator = asset.validator
         let source = self.test.library.source(for: asset.id)
         let reader = try source.open()
@@ -188,7 +189,7 @@ import Testing
     }
 
     @Test func anOriginalThatIsReplacedByAnotherFileIsReadToItsOldEndUnlessAskedOtherwise() throws {
-        let bytes = sampleBytes(3 * self.window)
+        let bytes = makeContent(3 * self.window)
         let asset = try self.test.add(bytes)
         let policies: [(AssetSource.RemovalPolicy, BlobError.Code?)] = [(.fail, .changed), (.finish, nil)]
         for (policy, code) in policies {
@@ -205,7 +206,7 @@ import Testing
     }
 
     @Test func anAssetThatIsRemovedWhileItIsReadIsReadToItsEndUnlessAskedOtherwise() throws {
-        let bytes = sampleBytes(3 * self.window)
+        let bytes = makeContent(3 * self.window)
         for (policy, code) in [(AssetSource.RemovalPolicy.finish, BlobError.Code?.none), (.fail, .changed)] {
             let asset = try self.test.add(bytes)
             let source = self.test.library.source(for: asset.id, removal: policy)
@@ -243,7 +244,7 @@ import Testing
     }
 
     @Test func manyReadersReadAtOnce() async throws {
-        let bytes = sampleBytes(3 * self.window)
+        let bytes = makeContent(3 * self.window)
         let source = self.test.library.source(for: try self.test.add(bytes).id)
         let window = self.window
         let results = try await onThreads(16) { number in
@@ -254,13 +255,13 @@ import Testing
     }
 
     @Test func readingGoesOnWhileSomebodyWrites() async throws {
-        let bytes = sampleBytes(2000)
+        let bytes = makeContent(2000)
         let test = self.test
         let source = try test.open(.reading).source(for: try test.add(bytes).id)
         _ = try await onThreads(4) { number in
             for round in 0..<25 {
                 if number == 0 {
-                    _ = try test.add(sampleBytes(100 + round))
+                    _ = try test.add(makeContent(100 + round))
                 } else {
                     try #require(try readAll(source.open()) == bytes)
                 }

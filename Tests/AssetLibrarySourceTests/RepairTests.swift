@@ -1,5 +1,6 @@
 import AssetLibrarySource
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite struct RepairTests {
     private let test: TestLibrary
     /// More than two blocks.
-    private let bytes = sampleBytes(5 << 18 | 5)
+    private let bytes = makeContent(5 << 18 | 5)
 
     init() throws { self.test = try TestLibrary() }
 

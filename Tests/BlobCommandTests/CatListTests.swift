@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// `--from-file` and `--ranges`: lists that `cat` reads while it prints.
-@Suite final class CatListTests {
+@Suite struct CatListTests {
     private let folder: TemporaryFolder
     private let first: String
     private let second: String
@@ -12,8 +13,6 @@ import Testing
         self.first = try self.folder.write("hello ", to: "a")
         self.second = try self.folder.write("world", to: "b")
     }
-
-    deinit { self.folder.remove() }
 
     private func list(_ lines: String...) -> [UInt8] { Array(lines.map { $0 + "\n" }.joined().utf8) }
 

@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// `cat --output`: the file appears when it is whole, or not at all.
-@Suite final class CatOutputTests {
+@Suite struct CatOutputTests {
     private let folder: TemporaryFolder
     private let file: String
     private let target: String
@@ -13,8 +14,6 @@ import Testing
         self.target = self.folder.path("target")
     }
 
-    deinit { self.folder.remove() }
-
     @Test func aNewFileGetsTheBytesAndTheUsualMode() throws {
         for option in ["--output", "-o"] {
             let launch = Launch("cat", self.file, self.file, option, self.target)
@@ -23,7 +22,7 @@ import Testing
             #expect(try self.folder.mode("target") == 0o640)
             unlink(self.target)
         }
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func aNameRelativeToTheFolderIsFine() throws {
@@ -43,7 +42,7 @@ import Testing
             #expect(try self.folder.mode("target") == mode)
             unlink(self.target)
         }
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func theTargetOfALinkIsReplacedAndNotTheLink() throws {
@@ -67,7 +66,7 @@ import Testing
                 let outcome = try Launch(["cat", "--output", self.target] + failure.arguments).run()
                 expect(outcome, failsWith: failure.code, failure.status)
                 #expect(self.folder.read("target") == (isOld ? "old" : nil))
-                #expect(self.folder.texts == ["a", "fifo"] + (isOld ? ["target"] : []))
+                #expect(self.folder.names == ["a", "fifo"] + (isOld ? ["target"] : []))
             }
         }
     }
@@ -83,12 +82,12 @@ import Testing
             let outcome = try Launch("cat", self.file, "--output", target).run()
             expect(outcome, failsWith: "invalidArgument", 64, saying: "no name")
         }
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func aFolderIsNoTarget() throws {
         expect(try Launch("cat", self.file, "--output", self.folder.path).run(), failsWith: "io", 74)
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test(.enabled(if: isLinux)) func aFullDeviceIsAnErrorAndStaysADevice() throws {
@@ -116,7 +115,7 @@ import Testing
         var status = stat()
         #expect(stat(fifo, &status) == 0)
         #expect(status.st_mode & S_IFMT == S_IFIFO)
-        #expect(self.folder.texts == ["a", "fifo"])
+        #expect(self.folder.names == ["a", "fifo"])
     }
 
     @Test func theInputMayBeTheTarget() throws {
@@ -124,7 +123,7 @@ import Testing
         #expect(self.folder.read("a") == "hellohello")
         expect(try Launch("cat", self.file, "--offset", "5", "--length", "4", "-o", self.file).run(), prints: "")
         #expect(self.folder.read("a") == "hell")
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func aFileSizeLimitIsAnErrorThatLeavesNothing() throws {
@@ -132,20 +131,20 @@ import Testing
         // In blocks of 512 bytes: 2 MiB, because the thread sanitizer writes a file of its own at its start.
         let launch = Launch("cat", self.file, "--output", self.target).with { $0.prelude = "ulimit -f 4096" }
         expect(try launch.run(), failsWith: "io", 74, saying: "File too large")
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func theFileDoesNotAppearBeforeItIsWhole() throws {
         let fifo = try self.folder.makeFIFO("fifo")
         let process = try Launch("cat", self.file, fifo, "--output", self.target).start()
         let writer = try opened(fifo, O_WRONLY)
-        #expect(self.folder.texts.count == 3)
+        #expect(self.folder.names.count == 3)
         #expect(self.folder.read("target") == nil)
         #expect(write(writer, " world", 6) == 6)
         close(writer)
         expect(process.finish(), prints: "")
         #expect(self.folder.read("target") == "hello world")
-        #expect(self.folder.texts == ["a", "fifo", "target"])
+        #expect(self.folder.names == ["a", "fifo", "target"])
     }
 
     @Test func aLongNameLeavesRoomForTheTemporaryOne() throws {
@@ -161,6 +160,6 @@ import Testing
         let tooLong = self.folder.path(String(repeating: "x", count: 256))
         let outcome = try Launch("cat", self.file, "--output", tooLong).run()
         expect(outcome, failsWith: "invalidArgument", 64)
-        #expect(self.folder.texts.count == 4)
+        #expect(self.folder.names.count == 4)
     }
 }

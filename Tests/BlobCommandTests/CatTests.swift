@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// The bytes that `cat` prints, and which of them.
-@Suite final class CatTests {
+@Suite struct CatTests {
     private let folder: TemporaryFolder
     private let content = makeContent(600_000)
     private let file: String
@@ -11,8 +12,6 @@ import Testing
         self.folder = try TemporaryFolder()
         self.file = try self.folder.write(self.content, to: "content")
     }
-
-    deinit { self.folder.remove() }
 
     @Test(arguments: [0, 1, 4095, 65_536, 262_144, 262_145, 600_000])
     func everyLengthIsPrintedWhole(byteCount: Int) throws {

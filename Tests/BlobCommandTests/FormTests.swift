@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// The command that composes forms.
-@Suite final class FormTests {
+@Suite struct FormTests {
     private let folder: TemporaryFolder
     private let content = makeContent(300_000)
     private let file: String
@@ -11,8 +12,6 @@ import Testing
         self.folder = try TemporaryFolder()
         self.file = try self.folder.write(self.content, to: "x.bin")
     }
-
-    deinit { self.folder.remove() }
 
     /// The body of one part with the boundary `B`.
     private func body(_ headers: String, _ bytes: [UInt8]) -> [UInt8] {
@@ -93,7 +92,7 @@ import Testing
             self.folder.read("body").map { Array($0.utf8) }
                 == self.body("Content-Disposition: form-data; name=\"a\"", Array("b".utf8)))
         _ = try self.form("-F", "a=--B", "-o", self.folder.path("other")).run()
-        #expect(self.folder.texts == ["body", "x.bin"])
+        #expect(self.folder.names == ["body", "x.bin"])
     }
 
     @Test func whatCannotBeSentIsRefusedBeforeAByte() throws {

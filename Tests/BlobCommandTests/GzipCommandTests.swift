@@ -1,10 +1,11 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 private let gzip = "/usr/bin/gzip"
 
 /// The commands on what the system's own `gzip` compressed.
-@Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: gzip))) final class GzipCommandTests {
+@Suite(.enabled(if: FileManager.default.isExecutableFile(atPath: gzip))) struct GzipCommandTests {
     private let folder: TemporaryFolder
     private let content = makeContent(300_000)
     private let compressed: [UInt8]
@@ -17,8 +18,6 @@ private let gzip = "/usr/bin/gzip"
         self.compressed = try Launch("-c", content).with { $0.program = gzip }.run().output
         self.file = try self.folder.write(self.compressed, to: "content.gz")
     }
-
-    deinit { self.folder.remove() }
 
     @Test func catPrintsTheDecodedBytes() throws {
         expect(try Launch("cat", "gzip+\(self.file)").run(), prints: self.content)

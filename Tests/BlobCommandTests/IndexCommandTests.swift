@@ -1,13 +1,14 @@
 import ArchiveSource
 import BlobIndex
 import BlobStreams
+import BlobTestSupport
 import FileSource
 import Foundation
 import GzipSource
 import Testing
 
 /// `blob index` on any content, with sections that the tests make.
-@Suite final class IndexCommandTests {
+@Suite struct IndexCommandTests {
     private let folder: TemporaryFolder
     private let file: String
     private let key = IndexSection.Key(layer: "gzip", kind: .restartPoints)
@@ -16,8 +17,6 @@ import Testing
         self.folder = try TemporaryFolder()
         self.file = try self.folder.write("hello", to: "a")
     }
-
-    deinit { self.folder.remove() }
 
     private func index(_ path: String) throws -> IndexFile { try #require(IndexFile(.file(path), for: nil)) }
 
@@ -58,7 +57,7 @@ import Testing
         try self.writeIndex(path)
         expect(try Launch("index", "drop", self.file, "--output", path).run(), prints: "\(path)\n")
         expect(try Launch("index", "drop", self.file, "--output", path).run(), prints: "")
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func whatIsNoIndexIsNotDropped() throws {
@@ -91,12 +90,12 @@ import Testing
                 #expect(outcome.ending == .status(0), "\(outcome.errorText)")
             }
         }
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 }
 
 /// `blob index` on a gzip and on a compressed archive.
-@Suite final class BuiltIndexTests {
+@Suite struct BuiltIndexTests {
     private let folder: TemporaryFolder
     private let content = makeContent(3_000_000)
     private let gzip: String
@@ -114,8 +113,6 @@ import Testing
         self.tarGzip = try self.folder.write(made[1], to: "content.tgz")
         self.path = self.folder.path("x.idx")
     }
-
-    deinit { self.folder.remove() }
 
     /// Builds the index of `locator`, and expects it to be valid; returns its sections.
     private func build(_ locator: String) throws -> [Substring] {
@@ -195,7 +192,7 @@ import Testing
             $0.prelude = "trap '' XFSZ; ulimit -f 1"
         }.run()
         #expect(outcome.ending == .status(74), "\(outcome.errorText)")
-        #expect(self.folder.texts == ["content", "content.gz", "content.tgz"])
+        #expect(self.folder.names == ["content", "content.gz", "content.tgz"])
     }
 
     @Test func aFolderThatCannotBeWrittenIsNoErrorUnlessAsked() throws {

@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -47,14 +48,8 @@ struct Launch {
         return process.finish()
     }
 
-    /// The command that was built with these tests, which lies beside them.
-    static let blob: String = {
-        let executables = [CommandLine.arguments.first.map { URL(fileURLWithPath: $0) }, Bundle.main.executableURL]
-        let bundles = Bundle.allBundles.map(\.bundleURL)
-        let candidates = (executables.compactMap { $0 } + bundles)
-            .map { $0.deletingLastPathComponent().appendingPathComponent("blob").path }
-        return candidates.first { FileManager.default.isExecutableFile(atPath: $0) } ?? "blob (was not found)"
-    }()
+    /// The command that was built with these tests.
+    static let blob = productsFolder.appendingPathComponent("blob").path
 }
 
 /// How a process ended.

@@ -1,13 +1,12 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// What `ls` prints, and that it is accepted back.
-@Suite final class ListTests {
+@Suite struct ListTests {
     private let folder: TemporaryFolder
 
     init() throws { self.folder = try TemporaryFolder() }
-
-    deinit { self.folder.remove() }
 
     private static let names = ["plain", "a b/é", "100%", "new\nline", "a#b!c", "@1", "dir/"]
 

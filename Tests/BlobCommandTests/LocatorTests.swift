@@ -1,13 +1,12 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// What an argument can be, and which file it means.
-@Suite final class LocatorTests {
+@Suite struct LocatorTests {
     private let folder: TemporaryFolder
 
     init() throws { self.folder = try TemporaryFolder() }
-
-    deinit { self.folder.remove() }
 
     @Test func aPathAFileURLAndStandardInputAreRead() throws {
         let path = try self.folder.write("hello", to: "a")
@@ -50,7 +49,7 @@ import Testing
     @Test func aNameThatIsNoUTF8IsReadAsItIs() throws {
         for name: [UInt8] in [[0xFF], [0x61, 0xC3], [0xED, 0xA0, 0x80], [0xFE, 0x20, 0x23, 0x25]] {
             try self.folder.write(name, to: name)
-            let path = Array("\(self.folder.path)/".utf8) + name
+            let path = self.folder.pathBytes(name)
             expect(try Launch(raw: Array("cat".utf8), path).run(), prints: name)
             expect(
                 try Launch(raw: Array("cat".utf8), name).with { $0.prelude = "cd '\(self.folder.path)'" }.run(),
@@ -65,7 +64,7 @@ import Testing
     }
 
     @Test func aNameThatIsNoUTF8AndIsNotThereIsNamedInItsLocator() throws {
-        let path = Array("\(self.folder.path)/x".utf8) + [0xFF]
+        let path = self.folder.pathBytes(Array("x".utf8) + [0xFF])
         let outcome = try Launch(raw: Array("cat".utf8), path).run()
         expect(outcome, failsWith: "notFound", 66, saying: "\(self.folder.path)/x%FF")
     }
@@ -76,13 +75,13 @@ import Testing
             raw: Array("cat".utf8), Array(path.utf8), Array("--output=\(self.folder.path)/".utf8) + [0xFF]
         ).run()
         expect(outcome, failsWith: "invalidArgument", 64, saying: "%FF")
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func aListMayBeNamedByBytesThatAreNoUTF8() throws {
         let path = try self.folder.write("hello", to: "a")
         try self.folder.write(Array(path.utf8), to: [0xFF])
-        let list = Array("\(self.folder.path)/".utf8) + [0xFF]
+        let list = self.folder.pathBytes([0xFF])
         expect(try Launch(raw: Array("cat".utf8), Array("--from-file".utf8), list).run(), prints: "hello")
     }
 

@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// `info`, `sum` and `check`: what is told about bytes.
-@Suite final class ReportTests {
+@Suite struct ReportTests {
     private let folder: TemporaryFolder
     private let file: String
 
@@ -10,8 +11,6 @@ import Testing
         self.folder = try TemporaryFolder()
         self.file = try self.folder.write("hello", to: "a")
     }
-
-    deinit { self.folder.remove() }
 
     // MARK: info
 
@@ -128,7 +127,7 @@ import Testing
     }
 
     @Test func aNameThatSumPrintsIsAcceptedBack() throws {
-        let raw = Array("\(self.folder.path)/".utf8) + [0xFF]
+        let raw = self.folder.pathBytes([0xFF])
         try self.folder.write(Array("hello".utf8), to: [0xFF])
         let newline = try self.folder.write("hello", to: "b\nc%d")
         let lines = try Launch(raw: Array("sum".utf8), Array(newline.utf8), raw, Array(self.file.utf8)).run().text

@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// Interrupts, and pipes that nobody reads.
-@Suite final class SignalTests {
+@Suite struct SignalTests {
     private let folder: TemporaryFolder
     private let file: String
     private let fifo: String
@@ -12,8 +13,6 @@ import Testing
         self.file = try self.folder.write("hello", to: "a")
         self.fifo = try self.folder.makeFIFO("fifo")
     }
-
-    deinit { self.folder.remove() }
 
     /// A sparse file that no pipe can hold.
     private func makeBigFile() throws -> String {
@@ -99,10 +98,10 @@ import Testing
             let process = try Launch("cat", self.file, self.fifo, "--output", target).start()
             let writer = try opened(self.fifo, O_WRONLY)
             defer { close(writer) }
-            #expect(self.folder.texts.count == (isOld ? 4 : 3))
+            #expect(self.folder.names.count == (isOld ? 4 : 3))
             process.send(signal)
             expect(process.finish(), failsWith: "cancelled", 128 + signal)
-            #expect(self.folder.texts == ["a", "fifo"] + (isOld ? ["target"] : []))
+            #expect(self.folder.names == ["a", "fifo"] + (isOld ? ["target"] : []))
             #expect(self.folder.read("target") == (isOld ? "old" : nil))
         }
     }
@@ -126,7 +125,7 @@ import Testing
         process.send(SIGINT)
         let outcome = process.finish()
         #expect(outcome.ending == .status(130))
-        #expect(self.folder.texts == ["a", "big", "fifo"])
+        #expect(self.folder.names == ["a", "big", "fifo"])
     }
 
     @Test func aSecondInterruptChangesNothing() throws {
@@ -135,7 +134,7 @@ import Testing
         defer { close(writer) }
         for _ in 0..<5 { process.send(SIGINT) }
         expect(process.finish(), failsWith: "cancelled", 130)
-        #expect(self.folder.texts == ["a", "fifo"])
+        #expect(self.folder.names == ["a", "fifo"])
     }
 
     @Test(arguments: [(SIGINT, "INT"), (SIGHUP, "HUP"), (SIGTERM, "TERM")] as [(CInt, String)])

@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// Standard descriptors that are full, closed, or strange.
-@Suite final class StandardDescriptorTests {
+@Suite struct StandardDescriptorTests {
     private let folder: TemporaryFolder
     private let file: String
 
@@ -10,8 +11,6 @@ import Testing
         self.folder = try TemporaryFolder()
         self.file = try self.folder.write("hello", to: "a")
     }
-
-    deinit { self.folder.remove() }
 
     /// Every command that prints something.
     private var commands: [[String]] {
@@ -69,7 +68,7 @@ import Testing
         let outcome = try Launch("cat", self.file, self.folder.path("none"), "--output", target)
             .with { $0.errors = .closed }.run()
         #expect(outcome.ending == .status(66))
-        #expect(self.folder.texts == ["a"])
+        #expect(self.folder.names == ["a"])
     }
 
     @Test func aClosedInputIsAnErrorAndNoOtherFile() throws {

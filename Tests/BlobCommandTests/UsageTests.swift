@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// Help, mistakes in arguments, and the shape of errors.
-@Suite final class UsageTests {
+@Suite struct UsageTests {
     private let folder: TemporaryFolder
     private let file: String
 
@@ -10,8 +11,6 @@ import Testing
         self.folder = try TemporaryFolder()
         self.file = try self.folder.write("hello", to: "a")
     }
-
-    deinit { self.folder.remove() }
 
     @Test(arguments: [
         ["--help"], ["-h"], ["help"], [], ["cat", "--help"], ["info", "--help"], ["sum", "-h"], ["schemes", "--help"],

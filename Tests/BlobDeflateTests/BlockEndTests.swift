@@ -1,5 +1,6 @@
 import BlobDeflate
 import BlobStreams
+import BlobTestSupport
 import CZlib
 import Foundation
 import Testing
@@ -105,7 +106,7 @@ private func decodeAll(
 
 /// Text and noise, compressed in many ways.
 private func makeStreams(_ byteCount: Int) -> [(name: String, bytes: [UInt8], deflated: [UInt8])] {
-    var random = SeededGenerator(seed: 5)
+    var random = SplitMix64(seed: 5)
     var mixed: [UInt8] = []
     while mixed.count < byteCount {
         if UInt8.random(in: 0...3, using: &random) == 0 {
@@ -158,15 +159,4 @@ private func deflated(
         }
     }
     return Array(output.prefix(count))
-}
-
-private struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state = self.state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-        return self.state ^ (self.state >> 29)
-    }
 }

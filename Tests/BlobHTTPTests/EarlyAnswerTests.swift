@@ -1,5 +1,6 @@
 import BlobHTTP
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -106,11 +107,3 @@ import Testing
         #expect(!error.isTransient)
     }
 }
-
-private let isLinux: Bool = {
-    #if os(Linux)
-        true
-    #else
-        false
-    #endif
-}()

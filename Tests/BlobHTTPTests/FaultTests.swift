@@ -1,6 +1,7 @@
 import BlobHTTP
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import Testing
 

@@ -1,14 +1,14 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// A server for one test: takes connections one after the other and does with each what the test says.
 final class ScriptedServer: Sendable {
-    let port: UInt16
-    private let listener: CInt
+    private let listener: LoopbackListener
     private let connections = Locked(0)
 
-    var url: String { "http://127.0.0.1:\(self.port)/x" }
+    var url: String { "http://127.0.0.1:\(self.listener.port)/x" }
 
     /// How many connections there were.
     var connectionCount: Int { self.connections.withLock { $0 } }
@@ -19,29 +19,13 @@ final class ScriptedServer: Sendable {
     init(
         receiveBufferByteCount: CInt? = nil, _ script: @escaping @Sendable (Connection) throws -> Void
     ) throws {
-        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        try #require(listener >= 0)
+        let listener = try LoopbackListener(receiveBufferByteCount: receiveBufferByteCount)
         self.listener = listener
-        if var receiveBufferByteCount {
-            setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &receiveBufferByteCount, socklen_t(MemoryLayout<CInt>.size))
-        }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let bound = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                bind(listener, pointer, length) == 0 && listen(listener, 16) == 0
-                    && getsockname(listener, pointer, &length) == 0
-            }
-        }
-        try #require(bound)
-        self.port = UInt16(bigEndian: address.sin_port)
         Thread.detachNewThread { [connections] in
             while true {
-                let descriptor = accept(listener, nil, nil)
+                let descriptor = accept(listener.descriptor, nil, nil)
                 // Closed here, so that its number is nobody else's while this thread uses it.
-                guard descriptor >= 0 else { return _ = close(listener) }
+                guard descriptor >= 0 else { return _ = close(listener.descriptor) }
                 connections.withLock { $0 += 1 }
                 let connection = Connection(descriptor)
                 Thread.detachNewThread {
@@ -53,7 +37,7 @@ final class ScriptedServer: Sendable {
     }
 
     /// Ends the server. Without it, it stays until the process ends: a test need not hold it to the end.
-    func stop() { shutdown(self.listener, Int32(SHUT_RDWR)) }
+    func stop() { shutdown(self.listener.descriptor, Int32(SHUT_RDWR)) }
 
     /// One connection. Used by one thread.
     final class Connection: @unchecked Sendable {
@@ -70,10 +54,7 @@ final class ScriptedServer: Sendable {
         fileprivate func close() { Foundation.close(self.descriptor) }
 
         func send(_ text: String) {
-            let bytes = Array(text.utf8)
-            _ = bytes.withUnsafeBytes {
-                Foundation.send(self.descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
+            _ = Array(text.utf8).withUnsafeBytes { sendQuietly(self.descriptor, $0) }
         }
 
         /// False at the end of the connection.

@@ -1,5 +1,6 @@
 import BlobHTTP
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -41,12 +42,6 @@ func timeOfFailure(
 
 /// More than the buffers of a connection hold.
 let hugeSource = MemorySource(Data(count: 20_000_000))
-
-/// Bytes that do not repeat, so that none can be taken for another.
-func makeContent(_ byteCount: Int) -> [UInt8] {
-    let words = (0..<UInt32((byteCount + 3) / 4)).map { $0 &* 2_654_435_761 }
-    return words.withUnsafeBytes { Array($0.prefix(byteCount)) }
-}
 
 /// The content of a chunked body behind a head; nil when it is not whole.
 func dechunked(_ message: [UInt8]) -> [UInt8]? {

@@ -1,12 +1,12 @@
 import BlobIndex
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
 @Suite struct IndexFileTests {
     @Test func whatIsWrittenIsFoundAgain() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         try index.write([NewIndexSection(.points, chunks: [[1, 2], [], [3]])], for: .sample)
         let section = try #require(try index.section(.points, for: .sample))
@@ -18,7 +18,6 @@ import Testing
 
     @Test func aSectionOfNoBytesIsOne() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         try index.write([NewIndexSection(.points, bytes: [])], for: .sample)
         #expect(try index.section(.points, for: .sample)?.bytes() == [])
@@ -26,9 +25,8 @@ import Testing
 
     @Test func aLongSectionIsCopiedFromAFile() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let payload = (0..<700_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-        try write(payload, to: folder.path("payload"))
+        try folder.write(payload, to: "payload")
         let descriptor = open(folder.path("payload"), O_RDONLY)
         defer { close(descriptor) }
         let index = try folder.index()
@@ -39,7 +37,6 @@ import Testing
 
     @Test func aPartPastTheSectionIsRefused() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         try index.write(
             [NewIndexSection(.points, bytes: [1, 2, 3]), NewIndexSection(.members, bytes: [4])], for: .sample)
@@ -53,7 +50,6 @@ import Testing
 
     @Test func layersOverOneOriginShareAFile() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let gzip = try folder.index(of: "gzip+file:///a.tgz")
         let member = try folder.index(of: "tar+gzip+file:///a.tgz#b/c.txt")
         #expect(gzip.path == member.path)
@@ -66,12 +62,11 @@ import Testing
                 .init(key: .members, byteCount: 2, content: .sample),
                 .init(key: .points, byteCount: 1, content: .sample),
             ])
-        #expect(try folder.names.count == 1)
+        #expect(folder.names.count == 1)
     }
 
     @Test func aSectionIsReplacedByTheOneOfTheSameKey() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
         let old = try #require(try index.section(.points, for: .sample))
@@ -83,7 +78,6 @@ import Testing
 
     @Test func anotherContentIsNotTaken() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
         for content in [
@@ -95,7 +89,6 @@ import Testing
 
     @Test func aFileOfAnotherOriginIsNotTaken() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let one = try folder.index(of: "file:///a")
         let other = try folder.index(of: "file:///b")
         #expect(one.path != other.path)
@@ -109,7 +102,6 @@ import Testing
 
     @Test func aNamedFileServesWhateverTheLocator() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let policy = BlobIndexPolicy.file(folder.path("x.idx"))
         let one = try #require(IndexFile(policy, for: BlobLocator("file:///a")))
         try one.write([NewIndexSection(.points, bytes: [1])], for: .sample)
@@ -117,12 +109,11 @@ import Testing
         #expect(try other.section(.points, for: .sample)?.bytes() == [1])
         #expect(try other.remove())
         #expect(try !other.remove())
-        #expect(try folder.names.isEmpty)
+        #expect(folder.names.isEmpty)
     }
 
     @Test func aPasswordIsNotKept() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index(of: "https://u:secret@example.org/a")
         try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
         let text = String(decoding: try read(index.path), as: UTF8.self)
@@ -140,7 +131,6 @@ import Testing
 
     @Test func theFolderIsMadeForTheUserAlone() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let path = folder.path("one/two")
         let index = try #require(IndexFile(.folder(path, maximumByteCount: 1000), for: BlobLocator("file:///a")))
         try index.write([NewIndexSection(.points, bytes: [1])], for: .sample)
@@ -151,29 +141,25 @@ import Testing
         }
     }
 
-    @Test func writersAtTheSameTimeLeaveAWholeFile() throws {
+    @Test func writersAtTheSameTimeLeaveAWholeFile() async throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         let payloads = (0..<8).map { [UInt8](repeating: $0, count: 10_000 + 1000 * Int($0)) }
         let failures = Locked<[String]>([])
-        onThreads(
-            payloads.map { payload in
-                {
-                    do {
-                        for _ in 0..<20 {
-                            try index.write([NewIndexSection(.points, bytes: payload)], for: .sample)
-                            guard let bytes = try index.section(.points, for: .sample)?.bytes() else { continue }
-                            if !payloads.contains(bytes) { failures.withLock { $0.append("mixed bytes") } }
-                        }
-                    } catch {
-                        failures.withLock { $0.append("\(error)") }
-                    }
+        try await onThreads(payloads.count) { number in
+            do {
+                for _ in 0..<20 {
+                    try index.write([NewIndexSection(.points, bytes: payloads[number])], for: .sample)
+                    guard let bytes = try index.section(.points, for: .sample)?.bytes() else { continue }
+                    if !payloads.contains(bytes) { failures.withLock { $0.append("mixed bytes") } }
                 }
-            })
+            } catch {
+                failures.withLock { $0.append("\(error)") }
+            }
+        }
         #expect(failures.withLock { $0 } == [])
         let bytes = try #require(try index.section(.points, for: .sample)).bytes()
         #expect(payloads.contains(bytes))
-        #expect(try folder.names.count == 1, "No temporary file is left.")
+        #expect(folder.names.count == 1, "No temporary file is left.")
     }
 }

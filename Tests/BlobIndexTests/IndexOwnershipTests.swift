@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -11,7 +12,6 @@ import Testing
     /// Times of changes come and go with files; the length and all else may be the same.
     @Test func contentWhoseStatusChangedIsAnother() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         let contents = [nil, 5, 6].map {
             IndexedContent(byteCount: 1000, validator: "strong:a", statusChangeTime: $0, edgeChecksum: 7)
@@ -32,7 +32,6 @@ import Testing
 
     @Test func indexFilesAreForTheUserAlone() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         try index.write([Self.points], for: .sample)
         #expect(try self.mode(index.path) & 0o7777 == 0o600)
@@ -40,14 +39,13 @@ import Testing
 
     @Test func aLinkInTheFolderIsNeitherReadNorFollowed() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         try index.write([Self.points], for: .sample)
         // A whole index, which is not to be read through the link; then a letter, which is not to be replaced.
         try FileManager.default.moveItem(atPath: index.path, toPath: folder.path("target"))
         try #require(symlink(folder.path("target"), index.path) == 0)
         #expect(try index.section(.points, for: .sample) == nil)
-        try write(Array("Dear reader".utf8), to: folder.path("target"))
+        try folder.write(Array("Dear reader".utf8), to: "target")
         try index.write([Self.points], for: .sample)
         #expect(try read(folder.path("target")) == Array("Dear reader".utf8))
         #expect(try self.mode(index.path) & S_IFMT == S_IFREG)
@@ -56,7 +54,6 @@ import Testing
 
     @Test func anIndexThatOthersMayWriteIsNotUsed() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         for mode: mode_t in [0o620, 0o602] {
             try index.write([Self.points], for: .sample)
@@ -70,7 +67,6 @@ import Testing
     @Test(.enabled(if: geteuid() == 0, "Only the superuser gives files away."))
     func anIndexOfAnotherOwnerIsNotUsed() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try folder.index()
         let named = try #require(IndexFile(.file(folder.path("named")), for: nil))
         for file in [index, named] {
@@ -91,7 +87,6 @@ import Testing
         reason: String
     ) throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let path = folder.path("indexes")
         let policy = BlobIndexPolicy.folder(path, maximumByteCount: 1 << 20)
         let index = try #require(IndexFile(policy, for: BlobLocator("file:///a")))
@@ -113,13 +108,12 @@ import Testing
     /// The folder for caches is made, and not what it lies in.
     @Test(arguments: ["HOME", "XDG_CACHE_HOME"]) func aHomeThatIsMissingIsNotMade(variable: String) throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         for home in ["home", "a/home/"] {
             let indexes = try #require(IndexFolder.automatic { $0 == variable ? folder.path(home) : nil })
             #expect((#expect(throws: BlobError.self) { try indexes.create() })?.code == .notFound)
             #expect(try indexes.open() == nil)
         }
-        #expect(try folder.names == [])
+        #expect(folder.names == [])
         let indexes = try #require(IndexFolder.automatic { $0 == variable ? folder.path : nil })
         _ = try indexes.create()
         #expect(try self.mode(indexes.path) & 0o7777 == 0o700)
@@ -130,7 +124,6 @@ import Testing
     /// Only what builds on purpose replaces what the user named.
     @Test func aNamedFileThatIsThereIsNotReplacedByTheWay() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try #require(IndexFile(.file(folder.path("x")), for: nil))
         for found in [[], Array("Dear reader".utf8)] as [[UInt8]] {
             try write(found, to: index.path)
@@ -147,7 +140,6 @@ import Testing
     @Test(.enabled(if: geteuid() != 0, "The superuser reads everything."))
     func aNamedFileThatMayNotBeReadIsAnError() throws {
         let folder = try TemporaryFolder()
-        defer { folder.remove() }
         let index = try #require(IndexFile(.file(folder.path("x")), for: nil))
         try index.write([Self.points], for: .sample)
         try #require(chmod(index.path, 0) == 0)

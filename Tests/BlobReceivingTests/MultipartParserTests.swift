@@ -1,5 +1,6 @@
 import BlobReceiving
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -121,7 +122,7 @@ import Testing
 
     @Test func randomFormsComeBackWhole() throws {
         let seed = UInt64.random(in: 0 ... .max)
-        var random = SplitMix(state: seed)
+        var random = SplitMix64(seed: seed)
         for _ in 0..<300 {
             let alphabet = Array("\r\n-B".utf8)
             var text: [UInt8] = []
@@ -189,28 +190,6 @@ private func parse(
     try parser.finish()
     #expect(content == nil)
     return parts
-}
-
-func codeThrown(by body: () throws -> some Any) -> BlobError.Code? {
-    do {
-        _ = try body()
-        return nil
-    } catch {
-        return BlobError(wrapping: error).code
-    }
-}
-
-/// splitmix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators".
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = self.state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
 }
 
 extension String {

@@ -1,5 +1,6 @@
 import BlobReceiving
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -20,8 +21,7 @@ import Testing
     }
 
     @Test func aRawBodyIsStoredUnderItsName() throws {
-        let folder = try Folder()
-        defer { folder.remove() }
+        let folder = try TemporaryFolder()
         for number in 1...2 {
             let receiver = try RequestReceiver(
                 path: "/a/b%2fc.bin?d", contentType: "image/png", folder: folder.path, maximumByteCount: nil)
@@ -33,15 +33,14 @@ import Testing
             #expect(part.mediaType == "image/png")
             #expect(part.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
             let file = number == 1 ? "b%2Fc.bin" : "b%2Fc.bin-2"
-            #expect(part.file == "\(folder.path)/\(file)")
-            #expect(FileManager.default.contents(atPath: "\(folder.path)/\(file)") == Data("abc".utf8))
+            #expect(part.file == folder.path(file))
+            #expect(FileManager.default.contents(atPath: folder.path(file)) == Data("abc".utf8))
         }
         #expect(folder.names.count == 2)
     }
 
     @Test func aFormIsAllOrNothing() throws {
-        let folder = try Folder()
-        defer { folder.remove() }
+        let folder = try TemporaryFolder()
         let part = "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"../x\"\r\n\r\nabc\r\n"
         let type = "Multipart/Form-Data; boundary=\"B\""
         for end in ["", "--B", "--B-", "--Bx", "--B\r\nX\r\n\r\n"] {
@@ -62,11 +61,10 @@ import Testing
 
     /// Files of earlier runs, of which nothing is known: 1, 2, 3 and more than any count of attempts.
     @Test(arguments: [1, 2, 3, 17, 10_000]) func aNameThatIsTakenGetsTheNextNumber(count: Int) throws {
-        let folder = try Folder()
-        defer { folder.remove() }
+        let folder = try TemporaryFolder()
         for number in 1...count {
             let name = number == 1 ? "x" : "x-\(number)"
-            #expect(FileManager.default.createFile(atPath: "\(folder.path)/\(name)", contents: nil))
+            #expect(FileManager.default.createFile(atPath: folder.path(name), contents: nil))
         }
         for number in 1...3 {
             let receiver = try RequestReceiver(
@@ -79,10 +77,9 @@ import Testing
 
     /// More than are put on the disk one by one.
     @Test func manyPartsAreStoredInTheirOrder() throws {
-        let folder = try Folder()
-        defer { folder.remove() }
+        let folder = try TemporaryFolder()
         // A number that is taken is gone over.
-        #expect(FileManager.default.createFile(atPath: "\(folder.path)/x-20", contents: Data()))
+        #expect(FileManager.default.createFile(atPath: folder.path("x-20"), contents: Data()))
         let receiver = try RequestReceiver(
             path: "/", contentType: "multipart/form-data; boundary=B", folder: folder.path, maximumByteCount: nil)
         for number in 1...40 {
@@ -95,13 +92,12 @@ import Testing
         for (index, file) in files.enumerated() {
             #expect(FileManager.default.contents(atPath: file) == Data("\(index + 1)".utf8))
         }
-        #expect(files.last == "\(folder.path)/x-41")
+        #expect(files.last == folder.path("x-41"))
         #expect(folder.names.count == 41)
     }
 
     @Test func aReceiverThatIsDroppedLeavesNothing() throws {
-        let folder = try Folder()
-        defer { folder.remove() }
+        let folder = try TemporaryFolder()
         do {
             let receiver = try RequestReceiver(
                 path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil)
@@ -138,18 +134,6 @@ extension RequestReceiver {
     fileprivate func take(_ text: String) throws { try Array(text.utf8).withUnsafeBytes { try self.take($0) } }
 }
 
-/// A folder that is removed by its owner.
-private struct Folder {
-    let path: String
-
-    init() throws {
-        let url = FileManager.default.temporaryDirectory.appendingPathComponent("blob-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        self.path = url.path
-    }
-
-    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: self.path)) ?? []).sorted() }
-    var visibleNames: [String] { self.names.filter { !$0.hasPrefix(".") } }
-
-    func remove() { try? FileManager.default.removeItem(atPath: self.path) }
+extension TemporaryFolder {
+    fileprivate var visibleNames: [String] { self.names.filter { !$0.hasPrefix(".") } }
 }

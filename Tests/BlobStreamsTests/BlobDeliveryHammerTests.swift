@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -12,8 +13,7 @@ import Testing
     private actor Somewhere {}
 
     /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take twenty seconds.
-    private static let roundCount =
-        ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap(Int.init) ?? 60
+    private static let roundCount = environmentNumber("BLOBSTREAMS_ROUNDS") ?? 60
 
     /// An observer that must not miss a phase, go back, or be called by two at once, and after its end not at all.
     private final class Checked: Sendable {
@@ -67,7 +67,7 @@ import Testing
                 return (observer: observer, done: done, token: token)
             }
             try await onThreads(4) { number in
-                var random = SplitMix(seed: seed &+ UInt64(round * 4 + number))
+                var random = SplitMix64(seed: seed &+ UInt64(round * 4 + number))
                 if number < 3 {
                     for _ in 0..<100 {
                         let isPhase = random.next(8) == 0

@@ -88,7 +88,7 @@ import Testing
     // MARK: Wrapping
 
     @Test func wrappingABlobErrorGivesThatError() {
-        var error = BlobError(.truncated, "Early.", operation: .read, locator: "mem:x", byteOffset: 3)
+        var error = BlobError(.truncated, "Early.", operation: "read", locator: "mem:x", byteOffset: 3)
         error.layers = ["A", "B"]
         #expect(BlobError(wrapping: error) == error)
     }
@@ -211,7 +211,7 @@ import Testing
         let source = SliceSource(ConcatenatedSource([MemorySource([1, 2, 3]), failing]), from: 1)
         let error = try #require(throws: BlobError.self) { try source.data(upTo: 10) }
         #expect(error.code == .corrupted)
-        #expect(error.operation == .read)
+        #expect(error.operation == "read")
         #expect(error.byteOffset == 0)
         #expect(error.locator == nil)
         #expect(error.layers == ["SliceSource", "ConcatenatedSource", "ClosureSource"])
@@ -219,10 +219,10 @@ import Testing
 
     @Test func layersLeaveAloneWhatTheThrowerSaid() throws {
         let failing = ClosureSource { _, _, _ in
-            throw BlobError(.refused, "No.", operation: .info, locator: "far:away", byteOffset: 99, isTransient: true)
+            throw BlobError(.refused, "No.", operation: "info", locator: "far:away", byteOffset: 99, isTransient: true)
         }
         let error = try #require(throws: BlobError.self) { try SliceSource(failing, from: 0).data(upTo: 10) }
-        #expect(error.operation == .info)
+        #expect(error.operation == "info")
         #expect(error.locator == "far:away")
         #expect(error.byteOffset == 99)
         #expect(error.isTransient)
@@ -230,12 +230,12 @@ import Testing
     }
 
     @Test func equalityLooksAtEverythingButTheCause() {
-        let error = BlobError(.io, "x", operation: .read, locator: "a:", byteOffset: 1)
+        let error = BlobError(.io, "x", operation: "read", locator: "a:", byteOffset: 1)
         let cause = CancellationError()
-        #expect(error == BlobError(.io, "x", operation: .read, locator: "a:", byteOffset: 1, cause: cause))
-        #expect(error != BlobError(.io, "x", operation: .read, locator: "a:", byteOffset: 2))
-        #expect(error != BlobError(.io, "y", operation: .read, locator: "a:", byteOffset: 1))
-        #expect(error != BlobError(.corrupted, "x", operation: .read, locator: "a:", byteOffset: 1))
-        #expect(error != BlobError(.io, "x", operation: .open, locator: "a:", byteOffset: 1))
+        #expect(error == BlobError(.io, "x", operation: "read", locator: "a:", byteOffset: 1, cause: cause))
+        #expect(error != BlobError(.io, "x", operation: "read", locator: "a:", byteOffset: 2))
+        #expect(error != BlobError(.io, "y", operation: "read", locator: "a:", byteOffset: 1))
+        #expect(error != BlobError(.corrupted, "x", operation: "read", locator: "a:", byteOffset: 1))
+        #expect(error != BlobError(.io, "x", operation: "open", locator: "a:", byteOffset: 1))
     }
 }

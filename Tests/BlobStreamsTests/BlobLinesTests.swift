@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -15,14 +16,14 @@ import Testing
         ("ä€😀\nß", ["ä€😀", "ß"]),
     ])
     func aLineEndsWithLineFeedOrBoth(text: String, expected: [String]) async throws {
-        #expect(try await self.collect(MemorySource(text.utf8).lines) == expected)
+        #expect(try await self.collect(MemorySource(text.utf8).lines()) == expected)
         // The same, whatever the chunks are.
-        #expect(try await self.collect(byteByByte(text.utf8).lines) == expected)
+        #expect(try await self.collect(byteByByte(text.utf8).lines()) == expected)
     }
 
     @Test func invalidTextIsRepaired() async throws {
         let bytes: [UInt8] = [0x61, 0xff, 0x62, 0x0a, 0xe2, 0x82]
-        #expect(try await self.collect(MemorySource(bytes).lines) == ["a\u{fffd}b", "\u{fffd}"])
+        #expect(try await self.collect(MemorySource(bytes).lines()) == ["a\u{fffd}b", "\u{fffd}"])
     }
 
     @Test func aLineMayBeAsLongAsTheLimitAndNoLonger() async throws {
@@ -47,7 +48,7 @@ import Testing
             guard offset == 0 else { throw BlobError(.refused, "No.") }
             for byte in "a\nrest".utf8 { output.append(byte) }
         }
-        var iterator = source.lines.makeAsyncIterator()
+        var iterator = source.lines().makeAsyncIterator()
         #expect(try await iterator.next() == "a")
         let error = await #expect(throws: BlobError.self) { try await iterator.next() }
         #expect(error?.code == .refused)
@@ -57,7 +58,7 @@ import Testing
 
     @Test func linesEndWithACancelledTask() async throws {
         let source = StuckSource()
-        let task = Task { await asyncCodeThrown { try await self.collect(source.lines) } }
+        let task = Task { await asyncCodeThrown { try await self.collect(source.lines()) } }
         await source.reads.values(count: 1)
         task.cancel()
         #expect(await task.value == .cancelled)

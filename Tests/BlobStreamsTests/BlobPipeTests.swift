@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 

@@ -1,26 +1,9 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct DataSourceWriteTests {
-    /// A folder of its own that goes with it.
-    private final class Folder {
-        let url: URL
-
-        init() throws {
-            self.url = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-            try FileManager.default.createDirectory(at: self.url, withIntermediateDirectories: false)
-        }
-
-        deinit { try? FileManager.default.removeItem(at: self.url) }
-
-        var names: [String] {
-            get throws { try FileManager.default.contentsOfDirectory(atPath: self.url.path).sorted() }
-        }
-
-        func file(_ name: String) -> URL { self.url.appendingPathComponent(name) }
-    }
-
     private let bytes = Self.pattern
     private static let pattern = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 13 >> 3) })
     private let old = Data("old".utf8)
@@ -34,106 +17,102 @@ import Testing
         try source.write(to: url)
     }
 
-    private func mode(_ url: URL) throws -> Int {
-        try #require(FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int)
-    }
-
     @Test func aNewFileHasAllBytes() throws {
-        let folder = try Folder()
-        #expect(try self.write(MemorySource(bytes), to: folder.file("a")) == 300_000)
-        #expect(try Data(contentsOf: folder.file("a")) == bytes)
-        #expect(try folder.names == ["a"])
+        let folder = try TemporaryFolder()
+        #expect(try self.write(MemorySource(bytes), to: folder.url("a")) == 300_000)
+        #expect(try Data(contentsOf: folder.url("a")) == bytes)
+        #expect(folder.names == ["a"])
     }
 
     @Test func anEmptySourceMakesAnEmptyFile() throws {
-        let folder = try Folder()
-        #expect(try self.write(MemorySource([]), to: folder.file("a")) == 0)
-        #expect(try Data(contentsOf: folder.file("a")).isEmpty)
+        let folder = try TemporaryFolder()
+        #expect(try self.write(MemorySource([]), to: folder.url("a")) == 0)
+        #expect(try Data(contentsOf: folder.url("a")).isEmpty)
     }
 
     @Test func theAsynchronousFormWritesTheSame() async throws {
-        let folder = try Folder()
-        #expect(try await MemorySource(bytes).write(to: folder.file("a")) == 300_000)
-        #expect(try Data(contentsOf: folder.file("a")) == bytes)
+        let folder = try TemporaryFolder()
+        #expect(try await MemorySource(bytes).write(to: folder.url("a")) == 300_000)
+        #expect(try Data(contentsOf: folder.url("a")) == bytes)
     }
 
     @Test func aFileIsReplacedAndKeepsItsMode() throws {
-        let folder = try Folder()
-        try old.write(to: folder.file("a"))
-        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.file("a").path)
-        _ = try self.write(MemorySource(bytes), to: folder.file("a"))
-        #expect(try Data(contentsOf: folder.file("a")) == bytes)
-        #expect(try self.mode(folder.file("a")) == 0o640)
-        #expect(try folder.names == ["a"])
+        let folder = try TemporaryFolder()
+        try old.write(to: folder.url("a"))
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: folder.path("a"))
+        _ = try self.write(MemorySource(bytes), to: folder.url("a"))
+        #expect(try Data(contentsOf: folder.url("a")) == bytes)
+        #expect(try folder.mode("a") == 0o640)
+        #expect(folder.names == ["a"])
     }
 
     /// As `cat > link` does: the link stays, and the file that it names appears.
     @Test(arguments: ["target", "sub/../target", "second"]) func aDanglingLinkIsWrittenThrough(target: String) throws {
-        let folder = try Folder()
-        try FileManager.default.createDirectory(at: folder.file("sub"), withIntermediateDirectories: false)
-        try #require(symlink("target", folder.file("second").path) == 0)
-        try #require(symlink(target, folder.file("link").path) == 0)
-        #expect(try self.write(MemorySource(bytes), to: folder.file("link")) == 300_000)
-        #expect(try Data(contentsOf: folder.file("target")) == bytes)
-        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link").path) == target)
-        #expect(try folder.names == ["link", "second", "sub", "target"])
+        let folder = try TemporaryFolder()
+        try FileManager.default.createDirectory(at: folder.url("sub"), withIntermediateDirectories: false)
+        try #require(symlink("target", folder.path("second")) == 0)
+        try #require(symlink(target, folder.path("link")) == 0)
+        #expect(try self.write(MemorySource(bytes), to: folder.url("link")) == 300_000)
+        #expect(try Data(contentsOf: folder.url("target")) == bytes)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.path("link")) == target)
+        #expect(folder.names == ["link", "second", "sub", "target"])
     }
 
     @Test func aLinkToItselfIsAnError() throws {
-        let folder = try Folder()
-        try #require(symlink("link", folder.file("link").path) == 0)
-        #expect(codeThrown { try self.write(MemorySource(bytes), to: folder.file("link")) } == .io)
-        #expect(try folder.names == ["link"])
+        let folder = try TemporaryFolder()
+        try #require(symlink("link", folder.path("link")) == 0)
+        #expect(codeThrown { try self.write(MemorySource(bytes), to: folder.url("link")) } == .io)
+        #expect(folder.names == ["link"])
     }
 
     @Test func anErrorLeavesTheOldFileAndNothingBesideIt() throws {
-        let folder = try Folder()
-        try old.write(to: folder.file("a"))
-        #expect(codeThrown { try self.write(failing, to: folder.file("a")) } == .refused)
-        #expect(try Data(contentsOf: folder.file("a")) == old)
-        #expect(codeThrown { try self.write(failing, to: folder.file("b")) } == .refused)
-        #expect(try folder.names == ["a"])
+        let folder = try TemporaryFolder()
+        try old.write(to: folder.url("a"))
+        #expect(codeThrown { try self.write(failing, to: folder.url("a")) } == .refused)
+        #expect(try Data(contentsOf: folder.url("a")) == old)
+        #expect(codeThrown { try self.write(failing, to: folder.url("b")) } == .refused)
+        #expect(folder.names == ["a"])
     }
 
     @Test func cancellingLeavesTheOldFileAndNothingBesideIt() async throws {
-        let folder = try Folder()
-        try old.write(to: folder.file("a"))
+        let folder = try TemporaryFolder()
+        try old.write(to: folder.url("a"))
         let reader = PlayedReader()
         reader.push([1, 2, 3])
-        let target = folder.file("a")
+        let target = folder.url("a")
         let task = Task { await asyncCodeThrown { try await reader.write(to: target) } }
         await reader.reads.values(count: 2)
         task.cancel()
         #expect(await task.value == .cancelled)
-        #expect(try Data(contentsOf: folder.file("a")) == old)
-        #expect(try folder.names == ["a"])
+        #expect(try Data(contentsOf: folder.url("a")) == old)
+        #expect(folder.names == ["a"])
     }
 
     @Test func aLongNameIsNoProblem() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let name = String(repeating: "ü", count: 127)
-        _ = try self.write(MemorySource(bytes), to: folder.file(name))
-        #expect(try folder.names == [name])
+        _ = try self.write(MemorySource(bytes), to: folder.url(name))
+        #expect(folder.names == [name])
     }
 
     @Test func theTargetOfASymbolicLinkIsWritten() throws {
-        let folder = try Folder()
-        try old.write(to: folder.file("target"))
+        let folder = try TemporaryFolder()
+        try old.write(to: folder.url("target"))
         try FileManager.default.createSymbolicLink(
-            atPath: folder.file("link").path, withDestinationPath: "target")
-        _ = try self.write(MemorySource(bytes), to: folder.file("link"))
-        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.file("link").path) == "target")
-        #expect(try Data(contentsOf: folder.file("target")) == bytes)
-        #expect(try folder.names == ["link", "target"])
+            atPath: folder.path("link"), withDestinationPath: "target")
+        _ = try self.write(MemorySource(bytes), to: folder.url("link"))
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder.path("link")) == "target")
+        #expect(try Data(contentsOf: folder.url("target")) == bytes)
+        #expect(folder.names == ["link", "target"])
     }
 
     @Test func aMissingFolderIsNotFound() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let error = #expect(throws: BlobError.self) {
-            try self.write(MemorySource(bytes), to: folder.file("missing/a"))
+            try self.write(MemorySource(bytes), to: folder.url("missing/a"))
         }
         #expect(error?.code == .notFound)
-        #expect(error?.operation == .write)
+        #expect(error?.operation == "write")
     }
 
     @Test func aFullDeviceIsAnInputOutputErrorAndStaysADevice() throws {
@@ -146,29 +125,29 @@ import Testing
     }
 
     @Test func aFolderIsNotReplaced() throws {
-        let folder = try Folder()
-        try FileManager.default.createDirectory(at: folder.file("a"), withIntermediateDirectories: false)
-        let error = #expect(throws: BlobError.self) { try self.write(MemorySource(bytes), to: folder.file("a")) }
+        let folder = try TemporaryFolder()
+        try FileManager.default.createDirectory(at: folder.url("a"), withIntermediateDirectories: false)
+        let error = #expect(throws: BlobError.self) { try self.write(MemorySource(bytes), to: folder.url("a")) }
         #expect(error?.systemErrorNumber == EISDIR)
-        #expect(try folder.names == ["a"])
+        #expect(folder.names == ["a"])
     }
 
     @Test func aNamedPipeIsWrittenToAndStays() async throws {
-        let folder = try Folder()
-        let pipe = folder.file("pipe")
+        let folder = try TemporaryFolder()
+        let pipe = folder.url("pipe")
         try #require(mkfifo(pipe.path, 0o600) == 0)
         async let reading = onThread { try FileHandle(forReadingFrom: pipe).readToEnd() }
         let count = try await MemorySource(bytes).write(to: pipe)
         #expect(count == 300_000)
         #expect(try await reading == bytes)
-        #expect(try folder.names == ["pipe"])
+        #expect(folder.names == ["pipe"])
     }
 
     @Test func aSourceThatDoesNotOpenMakesNoFile() throws {
-        let folder = try Folder()
+        let folder = try TemporaryFolder()
         let source = InputStreamSource(info: BlobInfo(byteCount: 5), isRepeatable: false) { nil }
         _ = try source.open()
-        #expect(codeThrown { try self.write(source, to: folder.file("a")) } == .unsupported)
-        #expect(try folder.names.isEmpty)
+        #expect(codeThrown { try self.write(source, to: folder.url("a")) } == .unsupported)
+        #expect(folder.names.isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 
 /// An event-driven reader that the test plays; a source of itself, for one opening.

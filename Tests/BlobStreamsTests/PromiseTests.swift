@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -44,7 +45,7 @@ import Testing
             for try await _ in source.chunks(context: BlobContext(idleLimit: .milliseconds(10))) {}
         }
         #expect(error?.code == .timedOut)
-        #expect(error?.operation == .read)
+        #expect(error?.operation == "read")
         #expect(error?.byteOffset == 0)
         #expect(error?.layers == ["CountingSource", "BlobPipe"])
         let lines = await #expect(throws: BlobError.self) {

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 
 /// A source whose reads block and do not listen to the context, until the test lets them go.

@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 
 /// A connection and what was read ahead of it.

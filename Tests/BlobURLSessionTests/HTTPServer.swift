@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 
 /// What a request brought, as it came over the wire.
@@ -26,30 +27,16 @@ struct ReceivedRequest: Sendable {
 final class HTTPServer: Sendable {
     typealias Handler = @Sendable (HTTPExchange) -> Void
 
-    let port: Int
     /// The requests in the order in which their answers, or connections, ended.
     let requests = Recorder<ReceivedRequest>()
-    private let descriptor: CInt
+    private let listener: LoopbackListener
     private let handler: Handler
     private let connections = Locked<[CInt]?>([])
     private let counts = Locked<[String: Int]>([:])
 
     init(_ handler: @escaping Handler) throws {
         self.handler = handler
-        let descriptor = socket(AF_INET, streamSocket, 0)
-        var address = makeAddress()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let isListening = withUnsafeMutablePointer(to: &address) { address in
-            address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                bind(descriptor, address, length) == 0 && listen(descriptor, 64) == 0
-                    && getsockname(descriptor, address, &length) == 0
-            }
-        }
-        guard isListening else { throw BlobError(systemError: errno, doing: "Could not listen") }
-        self.descriptor = descriptor
-        self.port = Int(UInt16(bigEndian: address.sin_port))
+        self.listener = try LoopbackListener()
         Thread { self.accept() }.start()
     }
 
@@ -62,7 +49,7 @@ final class HTTPServer: Sendable {
     }
 
     func url(_ path: String = "/") -> URL {
-        URL(string: "http://127.0.0.1:\(self.port)\(path)") ?? URL(fileURLWithPath: "/")
+        URL(string: "http://127.0.0.1:\(self.listener.port)\(path)") ?? URL(fileURLWithPath: "/")
     }
 
     /// Ends all connections. Handlers that wait for something else end on their own.
@@ -72,7 +59,7 @@ final class HTTPServer: Sendable {
             return connections ?? []
         }
         // The accepting thread closes the descriptor, and each connection's thread its own.
-        shutdown(self.descriptor, CInt(SHUT_RDWR))
+        shutdown(self.listener.descriptor, CInt(SHUT_RDWR))
         for connection in connections { shutdown(connection, CInt(SHUT_RDWR)) }
     }
 
@@ -86,7 +73,7 @@ final class HTTPServer: Sendable {
 
     private func accept() {
         while true {
-            let connection = Foundation.accept(self.descriptor, nil, nil)
+            let connection = Foundation.accept(self.listener.descriptor, nil, nil)
             guard connection >= 0 else { break }
             let isRunning = self.connections.withLock { connections in
                 connections?.append(connection)
@@ -98,7 +85,7 @@ final class HTTPServer: Sendable {
             }
             Thread { self.serve(HTTPConnection(connection)) }.start()
         }
-        _ = Foundation.close(self.descriptor)
+        _ = Foundation.close(self.listener.descriptor)
     }
 
     private func serve(_ connection: HTTPConnection) {

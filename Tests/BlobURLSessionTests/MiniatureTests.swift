@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import BlobURLSession
 import Foundation
 import Testing
@@ -72,11 +73,11 @@ extension UnsafeRawBufferPointer {
 }
 
 /// `BLOBSTREAMS_ROUNDS` makes it more: a hundred thousand take a minute.
-private let roundCount = ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap(Int.init) ?? 20_000
+private let roundCount = environmentNumber("BLOBSTREAMS_ROUNDS") ?? 20_000
 
 /// Of `BLOBSTREAMS_SEED`, to repeat a run.
 func randomSeed() -> UInt64 {
-    ProcessInfo.processInfo.environment["BLOBSTREAMS_SEED"].flatMap(UInt64.init) ?? .random(in: 0...(.max))
+    environmentNumber("BLOBSTREAMS_SEED") ?? .random(in: 0...(.max))
 }
 
 /// Tells what should not have happened.

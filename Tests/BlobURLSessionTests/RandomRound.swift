@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 
 /// A source with random bytes, ways and faults, and what may become of it.
@@ -19,7 +20,7 @@ struct RandomRound {
     let description: @Sendable () -> String
 
     init(seed: UInt64) {
-        var random = SplitMix64(state: seed)
+        var random = SplitMix64(seed: seed)
         let byteCount = random.byteCount()
         let start = Int.random(in: 0...1000, using: &random)
         let bytes = pattern(start + byteCount).suffix(from: start)
@@ -114,18 +115,7 @@ extension FaultSource.Fault {
     }
 }
 
-/// Steele, Lea and Flood: Fast splittable pseudorandom number generators (2014), as in `java.util.SplittableRandom`.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var value = self.state
-        value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ (value >> 27)) &* 0x94D0_49BB_1331_11EB
-        return value ^ (value >> 31)
-    }
-
+extension SplitMix64 {
     /// Mostly small, sometimes about as large as one read of the session or several.
     fileprivate mutating func byteCount() -> Int {
         switch Int.random(in: 0..<100, using: &self) {

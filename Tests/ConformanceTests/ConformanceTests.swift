@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import CryptoDigest
 import FileSource
 import Foundation
@@ -12,14 +13,14 @@ import Testing
 
     @Test(arguments: SourceMaker.all, lengths)
     func everySourceKeepsEveryContract(_ maker: SourceMaker, length: Int) async throws {
-        let bytes = sampleBytes(length)
+        let bytes = Data(makeContent(length))
         let folder = try TemporaryFolder()
         expectNone(await violations(of: try maker.make(bytes, folder), expecting: bytes))
     }
 
     @Test(arguments: SourceMaker.all, [0, 1, 65, 70_000])
     func everySourceKeepsEveryContractWhenItIsMadeEventDriven(_ maker: SourceMaker, length: Int) async throws {
-        let bytes = sampleBytes(length)
+        let bytes = Data(makeContent(length))
         let folder = try TemporaryFolder()
         expectNone(await violations(of: EventDrivenSource(try maker.make(bytes, folder)), expecting: bytes))
     }
@@ -27,7 +28,7 @@ import Testing
     /// Parts of different kinds beside each other; each layer over one kind of base: `LayerConformanceTests`.
     @Test(arguments: [0, 1, 65, 5000])
     func partsOfDifferentKindsKeepEveryContract(length: Int) async {
-        let bytes = sampleBytes(length)
+        let bytes = Data(makeContent(length))
         let parts = bytes.inParts(3)
         let drip: @Sendable (Data) -> any BlobInputStreamDataSource = { DripSource(MemorySource($0)) }
         expectNone(
@@ -38,13 +39,13 @@ import Testing
             await violations(
                 of: ConcatenatedSource([MemorySource(parts[0]), pipeSource(parts[1]), drip(parts[2])]),
                 expecting: bytes))
-        let longer = sampleBytes(7) + bytes + sampleBytes(9)
+        let longer = Data(makeContent(7)) + bytes + Data(makeContent(9))
         expectNone(await violations(of: SliceSource(drip(longer), from: 7), expecting: longer.dropFirst(7)))
     }
 
     @Test(arguments: [0, 1, 65, 5000, 70_000])
     func encodingKeepsEveryContract(length: Int) async throws {
-        let bytes = sampleBytes(length)
+        let bytes = Data(makeContent(length))
         let encoded = try await GzipEncodedSource(MemorySource(bytes)).data(upTo: 1 << 20)
         for base: any BlobInputStreamDataSource in [
             MemorySource(bytes), FaultSource(MemorySource(bytes), .half), EventDrivenSource(MemorySource(bytes)),
@@ -54,7 +55,7 @@ import Testing
 
     @Test(arguments: [FaultSource.Fault.oneByte, .half])
     func readsThatBringLittleAreInvisible(_ fault: FaultSource.Fault) async {
-        let bytes = sampleBytes(3000)
+        let bytes = Data(makeContent(3000))
         let difficult = { @Sendable in FaultSource(MemorySource(bytes), fault) }
         expectNone(await violations(of: difficult(), expecting: bytes))
         expectNone(await violations(of: ConcatenatedSource([difficult(), difficult()]), expecting: bytes + bytes))
@@ -63,7 +64,7 @@ import Testing
     }
 
     @Test func aSourceIsCheckedWithoutKnowingItsBytes() throws {
-        expectNone(try violations(of: MemorySource(sampleBytes(10_000))))
+        expectNone(try violations(of: MemorySource(Data(makeContent(10_000)))))
     }
 }
 
@@ -121,25 +122,6 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
     ]
 }
 
-/// Bytes with no short period, the same in every run.
-func sampleBytes(_ count: Int) -> Data {
-    var state: UInt64 = 0x9E37_79B9_7F4A_7C15
-    return Data(
-        (0..<count).map { _ in
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return UInt8(truncatingIfNeeded: state >> 33)
-        })
-}
-
-@Sendable func pipeSource(_ bytes: Data, info: BlobInfo = BlobInfo()) -> any BlobInputStreamDataSource {
-    let pipe = BlobPipe(capacity: 1000, info: info)
-    Thread.detachNewThread {
-        try? pipe.write(bytes)
-        pipe.finish()
-    }
-    return pipe.source
-}
-
 private func reading(_ bytes: Data) -> ClosureSource.ReadAt {
     { byteOffset, output, _ in
         guard byteOffset < bytes.count else { return }
@@ -162,29 +144,13 @@ extension Data {
     }
 }
 
-/// A folder that goes with its last user.
-final class TemporaryFolder: Sendable {
-    private let url: URL
-
-    init() throws {
-        self.url = FileManager.default.temporaryDirectory.appendingPathComponent("blobstreams-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: self.url, withIntermediateDirectories: true)
-    }
-
-    deinit { try? FileManager.default.removeItem(at: self.url) }
-
-    private func newPath() -> String { self.url.appendingPathComponent(UUID().uuidString).path }
-
-    func file(_ bytes: Data) throws -> String {
-        let path = self.newPath()
-        try bytes.write(to: URL(fileURLWithPath: path))
-        return path
-    }
+extension TemporaryFolder {
+    /// Writes a file of its own name, and gives its path.
+    func file(_ bytes: Data) throws -> String { try self.write(Array(bytes), to: UUID().uuidString) }
 
     /// A FIFO that somebody writes `bytes` to.
     func fifo(_ bytes: Data) throws -> String {
-        let path = self.newPath()
-        guard mkfifo(path, 0o600) == 0 else { throw BlobError(systemError: errno, doing: "Could not make a FIFO") }
+        let path = try self.makeFIFO(UUID().uuidString)
         Thread.detachNewThread {
             let descriptor = open(path, O_WRONLY)  // Waits for the reader.
             guard descriptor >= 0 else { return }

@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import FileSource
 import Foundation
 import GzipSource
@@ -9,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(120))) struct DelegateReentryTests {
     @Test(arguments: [BlobStreamMode.synchronous, .asynchronous], DelegateCall.allCases)
     func aDelegateMayCallAnythingOfItsStream(_ mode: BlobStreamMode, _ call: DelegateCall) async throws {
-        let rounds = ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap { Int($0) }.map { $0 / 100 } ?? 2
+        let rounds = environmentNumber("BLOBSTREAMS_ROUNDS").map { $0 / 100 } ?? 2
         let makers = try await StreamMaker.all(TemporaryFolder())
         try await onThread {
             for _ in 0..<rounds {
@@ -161,7 +162,7 @@ private final class NobodyDelegate: NSObject, StreamDelegate {}
 
 /// A way to make a stream with the same few bytes.
 struct StreamMaker: Sendable {
-    static let bytes = Array(sampleBytes(20))
+    static let bytes = makeContent(20)
 
     let name: String
     var fails = false

@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import CryptoDigest
 import Foundation
 import GzipSource
@@ -10,7 +11,7 @@ import Testing
     @Test(arguments: LayerMaker.all, BaseKind.allCases)
     func everyLayerKeepsEveryContractOverEveryKindOfBase(_ layer: LayerMaker, _ kind: BaseKind) async throws {
         for length in [0, 1, 65, 3000] {
-            let bytes = sampleBytes(length)
+            let bytes = Data(makeContent(length))
             let make: @Sendable () throws -> any BlobInputStreamDataSource = { try layer.make(bytes, kind.source) }
             let expected = try await layer.expected(bytes)
             expectNone(await violations(of: try make(), expecting: expected), "of \(length) bytes")
@@ -20,7 +21,7 @@ import Testing
     /// A base that opens late, and has nothing for some reads after that.
     @Test(arguments: LayerMaker.all)
     func aLayerOpensOverABaseThatIsNotOpenYet(_ layer: LayerMaker) async throws {
-        let bytes = sampleBytes(3000)
+        let bytes = Data(makeContent(3000))
         let expected = try await layer.expected(bytes)
         let all = try await onThread {
             let reader = try layer.make(bytes) { DripSource(MemorySource($0), pieceByteCount: 500) }.open()
@@ -70,10 +71,10 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
             return ConcatenatedSource([MemorySource(parts[0]), base(parts[1]), MemorySource(parts[2])])
         },
         LayerMaker(testDescription: "slice") { bytes, base in
-            SliceSource(base(sampleBytes(9) + bytes + sampleBytes(5)), range: 9..<Int64(9 + bytes.count))
+            SliceSource(base(Data(makeContent(9)) + bytes + Data(makeContent(5))), range: 9..<Int64(9 + bytes.count))
         },
         LayerMaker(testDescription: "slice to the end") { bytes, base in
-            SliceSource(base(sampleBytes(9) + bytes), from: 9)
+            SliceSource(base(Data(makeContent(9)) + bytes), from: 9)
         },
         LayerMaker(testDescription: "counting") { bytes, base in CountingSource(base(bytes)) { _, _, _ in } },
         LayerMaker(testDescription: "progress") { bytes, base in
@@ -101,8 +102,8 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
         },
         LayerMaker(testDescription: "several layers") { bytes, base in
             let slice = SliceSource(
-                base(try gzipped(sampleBytes(3) + bytes) + Data([1])),
-                range: 0..<Int64(try gzipped(sampleBytes(3) + bytes).count))
+                base(try gzipped(Data(makeContent(3)) + bytes) + Data([1])),
+                range: 0..<Int64(try gzipped(Data(makeContent(3)) + bytes).count))
             let decoded = CountingSource(GzipSource(slice)) { _, _, _ in }
             return DigestSource(SliceSource(decoded, from: 3), digest: CryptoDigest.sha256)
         },
@@ -129,11 +130,4 @@ private func gzipped(_ bytes: Data) throws -> Data {
     var all = Data()
     while case let count = try reader.readWaiting(into: memory), count > 0 { all.append(contentsOf: memory[..<count]) }
     return all
-}
-
-/// Runs `body`, which blocks, on a thread of its own.
-func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
-    }
 }

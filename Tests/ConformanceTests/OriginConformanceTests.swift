@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -9,21 +10,21 @@ import Testing
 @Suite struct OriginConformanceTests {
     @Test(arguments: [0, 1, 65, 5000, 70_000])
     func aDescriptorAsThatOfStandardInputKeepsEveryContract(length: Int) async {
-        let bytes = sampleBytes(length)
+        let bytes = Data(makeContent(length))
         expectNone(await violations(of: try descriptorSource(bytes), expecting: bytes))
         expectNone(await violations(of: ReadAheadSource(try descriptorSource(bytes)), expecting: bytes))
     }
 
     @Test(arguments: [0, 1, 65, 5000, 70_000])
     func theInputOfABoundPairKeepsEveryContract(length: Int) async {
-        let bytes = sampleBytes(length)
+        let bytes = Data(makeContent(length))
         expectNone(await violations(of: pairSource(bytes), expecting: bytes))
         expectNone(await violations(of: EventDrivenSource(pairSource(bytes)), expecting: bytes))
     }
 
     @Test(arguments: [0, 1, 65, 5000])
     func anOriginThatIsObservedKeepsEveryContract(length: Int) async {
-        let bytes = sampleBytes(length)
+        let bytes = Data(makeContent(length))
         expectNone(await violations(of: ObservedSource(bytes), expecting: bytes))
         expectNone(await violations(of: ReadAheadSource(ObservedSource(bytes)), expecting: bytes))
     }
@@ -104,7 +105,7 @@ private struct ObservedSource: BlobInputStreamDataSource {
             }
             state.update { $0.isAtEnd = true }
         }
-        return ObservedReader(observing: state, info: info) { output in
+        return state.makeReader(info: info) { output in
             let isEmpty = waiting.withLock { waiting in
                 let count = waiting.withUnsafeBytes { output.append(contentsOf: $0) }
                 waiting = Data(waiting.dropFirst(count))

@@ -1,12 +1,12 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// The examples run as processes, and the README as a script.
 @Suite struct ExamplesTests {
     @Test func theChecksumExamplePrintsTheDigestOfAFile() throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("a file")
+        let folder = try TemporaryFolder()
+        let file = folder.url("a file")
         try Data("abc".utf8).write(to: file)
         // FIPS 180-4, example of SHA-256 for one block.
         let digest = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
@@ -14,24 +14,22 @@ import Testing
     }
 
     @Test func theStreamsOfTheAncestorsTwoProgramsGiveTheDigestOfAFile() throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("x")
+        let folder = try TemporaryFolder()
+        let file = folder.url("x")
         // FIPS 180-4, example of SHA-256 for a million times "a".
         try Data(repeating: 0x61, count: 1_000_000).write(to: file)
         let digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
         #expect(try output(of: "SynchronousChecksum", [file.absoluteString]) == "\(digest) \(file.absoluteString)\n")
         #expect(try output(of: "RunLoopChecksum", [file.absoluteString]) == "\(digest)\n")
-        let missing = folder.appendingPathComponent("missing").absoluteString
+        let missing = folder.url("missing").absoluteString
         for program in ["SynchronousChecksum", "RunLoopChecksum"] {
             #expect(try output(of: program, [missing]).hasPrefix("failed: notFound:"))
         }
     }
 
     @Test func progressIsObserved() throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("x")
+        let folder = try TemporaryFolder()
+        let file = folder.url("x")
         try Data(count: 3 * 64 * 1024).write(to: file)
         let wanted = "notOpen\nnotOpen -> opening\nopening -> open\n33 %\n66 %\n100 %\nopen -> atEnd\natEnd -> closed\n"
         #expect(try output(of: "ObservedProgress", [file.absoluteString]) == wanted)
@@ -47,9 +45,8 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 1_000_000]) func theBoundPairPumpPassesAFileOn(byteCount: Int) throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("file")
+        let folder = try TemporaryFolder()
+        let file = folder.url("file")
         try Data((0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }).write(to: file)
         let digest = try output(of: "Checksum", [file.absoluteString]).prefix { $0 != " " }
         #expect(try output(of: "BoundPairPump", [file.absoluteString]) == "\(digest) \(byteCount)\n")
@@ -62,9 +59,8 @@ import Testing
     }
 
     @Test func theFormOfFiveKindsOfSourceIsTheBytesOfItsParts() throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("a file.txt")
+        let folder = try TemporaryFolder()
+        let file = folder.url("a file.txt")
         try Data("some text".utf8).write(to: file)
         var wanted = Data()
         func part(_ headers: String, _ bytes: Data) {
@@ -80,7 +76,7 @@ import Testing
         part("name=\"stream\"; filename=\"stream.txt\"\r\nContent-Type: text/plain", Data("from a stream".utf8))
         wanted += Data("--five-kinds--\r\n".utf8)
         func digest(_ bytes: Data) throws -> String {
-            let copy = folder.appendingPathComponent("copy")
+            let copy = folder.url("copy")
             try bytes.write(to: copy)
             return try output(of: "blob", ["sum", copy.path]).components(separatedBy: " ")[0]
         }
@@ -92,9 +88,8 @@ import Testing
     }
 
     @Test func aSourceOfOnesOwnIsUploadedByItsLocator() throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let file = folder.appendingPathComponent("numbers")
+        let folder = try TemporaryFolder()
+        let file = folder.url("numbers")
         try Data((1...100_000).map { "\($0) " }.joined().utf8).write(to: file)
         let digest = try output(of: "blob", ["sum", file.path]).prefix { $0 != " " }
         try withReceiver { url in
@@ -104,12 +99,11 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: FileManager.default.fileExists(atPath: products.appendingPathComponent("UploadAsset").path)))
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: productsFolder.appendingPathComponent("UploadAsset").path)))
     func anAssetIsUploadedAsAPartOfAForm() throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let library = folder.appendingPathComponent("library").path
-        let file = folder.appendingPathComponent("a photo.jpg")
+        let folder = try TemporaryFolder()
+        let library = folder.path("library")
+        let file = folder.url("a photo.jpg")
         try Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }).write(to: file)
         _ = try output(of: "blob", ["library", "create", "--library", library])
         let asset = try output(of: "blob", ["library", "import", "--library", library, file.path])
@@ -125,7 +119,7 @@ import Testing
     /// Runs the receiver for as long as `body` takes, which is given its URL.
     private func withReceiver(_ body: (String) throws -> Void) throws {
         let (receiver, pipe) = (Process(), Pipe())
-        receiver.executableURL = products.appendingPathComponent("blob-receive")
+        receiver.executableURL = productsFolder.appendingPathComponent("blob-receive")
         receiver.standardOutput = pipe
         try receiver.run()
         defer {
@@ -151,8 +145,7 @@ import Testing
 
     /// Each command of the `console` blocks prints what stands below it.
     @Test func theCommandsOfTheReadMePrintWhatItSays() throws {
-        let folder = try temporaryFolder()
-        defer { try? FileManager.default.removeItem(at: folder) }
+        let folder = try TemporaryFolder()
         let blocks = try text(of: "README.md").components(separatedBy: "```console\n").dropFirst()
             .compactMap { $0.components(separatedBy: "```").first }
         #expect(!blocks.isEmpty)
@@ -160,7 +153,7 @@ import Testing
             for step in block.components(separatedBy: "$ ").dropFirst() {
                 let lines = step.split(separator: "\n", omittingEmptySubsequences: false)
                 let wanted = lines.dropFirst().joined(separator: "\n")
-                let found = try shell(String(lines[0]), in: folder)
+                let found = try shell(String(lines[0]), in: folder.url)
                 #expect(found.trimmingCharacters(in: .newlines) == wanted.trimmingCharacters(in: .newlines))
             }
         }
@@ -175,43 +168,23 @@ import Testing
             .deletingLastPathComponent()
         return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
-
-    private func temporaryFolder() throws -> URL {
-        let url = FileManager.default.temporaryDirectory.appendingPathComponent("examples-\(UUID().uuidString)")
-        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
-        return url
-    }
+}
 }
 
-/// Where the products are: beside the tests.
-private let products: URL = {
-    let bundle = Bundle.allBundles.first { $0.bundlePath.hasSuffix(".xctest") }
-    let executable = bundle?.bundleURL ?? URL(fileURLWithPath: CommandLine.arguments[0])
-    return executable.resolvingSymlinksInPath().deletingLastPathComponent()
-}()
-
 private func output(of product: String, _ arguments: [String] = []) throws -> String {
-    try run(products.appendingPathComponent(product), arguments, in: FileManager.default.temporaryDirectory)
+    try run(productsFolder.appendingPathComponent(product).path, arguments, in: FileManager.default.temporaryDirectory)
 }
 
 private func shell(_ command: String, in folder: URL) throws -> String {
-    try run(URL(fileURLWithPath: "/bin/sh"), ["-c", command], in: folder)
+    try run("/bin/sh", ["-c", command], in: folder)
 }
 
-private func run(_ executable: URL, _ arguments: [String], in folder: URL) throws -> String {
-    let process = Process()
-    process.executableURL = executable
-    process.arguments = arguments
-    process.currentDirectoryURL = folder
-    var environment = ProcessInfo.processInfo.environment
-    environment["PATH"] = "\(products.path):\(environment["PATH"] ?? "")"
+private func run(_ executable: String, _ arguments: [String], in folder: URL) throws -> String {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
     // Variables of a main file are never released, and the leak checker does not see the pointers that `Data` packs.
-    environment["ASAN_OPTIONS"] = "detect_leaks=0"
-    process.environment = environment
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let data = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return String(decoding: data, as: UTF8.self)
+    let process = try FinishedProcess(
+        executable, arguments, in: folder,
+        environment: ["PATH": "\(productsFolder.path):\(path)", "ASAN_OPTIONS": "detect_leaks=0"])
+    FileHandle.standardError.write(Data(process.errors.utf8))
+    return process.outputText
 }

@@ -1,9 +1,10 @@
 import BlobStreams
+import BlobTestSupport
 import FileSource
 import Foundation
 import Testing
 
-@Suite final class FIFOTests {
+@Suite struct FIFOTests {
     private let folder: TemporaryFolder
     private let path: String
     private let content = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
@@ -13,8 +14,6 @@ import Testing
         self.path = self.folder.path("fifo")
         try #require(mkfifo(self.path, 0o644) == 0)
     }
-
-    deinit { self.folder.remove() }
 
     private var source: FileSource { FileSource(path: self.path) }
 
@@ -163,8 +162,7 @@ import Testing
         // In a process of its own: the handling of a signal belongs to the whole process.
         await #expect(processExitsWith: .success) {
             let folder = try TemporaryFolder()
-            defer { folder.remove() }
-            try #require(mkfifo(folder.path("fifo"), 0o644) == 0)
+            try folder.makeFIFO("fifo")
             letInterrupt(SIGUSR1)
             signal(SIGPIPE, SIG_IGN)  // A reader that gives up is then told as an error.
             let reading = BackgroundReading(try FileSource(path: folder.path("fifo")).open())

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import FileSource
 import Foundation
 import Testing
@@ -27,7 +28,6 @@ import Testing
                 try stream.state.wait(BlobContext()) { $0.isOpenCompleted ? () : nil }
                 look()
             }
-            folder.remove()
             // One each would be 1,000; a dozen where the processors are free, more where they are not.
             try #require(most <= 200, "\(most) threads")
         }

@@ -30,16 +30,6 @@ func letBeInterrupted(by signal: CInt) {
         }
     }
 
-    /// Sets how many descriptors this process may have open; returns how many it was.
-    func setDescriptorLimit(_ count: UInt) -> UInt {
-        var limit = rlimit()
-        getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        let old = limit.rlim_cur
-        limit.rlim_cur = rlim_t(count)
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        return UInt(old)
-    }
-
     /// Lets `signal` interrupt system calls, and do nothing else.
     func letInterrupt(_ signal: CInt) {
         var action = sigaction()
@@ -52,15 +42,6 @@ func letBeInterrupted(by signal: CInt) {
     func isSleeping(_ threadNumber: Int32) -> Bool { true }
 
     func openDescriptorCount(below folder: String) -> Int { 0 }
-
-    func setDescriptorLimit(_ count: UInt) -> UInt {
-        var limit = rlimit()
-        getrlimit(RLIMIT_NOFILE, &limit)
-        let old = limit.rlim_cur
-        limit.rlim_cur = rlim_t(count)
-        setrlimit(RLIMIT_NOFILE, &limit)
-        return UInt(old)
-    }
 
     func letInterrupt(_ signal: CInt) {
         var action = sigaction()

@@ -42,7 +42,7 @@
         }
 
         @Test func aPipeHasNoOffsets() throws {
-            mkfifo(self.folder.path("fifo"), 0o644)
+            try self.folder.makeFIFO("fifo")
             let file = try self.descriptor(of: self.folder.path("fifo"))
             let error = try #require(throws: BlobError.self) { try self.readNow(file, 10, at: 0) }
             #expect(error.systemErrorNumber == ESPIPE)

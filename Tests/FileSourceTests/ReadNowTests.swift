@@ -1,16 +1,15 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
 @testable import FileSource
 
-@Suite final class ReadNowTests {
+@Suite struct ReadNowTests {
     let folder: TemporaryFolder
     let content = (0..<10_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
 
     init() throws { self.folder = try TemporaryFolder() }
-
-    deinit { self.folder.remove() }
 
     func descriptor(of path: String) throws -> FileDescriptor {
         try FileDescriptor(opening: FilePath(Array(path.utf8)))

@@ -1,21 +1,7 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
-
-/// The bytes of one read.
-func read(_ reader: BlobGuardedReader, upTo byteCount: Int = 1 << 16) throws -> [UInt8] {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: byteCount, alignment: 1)
-    defer { buffer.deallocate() }
-    let count = try reader.readWaiting(into: buffer)
-    return Array(buffer[..<count])
-}
-
-/// All bytes to the end.
-func readAll(_ reader: BlobGuardedReader, inPiecesOf byteCount: Int = 1 << 16) throws -> [UInt8] {
-    var bytes: [UInt8] = []
-    while case let piece = try read(reader, upTo: byteCount), !piece.isEmpty { bytes += piece }
-    return bytes
-}
 
 /// A reader that is read to its end by a thread of its own.
 final class BackgroundReading: Sendable {

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import FileSource
 import Foundation
 import Testing
@@ -8,8 +9,8 @@ import Testing
 /// Indexes that a disk, a crash or somebody else damaged: right bytes or a typed error, never wrong bytes.
 @Suite struct DamagedIndexTests {
     /// As many indexes as these: a hundred thousand take some minutes.
-    private static let smallCount = rounds("BLOB_DAMAGED_INDEXES", usually: 400)
-    private static let largeCount = rounds("BLOB_DAMAGED_LARGE_INDEXES", usually: 10)
+    private static let smallCount = environmentNumber("BLOB_DAMAGED_INDEXES") ?? 400
+    private static let largeCount = environmentNumber("BLOB_DAMAGED_LARGE_INDEXES") ?? 10
 
     /// Some slices are larger than what several threads decode, and most are smaller.
     @Test func damagedIndexesOfSmallSlicesGiveNoWrongByte() throws {
@@ -25,8 +26,8 @@ import Testing
 
     private func damage(_ count: Int, _ sizes: [Int], _ tuning: GzipTuning, pageByteCount: Int) throws {
         let seed = UInt64.random(in: 1...1_000_000)
-        var random = SeededGenerator(seed: seed)
-        let folder = try TestFolder()
+        var random = SplitMix64(seed: seed)
+        let folder = try TemporaryFolder()
         var fixture = try Fixture(folder, sizes, seed: seed, tuning)
         var (rightCount, errorCount, rangeCount, withoutCount) = (0, 0, 0, 0)
         for round in 0..<count {
@@ -59,7 +60,7 @@ private struct Fixture {
     let file: FileSource
     let index: BuiltIndex
 
-    init(_ folder: TestFolder, _ sizes: [Int], seed: UInt64, _ tuning: GzipTuning) throws {
+    init(_ folder: TemporaryFolder, _ sizes: [Int], seed: UInt64, _ tuning: GzipTuning) throws {
         let (bytes, gzip) = FixedBlocks.gzip(sizes, seed: seed)
         self.bytes = bytes
         self.file = try folder.file("data.gz", gzip)
@@ -68,7 +69,7 @@ private struct Fixture {
     }
 
     /// Puts a damaged index in the place of the right one; says how.
-    func damage(pageByteCount: Int, using random: inout SeededGenerator) throws -> String {
+    func damage(pageByteCount: Int, using random: inout SplitMix64) throws -> String {
         var bytes = self.index.bytes
         let pages = stride(from: 0, to: bytes.count, by: pageByteCount).map {
             $0..<min($0 + pageByteCount, bytes.count)
@@ -116,7 +117,7 @@ private struct Fixture {
     }
 
     /// Windows of other points, with checksums that are right.
-    private func forgeWindows(using random: inout SeededGenerator) throws -> String {
+    private func forgeWindows(using random: inout SplitMix64) throws -> String {
         let windowed = self.index.windowed
         var windows: [Int: [UInt8]] = [:]
         for _ in 0..<Int.random(in: 1...3, using: &random) {
@@ -128,7 +129,7 @@ private struct Fixture {
     }
 
     /// Points that lie elsewhere.
-    private func forgePoints(using random: inout SeededGenerator) throws -> String {
+    private func forgePoints(using random: inout SplitMix64) throws -> String {
         var points = self.index.layout.points
         let point = Int.random(in: 1..<points.count, using: &random)
         let distance = Int64.random(in: 1...40, using: &random) * (Bool.random(using: &random) ? 1 : -1)
@@ -140,8 +141,4 @@ private struct Fixture {
         try self.index.forge(points: points)
         return "point \(point) by \(distance) bits"
     }
-}
-
-private func rounds(_ variable: String, usually count: Int) -> Int {
-    ProcessInfo.processInfo.environment[variable].flatMap { Int($0) } ?? count
 }

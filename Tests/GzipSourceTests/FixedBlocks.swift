@@ -1,4 +1,5 @@
 import BlobDeflate
+import BlobTestSupport
 import Foundation
 
 /// Deflate data whose blocks are as long as a test wants, in few compressed bytes: some literals, and references to
@@ -8,11 +9,11 @@ struct FixedBlocks {
     private var bitCount: UInt64 = 0
     private var deflated: [UInt8] = []
     private(set) var bytes: [UInt8] = []
-    private var random: SeededGenerator
+    private var random: SplitMix64
 
     private static let matchByteCount = 258
 
-    init(seed: UInt64) { self.random = SeededGenerator(seed: seed) }
+    init(seed: UInt64) { self.random = SplitMix64(seed: seed) }
 
     /// Data of blocks of about these lengths, as one gzip member, and what they decode to.
     static func gzip(_ blockByteCounts: [Int], seed: UInt64) -> (bytes: Data, gzip: Data) {
@@ -82,21 +83,5 @@ struct FixedBlocks {
     private mutating func finish() -> Data {
         if self.bitCount > 0 { self.put(0, 8 - self.bitCount) }
         return Data(self.deflated)
-    }
-}
-
-/// Numbers that are the same for the same seed.
-struct SeededGenerator: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        // SplitMix64.
-        self.state &+= 0x9E37_79B9_7F4A_7C15
-        var number = self.state
-        number = (number ^ (number >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        number = (number ^ (number >> 27)) &* 0x94D0_49BB_1331_11EB
-        return number ^ (number >> 31)
     }
 }

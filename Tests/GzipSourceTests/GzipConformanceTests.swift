@@ -1,6 +1,7 @@
 import BlobDeflate
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import FileSource
 import Foundation
 import Testing
@@ -32,7 +33,7 @@ import Testing
     @Test(arguments: GzipSource.Format.allCases, InflateLibrary.available)
     func everyFormatKeepsEveryContractWithAnIndex(_ format: GzipSource.Format, library: InflateLibrary) async throws {
         for length in Self.lengths + [1_500_000] {
-            let folder = try TestFolder()
+            let folder = try TemporaryFolder()
             let bytes = sampleBytes(min(length, 200_000)) + Data(count: max(0, length - 200_000))
             let file = try folder.file("data", compressed(bytes, format))
             let make = { @Sendable in
@@ -105,13 +106,4 @@ import Testing
 private func expectNone(_ violations: [BlobViolation], sourceLocation: SourceLocation = #_sourceLocation) {
     let list = violations.map(\.description).joined(separator: "; ")
     #expect(violations.isEmpty, "\(list)", sourceLocation: sourceLocation)
-}
-
-@Sendable private func pipeSource(_ bytes: Data) -> any BlobInputStreamDataSource {
-    let pipe = BlobPipe(capacity: 1000)
-    Thread.detachNewThread {
-        try? pipe.write(bytes)
-        pipe.finish()
-    }
-    return pipe.source
 }

@@ -1,5 +1,6 @@
 import BlobDeflate
 import BlobStreams
+import BlobTestSupport
 import CZlib
 import Foundation
 import Testing
@@ -27,25 +28,17 @@ import Testing
         ["igzip", "-3"], ["pigz", "-p2"], ["pigz", "-p2", "-i"], ["pigz", "-11"], ["bgzip"],
     ]) func theToolsThatAreHere(command: [String]) async throws {
         guard let path = Self.path(of: command[0]) else { return }
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         try Self.bytes.write(to: URL(fileURLWithPath: folder.path("data")))
         let encoded = try await onThread {
-            let process = Process()
-            process.executableURL = URL(fileURLWithPath: path)
-            process.arguments = command.dropFirst() + ["-c", folder.path("data")]
-            let output = Pipe()
-            process.standardOutput = output
-            try process.run()
-            let encoded = output.fileHandleForReading.readDataToEndOfFile()
-            process.waitUntilExit()
-            return encoded
+            try FinishedProcess(path, command.dropFirst() + ["-c", folder.path("data")]).output
         }
         for library in InflateLibrary.available { try self.check(encoded, library, "\(command)") }
     }
 
     /// More than 2^32 bytes in one member, of which a full flush makes a few that are repeated.
     @Test func aMemberOfMoreThanFourGibibytesIsReadAndReadAgainByPoints() async throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         // Matches of any length but with a distance of one, which takes decoders the longest.
         let line = Data(
             "The quick brown fox jumps over the lazy dog, again and again, until all is said and done.\n".utf8)
@@ -91,7 +84,7 @@ import Testing
     }
 
     private func check(_ encoded: Data, _ library: InflateLibrary, _ name: String) throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         let file = try folder.file("data.gz", encoded)
         let policy = BlobIndexPolicy.file(folder.path("index"))
         let source = GzipSource(file, format: .gzip, index: policy, library: library)

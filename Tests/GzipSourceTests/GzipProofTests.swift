@@ -1,6 +1,7 @@
 import BlobIndex
 import BlobDeflate
 import BlobStreams
+import BlobTestSupport
 import FileSource
 import Foundation
 import Testing
@@ -17,7 +18,7 @@ import Testing
     private static let gzip = gzipped(bytes)
 
     @Test func twoLostWindowsCostNoByte() throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         let file = try folder.file("data.gz", Self.gzip)
         let index = try BuiltIndex(file, at: folder.path("index"))
         #expect(index.layout.maximumSliceByteCount > 2 << 20)
@@ -31,7 +32,7 @@ import Testing
     /// What is in order takes no detour: every slice is decoded where the index says, by several threads.
     @Test(arguments: InflateLibrary.available, GzipSource.Format.allCases)
     func aWholeIndexIsUsedToItsEnd(library: InflateLibrary, format: GzipSource.Format) throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         var forms = ([0, 1, 6] as [CInt]).map { compressed(Self.bytes, format, level: $0) }
         if format == .gzip {
             forms.append(blocked(Self.bytes))
@@ -69,7 +70,7 @@ import Testing
 
     /// Behind a restart point the sum of a member is that of all slices together.
     @Test(arguments: [4, 8]) func theTrailerOfEveryMemberIsCompared(distance: Int) throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         let first = gzipped(Self.bytes)
         let memory = ChangeableBytes(first + gzipped(mixedBytes(3_000_000)))
         let policy = BlobIndexPolicy.file(folder.path("index"))
@@ -82,7 +83,7 @@ import Testing
     }
 
     @Test func aForgedWindowIsSeenBeforeAByteBehindIt() throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         let file = try folder.file("data.gz", Self.gzip)
         let index = try BuiltIndex(file, at: folder.path("index"))
         for point in index.windowed {
@@ -107,7 +108,7 @@ import Testing
 
     /// The disk says no: nobody knows whether the index is of use, and slow reading would hide it.
     @Test func anIndexThatCannotBeReadIsAnError() throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         let file = try folder.file("data.gz", Self.gzip)
         let index = try BuiltIndex(file, at: folder.path("index"))
         let source = GzipSource(file, index: .file(index.path))
@@ -123,7 +124,7 @@ import Testing
 
     /// The time of the last change of status tells what all others were made to hide.
     @Test func contentThatChangedInPlaceMakesTheIndexStale() throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         // Stored, so that all lengths stay, between members that hold the edges.
         let edge = gzipped(sampleBytes(20_000))
         let contents = [Self.bytes.prefix(3_000_000), Data(Self.bytes.prefix(3_000_000).reversed())]
@@ -149,7 +150,7 @@ import Testing
 
     /// As on a disk that lies about all of it: the bytes are right nevertheless, and so is the next index.
     @Test(arguments: [0, 2_000_000]) func anIndexThatIsDisprovedIsDropped(start: Int) throws {
-        let folder = try TestFolder()
+        let folder = try TemporaryFolder()
         let edge = gzipped(sampleBytes(20_000))
         let contents = [Self.bytes.prefix(3_000_000), Data(Self.bytes.prefix(3_000_000).reversed())]
         let memory = ChangeableBytes(edge + gzipped(contents[0], level: 0) + edge)

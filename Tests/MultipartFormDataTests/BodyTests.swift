@@ -1,4 +1,5 @@
 import BlobStreamsStandard
+import BlobTestSupport
 import Foundation
 import MultipartFormData
 import Testing

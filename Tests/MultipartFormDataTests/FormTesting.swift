@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import MultipartFormData
 import Testing
@@ -10,9 +11,7 @@ func bytes(
     try await onThread {
         let reader = try source.open(at: byteOffset)
         defer { reader.close() }
-        var all = Data()
-        while case let piece = try Data(readingAtMost: chunk, from: reader), !piece.isEmpty { all += piece }
-        return all
+        return Data(try readAll(reader, inPiecesOf: chunk))
     }
 }
 
@@ -26,31 +25,9 @@ func makeBody(
     return try form.body(boundary: MultipartBoundary(boundary))
 }
 
-/// The error that `body` throws.
-func errorThrown(by body: () async throws -> some Any) async -> BlobError? {
-    do {
-        _ = try await body()
-        return nil
-    } catch {
-        return BlobError(wrapping: error)
-    }
-}
-
 /// A file with these bytes in a folder of its own, which `body` may use.
 func withFile<Value>(_ name: String, _ bytes: Data, _ body: (URL) async throws -> Value) async throws -> Value {
-    let folder = FileManager.default.temporaryDirectory.appendingPathComponent("form-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let file = folder.appendingPathComponent(name)
-    try bytes.write(to: file)
-    return try await body(file)
-}
-
-extension Data {
-    /// What one read brings.
-    init(readingAtMost byteCount: Int, from reader: BlobGuardedReader) throws {
-        self = try withUnsafeTemporaryAllocation(byteCount: byteCount, alignment: 1) { buffer in
-            Data(buffer[..<(try reader.readWaiting(into: buffer))])
-        }
-    }
+    let folder = try TemporaryFolder()
+    try folder.write(Array(bytes), to: name)
+    return try await body(folder.url(name))
 }

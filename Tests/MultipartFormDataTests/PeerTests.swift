@@ -1,4 +1,5 @@
 import BlobStreamsStandard
+import BlobTestSupport
 import Foundation
 import MultipartFormData
 import Testing
@@ -133,19 +134,8 @@ enum Python {
     }
 
     private static func runBlocking(_ program: String, _ arguments: [String]) throws -> Data {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = ["python3", "-c", program] + arguments
-        let (output, errors) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = errors
-        try process.run()
-        let data = output.fileHandleForReading.readDataToEndOfFile()
-        let text = errors.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationStatus == 0 else {
-            throw BlobError(.internalError, String(decoding: text, as: UTF8.self))
-        }
-        return data
+        let process = try FinishedProcess("python3", ["-c", program] + arguments)
+        guard process.status == 0 else { throw BlobError(.internalError, process.errors) }
+        return process.output
     }
 }

@@ -1,5 +1,6 @@
 import BlobStreamsStandard
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import MultipartFormData
 import Testing

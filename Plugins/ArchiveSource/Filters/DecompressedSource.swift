@@ -47,7 +47,7 @@ public struct DecompressedSource: BlobLayer {
             throw error
         }
         let reader = DecompressingReader(input, self.format, info: info)
-        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
+        return reader.skipping(byteOffset)
     }
 
     private func info(of base: BlobInfo) -> BlobInfo {
@@ -61,12 +61,12 @@ extension DecompressedSource: BlobDescribing {
     /// Returns a fact: whether a checksum protects the bytes. Without one, damage can look like data.
     ///
     /// Empty when the base can be read only once, or the first header does not tell.
-    public func facts(_ context: BlobContext) throws -> [BlobFact] {
+    public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.base.traits.contains(.repeatable) else { return [] }
         let input = try ArchiveInput(self.base, context)
         defer { input.close() }
         let beginning = try input.beginning(CompressionFormat.headerByteCount)
-        return self.format.hasChecksum(beginning).map { [BlobFact("has checksum", .bool($0))] } ?? []
+        return self.format.hasChecksum(beginning).map { [("has checksum", $0)] } ?? []
     }
 }
 

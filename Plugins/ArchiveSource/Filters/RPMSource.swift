@@ -32,7 +32,7 @@ struct RPMSource: BlobLayer {
             try info.check(byteOffset: byteOffset, matching: validator)
             try Self.goToPayload(reader)
             let payload = PayloadReader(reader, info: info)
-            return byteOffset == 0 ? payload : SkippingReader(payload, bytesToSkip: byteOffset)
+            return payload.skipping(byteOffset)
         } catch {
             reader.close()
             throw error

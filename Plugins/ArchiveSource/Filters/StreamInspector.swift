@@ -38,7 +38,7 @@ struct InspectedSource: BlobInputStreamDataSource {
             throw error
         }
         let reader = InspectedReader(base, self.inspector)
-        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
+        return reader.skipping(byteOffset)
     }
 }
 

@@ -38,13 +38,13 @@ struct MemberSource: BlobLayer {
         let opening = try self.find(context)
         try opening.info.check(byteOffset: byteOffset, matching: validator)
         let reader = try opening.makeReader()
-        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
+        return reader.skipping(byteOffset)
     }
 
     private struct Opening {
         let member: BlobMember
         let info: BlobInfo
-        var facts: [BlobFact] = []
+        var facts: [(name: String, value: any Encodable & Sendable)] = []
         let makeReader: () throws(BlobError) -> any BlobReader
     }
 
@@ -90,7 +90,7 @@ struct MemberSource: BlobLayer {
             let found = try ZipSearch(base: self.base, selector: self.selector, context: context).open(known)
             let info = self.info(
                 name: found.entry.name, byteCount: found.entry.byteCount, found.scanner.info.validator)
-            let size = BlobFact("compressed size in bytes", .integer(found.entry.compressedByteCount))
+            let size = ("compressed size in bytes", found.entry.compressedByteCount)
             return Opening(member: found.entry.member, info: info, facts: [size]) { () throws(BlobError) in
                 try found.makeReader(info, over: self.base, context)
             }
@@ -116,20 +116,20 @@ struct MemberSource: BlobLayer {
 extension MemberSource: BlobDescribing {
     /// Returns the facts about the member: index, time, permissions, target of a hard link, checksum and, for a zip,
     /// compressed size.
-    func facts(_ context: BlobContext) throws -> [BlobFact] {
+    func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return [] }
         let opening = try self.find(context)
         let member = opening.member
-        var facts = [BlobFact("index", .integer(Int64(member.index)))]
-        if let time = member.modificationTime { facts.append(BlobFact("modification time", .date(time))) }
+        var facts: [(name: String, value: any Encodable & Sendable)] = [("index", Int64(member.index))]
+        if let time = member.modificationTime { facts.append(("modification time", time)) }
         if let permissions = member.permissions {
-            facts.append(BlobFact("permissions", .text(String(permissions, radix: 8))))
+            facts.append(("permissions", String(permissions, radix: 8)))
         }
         if let target = member.linkTarget {
-            facts.append(BlobFact("hard link to", .text(BlobMember.printable(target))))
+            facts.append(("hard link to", BlobMember.printable(target)))
         }
         let checksum = member.checksum ?? (self.format.hasChecksums ? nil : "none in this format")
-        if let checksum { facts.append(BlobFact("checksum", .text(checksum))) }
+        if let checksum { facts.append(("checksum", checksum)) }
         return facts + opening.facts
     }
 }

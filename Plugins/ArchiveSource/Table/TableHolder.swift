@@ -79,7 +79,7 @@ final class TableHolder: Sendable {
     /// Drops a table that does not fit the archive, and removes the index file unless the policy names that file.
     func discard() {
         self.state.withLock { ($0.table, $0.isConfirmed) = (nil, false) }
-        if case .file = self.policy { return }
+        if case .file = self.policy.place { return }
         _ = try? self.file?.remove()
     }
 
@@ -109,7 +109,7 @@ final class TableHolder: Sendable {
     /// Returns a recording of the members during a listing; nil when no table is wanted or useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard let file, let content = try IndexedContent.of(self.origin, context) else { return nil }
-        let isNamed = if case .file = self.policy { true } else { false }
+        let isNamed = if case .file = self.policy.place { true } else { false }
         return TableRecording(
             minimumCount: isRequired || isNamed ? 0 : Self.worthwhileCount
         ) { [self] bytes throws(BlobError) in
@@ -117,7 +117,7 @@ final class TableHolder: Sendable {
             do throws(BlobError) {
                 try file.write(
                     [NewIndexSection(self.key, bytes: bytes)], for: content, isReplacing: isRequired)
-                context.eventSink?(.indexBuilt(byteCount: Int64(bytes.count)))
+                context.eventSink?(BlobEvent(.indexBuilt, Int64(bytes.count)))
             } catch {
                 if isRequired || isNamed { throw error }
             }

@@ -86,7 +86,7 @@ struct LibraryFolder: Sendable {
         if let stranger {
             throw BlobError(
                 .invalidArgument, "A library is made in an empty folder, and '\(self.path)' holds '\(stranger)'.",
-                operation: .write)
+                operation: "write")
         }
     }
 }

@@ -161,12 +161,12 @@ final class AssetReader: BlobReader {
     /// Sets ``file`` to a file from which reading can continue.
     private func recover(_ reason: Representation.Reason, _ cause: BlobError?) throws(BlobError) {
         self.representation.invalidate(reason)
-        self.context.eventSink?(.invalidated(byteOffset: self.fetchOffset))
+        self.context.eventSink?(BlobEvent(.invalidated, self.fetchOffset))
         while let delay = self.representation.resolve() {
             if delay > .zero { try self.context.pause(for: delay) }
             guard try self.find(reason) else { continue }
             self.representation.becomeReady()
-            self.context.eventSink?(.recovered(byteOffset: self.fetchOffset))
+            self.context.eventSink?(BlobEvent(.recovered, self.fetchOffset))
             return
         }
         if let cause { throw cause }

@@ -68,7 +68,7 @@ final class IndexHolder: Sendable {
             return nil
         }
         let content = found.content
-        let isNamed = if case .file = self.policy { true } else { false }
+        let isNamed = if case .file = self.policy.place { true } else { false }
         guard isRequired || isNamed || content.byteCount >= Self.worthwhileByteCount else { return nil }
         // A file that the user named is made when it is missing, and otherwise left as it is, whatever it contains.
         guard isRequired || !isNamed || !file.exists else { return nil }

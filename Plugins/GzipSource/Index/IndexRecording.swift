@@ -43,7 +43,7 @@ final class IndexRecording {
             let byteCount = try index.write(
                 to: self.file, layer: self.layer, content: self.content, isReplacing: self.isReplacing)
             self.written()
-            self.eventSink?(.indexBuilt(byteCount: byteCount))
+            self.eventSink?(BlobEvent(.indexBuilt, byteCount))
         } catch {
             if self.isRequired { throw error }
         }

@@ -40,7 +40,7 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         let isWithinFirst = parts.first?.info.byteCount != nil || offset == 0
         let reader = try ConcatenatedReader(
             parts, firstOffset: isWithinFirst ? offset : 0, info: info, context: context)
-        return isWithinFirst ? reader : SkippingReader(reader, bytesToSkip: offset)
+        return isWithinFirst ? reader : reader.skipping(offset)
     }
 
     private func partInfos(_ context: BlobContext) throws(BlobError) -> [BlobInfo] {

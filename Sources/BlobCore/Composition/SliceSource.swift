@@ -2,9 +2,14 @@ import BlobPlatform
 
 /// A range of the bytes of another source, as a source of its own.
 ///
-/// Its end vouches for what the base checks at its own end only when both ends are the same.
-public struct SliceSource: BlobInputStreamDataSource {
-    private let base: any BlobInputStreamDataSource
+/// The checks that the base makes at its end are made only when the slice has the same end.
+///
+/// ```swift
+/// let header = SliceSource(file, range: 0..<512)
+/// let rest = SliceSource(file, from: 512)
+/// ```
+public struct SliceSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
     private let lowerBound: Int64
     private let upperBound: Int64?
 
@@ -22,19 +27,13 @@ public struct SliceSource: BlobInputStreamDataSource {
         self.upperBound = nil
     }
 
-    /// The traits of the base.
-    public var traits: BlobTraits { self.base.traits }
+    /// Nil: no locator names a range.
+    public var locator: BlobLocator? { nil }
 
-    /// The length of the slice; the validator is made from the base's and the range.
-    ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when the range does not lie in the base.
-    public func describe(_ context: BlobContext) throws -> BlobInfo {
-        try self.sliced(self.base.info(context))
-    }
+    package func info(over base: BlobInfo) throws -> BlobInfo { try self.sliced(base) }
 
-    /// Opens a reader of the base at the place.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    package func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
     ) throws -> any BlobReader {
         // With a range the length is known before the base is; the sum cannot overflow once the offset is checked.
         try self.sliced(BlobInfo()).check(byteOffset: byteOffset, matching: nil)
@@ -45,7 +44,7 @@ public struct SliceSource: BlobInputStreamDataSource {
         let baseInfo = try reader.isOpen ? reader.info : self.base.info(context)
         let info = try self.sliced(baseInfo)
         try info.check(byteOffset: byteOffset, matching: validator)
-        // A slice that reaches to the base's end reads through to it, for what the base checks there.
+        // A slice that reaches to the base's end reads through to it, so that the base checks its end.
         return SliceReader(reader, info: info, end: self.upperBound == baseInfo.byteCount ? nil : self.upperBound)
     }
 

@@ -8,7 +8,7 @@ import BlobPlatform
 /// call returns. Leaving the loop closes it too.
 public struct BlobChunks: AsyncSequence, Sendable {
     /// The size of a chunk unless told otherwise: 128 KiB, where reading from the page cache is fastest.
-    public static let defaultByteCount = 128 * 1024
+    @usableFromInline package static let defaultByteCount = 128 * 1024
 
     let source: any BlobInputStreamDataSource
     let byteOffset: Int64

@@ -6,7 +6,7 @@ import BlobPlatform
 /// with U+FFFD, as `String(decoding:as:)` does.
 public struct BlobLines: AsyncSequence, Sendable {
     /// The longest line unless told otherwise, in bytes: 1 MiB. More than a person reads, and memory stays bounded.
-    public static let defaultMaximumByteCount = 1 << 20
+    @usableFromInline package static let defaultMaximumByteCount = 1 << 20
 
     fileprivate let chunks: BlobChunks
     fileprivate let maximumByteCount: Int
@@ -64,21 +64,20 @@ public struct BlobLines: AsyncSequence, Sendable {
             return BlobError(
                 .limitExceeded, "A line is longer than the limit of \(self.lines.maximumByteCount) bytes.",
                 byteOffset: self.byteOffset
-            ).passing(layer: source.layerName, operation: .read, locator: source.locator?.description)
+            ).passing(layer: source.layerName, operation: "read", locator: source.locator?.description)
         }
     }
 }
 
 extension BlobInputStreamDataSource {
-    /// The lines of this source, each of at most ``BlobLines/defaultMaximumByteCount`` bytes.
-    public var lines: BlobLines { self.lines(ofAtMost: BlobLines.defaultMaximumByteCount) }
-
     /// The lines of this source.
     ///
     /// - Parameters:
     ///   - byteCount: The longest line, in bytes, without its LF; a longer one is ``BlobError/Code/limitExceeded``.
     ///   - context: The terms of each iteration.
-    public func lines(ofAtMost byteCount: Int, context: BlobContext = BlobContext()) -> BlobLines {
+    public func lines(
+        ofAtMost byteCount: Int = BlobLines.defaultMaximumByteCount, context: BlobContext = BlobContext()
+    ) -> BlobLines {
         BlobLines(chunks: self.chunks(context: context), maximumByteCount: byteCount)
     }
 }

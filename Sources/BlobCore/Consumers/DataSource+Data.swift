@@ -24,7 +24,7 @@ extension BlobInputStreamDataSource {
 
     private func tooLong(_ maximumByteCount: Int) -> BlobError {
         BlobError(
-            .limitExceeded, "There are more bytes than the limit of \(maximumByteCount).", operation: .read,
+            .limitExceeded, "There are more bytes than the limit of \(maximumByteCount).", operation: "read",
             locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
     }
 

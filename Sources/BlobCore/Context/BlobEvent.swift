@@ -1,15 +1,32 @@
-/// What a job reports on its way, besides bytes. New cases may come: give a `switch` a `default`.
-public enum BlobEvent: Hashable, Sendable {
-    /// This many more bytes passed a ``CountingSource``, or were read to make an index.
-    case bytes(Int)
-    /// The content changed under the reader at this byte offset.
-    case invalidated(byteOffset: Int64)
-    /// Reading goes on after an interruption, from this byte offset.
-    case recovered(byteOffset: Int64)
-    /// An index for random access was built; its size in bytes.
-    case indexBuilt(byteCount: Int64)
-    /// Reading is being taken up again after an interruption, at this byte offset.
-    case recovering(byteOffset: Int64)
-    /// A call that may block waits for a thread: as many as there may be are blocked by others.
-    case waitingForThread
+/// An event of a job besides its bytes, reported to ``BlobContext/eventSink``.
+public struct BlobEvent: Hashable, Sendable {
+    /// The kind of an event. New kinds may be added.
+    public struct Kind: Hashable, Sendable {
+        private let number: Int
+
+        /// More bytes passed a ``CountingSource``, or were read to make an index; the value is their number.
+        public static let bytes = Self(number: 1)
+        /// The content changed under the reader; the value is the byte offset.
+        public static let invalidated = Self(number: 2)
+        /// Reading is being taken up again after an interruption; the value is the byte offset.
+        public static let recovering = Self(number: 3)
+        /// Reading goes on after an interruption; the value is the byte offset.
+        public static let recovered = Self(number: 4)
+        /// An index for random access was built; the value is its size in bytes.
+        public static let indexBuilt = Self(number: 5)
+        /// A call that may block waits for a thread, because the limit of blocked threads is reached; the value is 0.
+        public static let waitingForThread = Self(number: 6)
+    }
+
+    /// The kind of the event.
+    public let kind: Kind
+
+    /// A number of bytes or a byte offset, as ``kind`` says.
+    public let value: Int64
+
+    /// Creates an event.
+    public init(_ kind: Kind, _ value: Int64 = 0) {
+        self.kind = kind
+        self.value = value
+    }
 }

@@ -61,40 +61,33 @@ extension BlobReader {
     public func whenReadable(_ waker: BlobWaker) { waker.reportMissing() }
 }
 
-/// A reader that can pass over bytes at no cost.
-public protocol BlobSkippingReader: BlobReader {
-    /// Goes on behind the next bytes.
+extension BlobReader {
+    /// Reads at most `byteCount` bytes, for wrappers that end before their base does.
     ///
-    /// - Parameter byteCount: 0 to what is left of the byte count, which is known.
-    func skip(_ byteCount: Int64)
-}
-
-/// A reader whose next bytes wait in memory, which it can lend.
-public protocol BlobLendingReader: BlobReader {
-    /// Lends the next bytes without taking them: a read brings them again.
-    ///
-    /// - Returns: At least one byte, in memory that stays as it is while the value is kept; nil when nothing waits.
-    func lend() -> BlobLentBytes?
-
-    /// Takes bytes from the front of those that were lent last: the next read or loan begins behind them.
-    ///
-    /// - Parameter byteCount: 0 to the number of bytes lent.
-    func consume(_ byteCount: Int)
-}
-
-/// Bytes that a reader lends, and the owner of the memory that they are in.
-public struct BlobLentBytes: @unchecked Sendable {  // Safe: nobody writes to the bytes while the owner lives.
-    /// The bytes; valid while this value, or a copy of it, lives.
-    public let bytes: UnsafeRawBufferPointer
-    private let owner: any AnyObject & Sendable
-
-    /// Creates a loan of `bytes`, which are not written to while `owner` lives.
-    public init(_ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable) {
-        self.bytes = bytes
-        self.owner = owner
+    /// - Parameter byteCount: The most bytes to append; 0 and less read nothing, and say `bytes`.
+    public func read(into output: inout OutputRawSpan, atMost byteCount: Int) throws -> BlobReadResult {
+        var result = BlobReadResult.bytes
+        try output.append(atMost: byteCount) { part in
+            if part.freeCapacity > 0 { result = try self.read(into: &part) }
+        }
+        return result
     }
+}
 
-    func prefix(_ count: Int64) -> Self {
-        Self(UnsafeRawBufferPointer(rebasing: self.bytes.prefix(Int(clamping: count))), ownedBy: self.owner)
+extension BlobReadResult {
+    /// Moves as many of `bytes` as fit to `output`, and removes them from the front.
+    ///
+    /// - Parameter bytes: A value that is a slice of itself, such as `Data` and `ArraySlice<UInt8>`.
+    /// - Returns: ``bytes`` when at least one was moved; ``end`` when there was none.
+    public static func moving<Bytes: Collection<UInt8>>(
+        _ bytes: inout Bytes, to output: inout OutputRawSpan
+    ) -> BlobReadResult where Bytes.SubSequence == Bytes {
+        guard !bytes.isEmpty else { return .end }
+        let part = bytes.prefix(output.freeCapacity)
+        if part.withContiguousStorageIfAvailable({ output.append(contentsOf: UnsafeRawBufferPointer($0)) }) == nil {
+            for byte in part { output.append(byte) }
+        }
+        bytes.removeFirst(part.count)
+        return .bytes
     }
 }

@@ -1,35 +1,30 @@
 /// The identity of a blob's content at one moment, to be compared with that of a later one.
-public enum BlobValidator: Hashable, Sendable {
-    /// The same text means the same bytes: a digest, an ETag.
-    case strong(String)
+public struct BlobValidator: Hashable, Sendable {
+    /// True when the same token means the same bytes: a digest, an ETag. Otherwise it means the same bytes in all
+    /// likelihood: the size and the times of a file.
+    public let isStrong: Bool
 
-    /// Means the same bytes in all likelihood: size in bytes, time of modification in nanoseconds since 1970, inode.
-    case weak(byteCount: Int64, modificationTime: Int64, inode: UInt64)
+    /// The text that is compared.
+    public let token: String
 
-    /// The identity of something made of `parts` in the way that `recipe` says; strong only if all parts are.
+    /// A validator whose token is the same for the same bytes only.
+    public static func strong(_ token: String) -> Self { Self(isStrong: true, token: token) }
+
+    /// A validator whose token is the same for the same bytes in all likelihood.
+    public static func weak(_ token: String) -> Self { Self(isStrong: false, token: token) }
+
+    /// The identity of something made of `parts` in the way that `recipe` says; strong when all parts are.
     ///
-    /// For sources that stand on others. The numbers of a combined weak identity are hashes; only equality counts.
-    public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> BlobValidator {
+    /// For sources that stand on others.
+    public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> Self {
         let text = recipe + "(" + parts.map(\.text).joined(separator: ",") + ")"
         if parts.allSatisfy(\.isStrong) { return .strong(text) }
-        // Two independent 64-bit FNV-1a hashes stand in for the parts; a weak identity has no room for more.
-        return .weak(
-            byteCount: Int64(text.utf8.count), modificationTime: Int64(bitPattern: fnv1a(text.utf8)),
-            inode: fnv1a(text.utf8.reversed()))
+        // The token of a weak identity stays short, however many parts there are: two independent 64-bit hashes.
+        return .weak("\(text.utf8.count)-\(Int64(bitPattern: fnv1a(text.utf8)))-\(fnv1a(text.utf8.reversed()))")
     }
 
-    /// True for ``strong(_:)``.
-    public var isStrong: Bool {
-        if case .strong = self { true } else { false }
-    }
-
-    /// One word for people and logs.
-    public var text: String {
-        switch self {
-        case .strong(let text): "strong:\(text)"
-        case .weak(let byteCount, let modificationTime, let inode): "weak:\(byteCount)-\(modificationTime)-\(inode)"
-        }
-    }
+    /// The strength and the token in one word, for people, logs and index files.
+    package var text: String { "\(self.isStrong ? "strong" : "weak"):\(self.token)" }
 }
 
 /// FNV-1a, 64 bits: draft-eastlake-fnv, offset basis and prime of section 5.

@@ -84,7 +84,7 @@ extension BlobError {
 
     /// This error with what the layer that it passes knows about it: only gaps are filled.
     package func passing(
-        layer: String, operation: Operation, locator: @autoclosure () -> String?, byteOffset: Int64? = nil
+        layer: String, operation: String, locator: @autoclosure () -> String?, byteOffset: Int64? = nil
     ) -> BlobError {
         var error = self
         error.operation = error.operation ?? operation

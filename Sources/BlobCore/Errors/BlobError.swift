@@ -5,14 +5,9 @@ import BlobPlatform
 /// Every error that leaves this framework is a `BlobError`; errors of plugins that are something else are wrapped once,
 /// with the original as ``cause``. A `BlobError` bridges to `NSError` with the domain `BlobStreams`, the number of
 /// its ``Code`` and the cause under `NSUnderlyingErrorKey`.
-public struct BlobError: Error, Sendable {
+public struct BlobError: Error, Equatable, Sendable {
     /// The domain of the `NSError` that a `BlobError` becomes.
     package static let domain = "BlobStreams"
-
-    /// The step that failed.
-    public enum Operation: String, Sendable {
-        case resolve, open, info, read, write, close
-    }
 
     /// What kind of failure this is; the value to switch on.
     public var code: Code { self.fields.code }
@@ -26,8 +21,9 @@ public struct BlobError: Error, Sendable {
         set { self.fields.isTransient = newValue }
     }
 
-    /// The step that failed, filled in by the framework where the thrower left it out.
-    public var operation: Operation? {
+    /// The step that failed: `resolve`, `open`, `info`, `read`, `write` or `close`; filled in by the framework where the
+    /// thrower left it out.
+    public var operation: String? {
         get { self.fields.operation }
         set { self.fields.operation = newValue }
     }
@@ -57,20 +53,28 @@ public struct BlobError: Error, Sendable {
     }
 
     /// The error of the layer below that led to this one.
-    public let cause: (any Error)?
+    public var cause: (any Error)? { self.fields.cause.error }
 
     private struct Fields: Equatable, Sendable {
         let code: Code
         let message: String
         var isTransient: Bool
-        var operation: Operation?
+        var operation: String?
         var locator: String?
         var byteOffset: Int64?
         var layers: [String] = []
         var systemErrorNumber: CInt?
+        let cause: Cause
     }
 
-    private indirect enum Box: Sendable {
+    /// Errors have no equality: all causes are alike.
+    private struct Cause: Equatable, Sendable {
+        let error: (any Error)?
+
+        static func == (left: Self, right: Self) -> Bool { true }
+    }
+
+    private indirect enum Box: Equatable, Sendable {
         case holding(Fields)
     }
 
@@ -97,20 +101,14 @@ public struct BlobError: Error, Sendable {
     ///   - isTransient: Whether trying again can help; nil takes the default of the code.
     ///   - cause: The error of the layer below.
     public init(
-        _ code: Code, _ message: String, operation: Operation? = nil, locator: String? = nil,
+        _ code: Code, _ message: String, operation: String? = nil, locator: String? = nil,
         byteOffset: Int64? = nil, isTransient: Bool? = nil, cause: (any Error)? = nil
     ) {
         self.box = .holding(
             Fields(
                 code: code, message: message, isTransient: isTransient ?? code.isTransient, operation: operation,
-                locator: locator, byteOffset: byteOffset))
-        self.cause = cause
+                locator: locator, byteOffset: byteOffset, cause: Cause(error: cause)))
     }
-}
-
-extension BlobError: Equatable {
-    /// Compares everything but the causes, which have no equality.
-    public static func == (left: BlobError, right: BlobError) -> Bool { left.fields == right.fields }
 }
 
 extension BlobError: CustomStringConvertible {

@@ -91,7 +91,7 @@ package final class AtomicFile {
     private static func temporaryName(for path: String) throws(BlobError) -> String {
         let (folder, name) = split(path)
         guard !name.isEmpty else {
-            throw BlobError(.invalidArgument, "'\(path)' is no name for a file.", operation: .write)
+            throw BlobError(.invalidArgument, "'\(path)' is no name for a file.", operation: "write")
         }
         let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
         return "\(folder).\(String(name.unicodeScalars.prefix(Self.maximumNamePrefix))).\(mark)"
@@ -101,7 +101,7 @@ package final class AtomicFile {
 /// The error of the call that failed last.
 private func writeFailure(_ act: String, _ path: String) -> BlobError {
     var error = BlobError(systemError: errno, doing: "\(act) \(path)")
-    error.operation = .write
+    error.operation = "write"
     return error
 }
 

@@ -11,7 +11,6 @@ public final class BlobGuardedReader: BlobLendingReader {
     package private(set) var inner: any BlobReader
     // Looked up once: to ask whether an object has a protocol takes longer than a call of it.
     package private(set) var lending: (any BlobLendingReader)?
-    private var skipping: (any BlobSkippingReader)?
     private let source: any BlobInputStreamDataSource
     let context: BlobContext
     private var phase = Phase.reading
@@ -36,16 +35,16 @@ public final class BlobGuardedReader: BlobLendingReader {
             self.inner = try source.makeReader(at: byteOffset, matching: validator, context: context)
         } catch {
             throw BlobError(wrapping: error).passing(
-                layer: source.layerName, operation: .open, locator: source.locator?.description, byteOffset: byteOffset)
+                layer: source.layerName, operation: "open", locator: source.locator?.description, byteOffset: byteOffset)
         }
-        (self.lending, self.skipping) = (self.inner as? any BlobLendingReader, self.inner as? any BlobSkippingReader)
+        self.lending = self.inner as? any BlobLendingReader
         self.takeDirect()
         guard self.inner.isOpen else { return }
         do {
             try self.declared.check(self.inner.info, at: byteOffset)
         } catch {
             self.inner.close()
-            throw self.inContext(error, .open)
+            throw self.inContext(error, "open")
         }
     }
 
@@ -64,7 +63,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     public var byteOffset: Int64 { self.readOffset + self.skipped.rest }
 
     /// True once a read met the end and every check of the end passed.
-    public var hasEnded: Bool {
+    package var hasEnded: Bool {
         if case .ended = self.phase { true } else { false }
     }
 
@@ -75,7 +74,7 @@ public final class BlobGuardedReader: BlobLendingReader {
         switch self.phase {
         case .ended: return .end
         case .failed(let error): throw error
-        case .closed: throw self.inContext(BlobError(.closed, "The reader is closed."), .read)
+        case .closed: throw self.inContext(BlobError(.closed, "The reader is closed."), "read")
         case .reading: break
         }
         guard output.freeCapacity > 0 else { return .bytes }
@@ -105,20 +104,13 @@ public final class BlobGuardedReader: BlobLendingReader {
     public func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "Bytes are passed over forward.")
         guard case .reading = self.phase else { return }
-        if let skipping, self.skipped.rest == 0, let rest = self.declared.byteCount.map({ $0 - self.readOffset }),
-            byteCount <= rest
-        {
-            skipping.skip(byteCount)
-            self.readOffset += byteCount
-        } else {
-            self.skipped.rest += byteCount
-        }
+        self.skipped.rest += byteCount
     }
 
     /// Lends the next bytes without taking them, when the plugin has them in memory; see ``BlobLendingReader``.
     ///
     /// - Returns: Nil when it has none, and when the next read will throw.
-    public func lend() -> BlobLentBytes? {
+    package func lend() -> BlobLentBytes? {
         if !self.declared.isKnown { self.takeDirect() }
         guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
             let lent = lending.lend()
@@ -131,7 +123,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     }
 
     /// Takes bytes from the front of those that were lent last.
-    public func consume(_ byteCount: Int) {
+    package func consume(_ byteCount: Int) {
         self.readOffset += Int64(byteCount)
         self.wait.end()
         self.lending?.consume(byteCount)
@@ -224,17 +216,17 @@ public final class BlobGuardedReader: BlobLendingReader {
     private func takeDirect() -> Bool {
         guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return false }
         self.inner = direct
-        (self.lending, self.skipping) = (direct as? any BlobLendingReader, direct as? any BlobSkippingReader)
+        self.lending = direct as? any BlobLendingReader
         return true
     }
 
     func fail(_ error: any Error) -> BlobError {
-        let error = self.inContext(error, .read)
+        let error = self.inContext(error, "read")
         self.phase = .failed(error)
         return error
     }
 
-    private func inContext(_ error: any Error, _ operation: BlobError.Operation) -> BlobError {
+    private func inContext(_ error: any Error, _ operation: String) -> BlobError {
         let error = BlobError(wrapping: error)
         // A layer that stands for its base in everything is none that an error passes.
         if self.inner is ReadAheadReader, !error.layers.isEmpty { return error }

@@ -26,7 +26,7 @@ extension BlobInputStreamDataSource {
             return try self.describe(context)
         } catch {
             throw BlobError(wrapping: error)
-                .passing(layer: self.layerName, operation: .info, locator: self.locator?.description)
+                .passing(layer: self.layerName, operation: "info", locator: self.locator?.description)
         }
     }
 

@@ -1,6 +1,6 @@
-/// A digest algorithm: how hash functions of other libraries enter the core.
+/// A digest algorithm, by which hash functions of other libraries enter the core.
 public protocol BlobDigest: Sendable {
-    /// The name that commands and people use: `sha256`.
+    /// The name for commands and people: `sha256`.
     var name: String { get }
 
     /// Starts a computation.
@@ -9,16 +9,21 @@ public protocol BlobDigest: Sendable {
 
 /// One computation of a ``BlobDigest``.
 public protocol BlobHasher {
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     mutating func update(_ bytes: UnsafeRawBufferPointer)
 
-    /// The digest of all bytes so far. The last call.
+    /// Returns the digest of all bytes. The last call.
     mutating func finalize() -> [UInt8]
+}
+
+extension BlobHasher {
+    /// Returns the digest of all bytes as lower-case hexadecimal digits, two for each byte. The last call.
+    public mutating func finalizeHexadecimal() -> String { self.finalize().hexadecimal }
 }
 
 extension [UInt8] {
     /// Two lower-case hexadecimal digits for each byte.
-    public var hexadecimal: String {
+    package var hexadecimal: String {
         self.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

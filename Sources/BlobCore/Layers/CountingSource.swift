@@ -1,28 +1,38 @@
 import BlobPlatform
 
-/// Counts the bytes that pass, for progress.
+/// A layer that counts the bytes that pass, for progress.
+///
+/// ```swift
+/// let counted = CountingSource(source) { count, byteOffset, byteCount in
+///     print("\(byteOffset) of \(byteCount.map(String.init) ?? "unknown")")
+/// }
+/// ```
 public struct CountingSource: ForwardingSource {
-    /// Told after each read: how many bytes it brought, the offset after it, and the byte count if known.
-    public typealias OnBytes = @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
-
     package let base: any BlobInputStreamDataSource
-    private let onBytes: OnBytes
+    private let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
 
-    /// Creates a layer over `base`. `onBytes` is called on the reading thread, and each reader counts for itself; the
-    /// bytes also go to the event sink of the context.
-    public init(_ base: any BlobInputStreamDataSource, onBytes: @escaping OnBytes) {
+    /// Creates a layer.
+    ///
+    /// - Parameters:
+    ///   - base: The source to read.
+    ///   - onBytes: Called after each read, on the reading thread, with the number of bytes that it brought, the offset
+    ///     after it, and the byte count if known. Each reader counts for itself; the bytes also go to the event sink of the
+    ///     context.
+    public init(
+        _ base: any BlobInputStreamDataSource,
+        onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
+    ) {
         self.base = base
         self.onBytes = onBytes
     }
 
-    /// Opens a reader of the base and counts what it reads.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    package func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
     ) throws -> any BlobReader {
         let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         return CountingReader(reader) { count in
             self.onBytes(count, reader.byteOffset, reader.info.byteCount)
-            context.eventSink?(.bytes(count))
+            context.eventSink?(BlobEvent(.bytes, Int64(count)))
         }
     }
 }

@@ -1,9 +1,13 @@
 import BlobPlatform
 
-/// Computes the digest of what passes, and checks it before the end is reported.
+/// A layer that computes the digest of the bytes that pass, and checks it before the end is reported.
 ///
-/// A digest is one of the whole blob: opened at an offset, the bytes before it are read and dropped, so that the end
-/// always means that the digest was checked. That is why this layer takes the random access from its base.
+/// A digest is one of the whole blob: opened at an offset, the layer reads and drops the bytes before it, so that the end
+/// always means that the digest was checked. That is why it has no random access.
+///
+/// ```swift
+/// let checked = DigestSource(source, digest: CryptoDigest.sha256, expected: digest)
+/// ```
 public struct DigestSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let digest: any BlobDigest
@@ -28,16 +32,14 @@ public struct DigestSource: ForwardingSource {
         self.onDigest = onDigest
     }
 
-    /// The facts known about the base, which cannot be opened in its middle.
-    public func describe(_ context: BlobContext) throws -> BlobInfo {
-        var info = try self.base.info(context)
+    package func info(over base: BlobInfo) throws -> BlobInfo {
+        var info = base
         info.isRandomAccess = false
         return info
     }
 
-    /// Opens a reader of the base at its start.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    package func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
     ) throws -> any BlobReader {
         let base = try self.base.open(matching: validator, context: context)
         try base.info.check(byteOffset: byteOffset, matching: nil)
@@ -48,7 +50,7 @@ public struct DigestSource: ForwardingSource {
                 .checksumMismatch,
                 "The \(self.digest.name) digest is \(found.hexadecimal), expected was \(expected.hexadecimal).")
         }
-        return SkippingReader(reader, bytesToSkip: byteOffset)
+        return reader.skipping(byteOffset)
     }
 }
 

@@ -1,7 +1,14 @@
+import BlobPlatform
+
 /// The text form of where bytes come from: wrappers, a base URL, and selectors into containers.
 ///
 ///     file:///x.bin    gzip+file:///x.gz    tar+gzip+file:///x.tgz#dir/a.txt
 ///     zip+tar+gzip+file:///x.tgz#dir/in.zip!/a.txt
+///
+/// ```swift
+/// let locator = try BlobLocator("tar+gzip+file:///x.tgz#dir/a.txt")
+/// print(locator.scheme, locator.selectors.count)  // tar+gzip+file 1
+/// ```
 ///
 /// A legal URL (RFC 3986): the scheme is the wrappers, outermost first, and the scheme of the base, joined by `+`; the
 /// fragment is the selectors, innermost container first, joined by `!/`. Which wrappers there are is for a
@@ -25,7 +32,7 @@ public struct BlobLocator: Hashable, Sendable {
     public let schemeSpecificPart: String
 
     /// The path into containers, innermost container first.
-    public private(set) var selectors: [Selector]
+    public internal(set) var selectors: [Selector]
 
     /// Parses a locator.
     ///
@@ -37,13 +44,28 @@ public struct BlobLocator: Hashable, Sendable {
         self.selectors = try parser.selectors()
     }
 
-    /// The locator of a file.
+    /// Creates the locator of a file.
     ///
-    /// - Parameter path: An absolute path as the system has it: bytes, in no particular encoding.
+    /// - Parameter path: A path as the system has it: bytes, in no particular encoding. A relative one is resolved against
+    ///   the current folder at this moment.
     public init(filePath path: some Sequence<UInt8>) {
+        var path = Array(path)
+        if path.first != UInt8(ascii: "/"), let folder = getcwd(nil, 0) {
+            defer { free(folder) }
+            let bytes = UnsafeBufferPointer(start: folder, count: strlen(folder)).map(UInt8.init(bitPattern:))
+            path = bytes + (bytes.last == UInt8(ascii: "/") ? [] : [UInt8(ascii: "/")]) + path
+        }
         self.scheme = "file"
         self.schemeSpecificPart = "//" + PercentEncoding.encode(path, leaving: PercentEncoding.pathCharacters)
         self.selectors = []
+    }
+
+    /// Returns the locator of the container of the last selector; nil without selectors.
+    package var container: BlobLocator? {
+        guard !self.selectors.isEmpty else { return nil }
+        var locator = self
+        locator.selectors.removeLast()
+        return locator
     }
 
     /// This locator inside of one more wrapper, the outermost: `gzip` before `file:///x` is `gzip+file:///x`.

@@ -90,6 +90,6 @@ struct LocatorParser {
         let at = self.bytes.lastIndex(of: UInt8(ascii: "@"))
         let shown = (at == nil ? "" : "...") + String(decoding: self.bytes[(at ?? 0)...], as: UTF8.self)
         return BlobError(
-            .invalidLocator, "'\(shown)' has \(what).", operation: .resolve, byteOffset: Int64(offset))
+            .invalidLocator, "'\(shown)' has \(what).", operation: "resolve", byteOffset: Int64(offset))
     }
 }

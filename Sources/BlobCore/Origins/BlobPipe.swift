@@ -9,7 +9,7 @@ import BlobPlatform
 /// clean end.
 public final class BlobPipe: Sendable {
     /// How many bytes a pipe holds unless told otherwise: 64 KiB, as a pipe of the system does on Linux (`pipe(7)`).
-    public static let defaultCapacity = 64 * 1024
+    @usableFromInline package static let defaultCapacity = 64 * 1024
 
     /// What the producer writes, to be read once, from the start; opening it at an offset drops the bytes before.
     public let source: any BlobInputStreamDataSource

@@ -189,6 +189,6 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
     }
 
     private func run(on pool: BlockingPool, _ job: @escaping @Sendable () -> Void) {
-        if !pool.run(job) { self.context.eventSink?(.waitingForThread) }
+        if !pool.run(job) { self.context.eventSink?(BlobEvent(.waitingForThread)) }
     }
 }

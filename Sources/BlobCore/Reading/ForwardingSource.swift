@@ -1,26 +1,43 @@
-/// A source that stands on another one, and is as that one is in everything that it does not say itself.
+/// A source that stands on another one and differs from it in what it says itself, and in nothing else.
 ///
-/// For layers that pass on the bytes of their base. A decoder says most of it itself: that it may block, and what its
-/// bytes are called.
+/// For layers that pass on the bytes of their base: they change the info, the traits or the reader.
 package protocol ForwardingSource: BlobInputStreamDataSource {
     /// The source below.
     var base: any BlobInputStreamDataSource { get }
+
+    /// Returns the traits of the layer for those of the base.
+    func traits(over base: BlobTraits) -> BlobTraits
+
+    /// Returns the facts about the layer's bytes for those about the base's.
+    func info(over base: BlobInfo) throws -> BlobInfo
+
+    /// Opens a reader of the layer.
+    func reader(at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext) throws
+        -> any BlobReader
 }
 
 extension ForwardingSource {
-    /// The traits of the base.
-    public var traits: BlobTraits { self.base.traits }
+    package func traits(over base: BlobTraits) -> BlobTraits { base }
+    package func info(over base: BlobInfo) throws -> BlobInfo { base }
+    package func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws -> any BlobReader {
+        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
+    }
 
-    /// The locator of the base: the bytes are the same.
+    /// The traits of the base, unless the layer has others.
+    public var traits: BlobTraits { self.traits(over: self.base.traits) }
+
+    /// The locator of the base.
     public var locator: BlobLocator? { self.base.locator }
 
-    /// The facts known about the base.
-    public func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context) }
+    /// Returns the facts known about the base, as far as they hold for the layer.
+    public func describe(_ context: BlobContext) throws -> BlobInfo { try self.info(over: self.base.info(context)) }
 
-    /// Opens a reader of the base.
+    /// Opens a reader.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
+        try self.reader(at: byteOffset, matching: validator, context)
     }
 }

@@ -2,28 +2,18 @@
 /// observing kind do.
 ///
 /// The origin changes its state when bytes come, at the end and after an error; the reader of it never blocks.
-public final class ObservedReader: BlobReader {
-    /// Appends the bytes that are there: at least one while `hasBytesAvailable` is true, none otherwise.
-    public typealias Read = (inout OutputRawSpan) throws -> Void
-
+final class ObservedReader: BlobReader {
     private let state: BlobObservable<BlobReaderState>
     private let knownInfo: () -> BlobInfo
-    private let readBytes: Read
+    private let readBytes: (inout OutputRawSpan) throws -> Void
     private let onClose: () -> Void
     private let waker = Locked<BlobWaker?>(nil)
     private var observation: BlobObservation?
     private var isClosed = false
 
-    /// Creates a reader.
-    ///
-    /// - Parameters:
-    ///   - state: The state that the origin publishes.
-    ///   - info: The facts known now; final once the state says `isOpenCompleted`.
-    ///   - read: Takes bytes from the origin, by the thread that reads.
-    ///   - close: Called once, when the reader closes.
-    public init(
-        observing state: BlobObservable<BlobReaderState>, info: @autoclosure @escaping () -> BlobInfo,
-        read: @escaping Read, close: @escaping () -> Void = {}
+    init(
+        observing state: BlobObservable<BlobReaderState>, info: @escaping () -> BlobInfo,
+        read: @escaping (inout OutputRawSpan) throws -> Void, close: @escaping () -> Void
     ) {
         self.state = state
         self.knownInfo = info
@@ -36,16 +26,16 @@ public final class ObservedReader: BlobReader {
     deinit { self.close() }
 
     /// The facts known now.
-    public var info: BlobInfo { self.knownInfo() }
+    var info: BlobInfo { self.knownInfo() }
 
     /// True once the state says that opening is over.
-    public var isOpen: Bool { self.state.withValue { $0.isOpenCompleted || $0.hasBytesAvailable || $0.isAtEnd } }
+    var isOpen: Bool { self.state.withValue { $0.isOpenCompleted || $0.hasBytesAvailable || $0.isAtEnd } }
 
     /// True: the origin tells when there is something.
-    public var neverBlocks: Bool { true }
+    var neverBlocks: Bool { true }
 
     /// Reads what is there.
-    public func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         let before = self.state.value
         if try output.append(atMost: .max, self.readBytes) > 0 { return .bytes }
@@ -54,18 +44,36 @@ public final class ObservedReader: BlobReader {
     }
 
     /// Called at the next change of the state that makes a read worth trying.
-    public func whenReadable(_ waker: BlobWaker) {
+    func whenReadable(_ waker: BlobWaker) {
         self.waker.withLock { $0 = self.isClosed ? nil : waker }
         // Looked at after it was stored: a change in between wakes once more at most.
         if self.state.withValue({ $0.isReady }) { self.waker.take()?.wake() }
     }
 
     /// Ends the observation.
-    public func close() {
+    func close() {
         guard !self.isClosed else { return }
         self.isClosed = true
         self.observation?.cancel()
         self.waker.withLock { $0 = nil }
         self.onClose()
+    }
+}
+
+extension BlobObservable<BlobReaderState> {
+    /// Returns a reader over an origin that publishes its readiness as this state. It never blocks.
+    ///
+    /// The origin updates the state when bytes arrive, at the end and after an error.
+    ///
+    /// - Parameters:
+    ///   - info: The facts known now; final once the state says `isOpenCompleted`.
+    ///   - read: Takes bytes from the origin on the reading thread: at least one while `hasBytesAvailable` is true, none
+    ///     otherwise.
+    ///   - close: Called once, when the reader closes.
+    public func makeReader(
+        info: @autoclosure @escaping () -> BlobInfo, read: @escaping (inout OutputRawSpan) throws -> Void,
+        close: @escaping () -> Void = {}
+    ) -> any BlobReader {
+        ObservedReader(observing: self, info: info, read: read, close: close)
     }
 }

@@ -9,7 +9,7 @@ extension OutputRawSpan {
     ///   - body: Appends to the part it is lent.
     /// - Returns: How many bytes `body` appended.
     @discardableResult
-    public mutating func append(
+    package mutating func append(
         atMost byteCount: Int, _ body: (inout OutputRawSpan) throws -> Void
     ) rethrows -> Int {
         try self.withUnsafeMutableBytes { buffer, initializedCount in
@@ -27,7 +27,7 @@ extension OutputRawSpan {
     ///
     /// - Returns: How many bytes were appended.
     @discardableResult
-    public mutating func append(contentsOf bytes: UnsafeRawBufferPointer) -> Int {
+    package mutating func append(contentsOf bytes: UnsafeRawBufferPointer) -> Int {
         self.withUnsafeMutableBytes { buffer, initializedCount in
             let count = Swift.min(bytes.count, buffer.count - initializedCount)
             UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])

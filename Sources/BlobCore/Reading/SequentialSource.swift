@@ -31,6 +31,6 @@ package final class SequentialSource: NamedLayer {
             throw BlobError(.unsupported, "The bytes of this source pass by once, and were taken already.")
         }
         let reader = try self.open(context)
-        return byteOffset == 0 ? reader : SkippingReader(reader, bytesToSkip: byteOffset)
+        return reader.skipping(byteOffset)
     }
 }

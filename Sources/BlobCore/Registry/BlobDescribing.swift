@@ -1,7 +1,10 @@
-/// A source that knows more of its blob than ``BlobInfo`` has a place for.
+/// A source that knows facts for which ``BlobInfo`` has no place: the number of members of a gzip, the permissions of a
+/// file in an archive.
 public protocol BlobDescribing: BlobInputStreamDataSource {
-    /// What is known, in the order in which it is to be shown; without reading more than headers and indexes.
+    /// Returns these facts in the order in which they are shown, without reading more than headers and indexes.
     ///
-    /// - Throws: As ``BlobInputStreamDataSource/describe(_:)``.
-    func facts(_ context: BlobContext) throws -> [BlobFact]
+    /// - Returns: Names of a few words in lower case, the same for every blob of the format, with the unit if there is
+    ///   one ("members", "restart point spacing in bytes"), and values: `String`, `Int64`, `Bool` or `Date`.
+    /// - Throws: The errors of ``BlobInputStreamDataSource/describe(_:)``.
+    func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)]
 }

@@ -3,7 +3,7 @@ import BlobPlatform
 /// One line of the listing of a ``BlobContainer``.
 public struct BlobMember: Hashable, Sendable {
     /// What a member is.
-    public enum Kind: String, Sendable {
+    public enum Kind: Hashable, Sendable {
         /// Bytes that can be read.
         case file
         /// A folder; has no bytes.
@@ -65,7 +65,7 @@ extension BlobMember {
     ///
     /// Readable as it is, but for control characters, `%`, bytes that are no UTF-8, `!`, `#` and a leading `@`, which
     /// are `%XX`.
-    public var printableName: String { Self.printable(self.name) }
+    package var printableName: String { Self.printable(self.name) }
 
     /// As ``printableName``, of any bytes.
     package static func printable(_ name: [UInt8]) -> String {

@@ -11,36 +11,33 @@ public struct BlobProvider: Sendable {
     }
 
     /// What it makes its sources from.
-    public var kind: Kind
+    package let kind: Kind
 
     /// The schemes it answers to, in lower case; those of filters and containers are the wrappers of locators.
-    public var schemes: [String]
+    public internal(set) var schemes: [String]
 
     /// The media types of what it decodes, in lower case and without parameters.
-    public var mediaTypes: [String]
+    package let mediaTypes: [String]
 
     /// The file name extensions of what it decodes, in lower case and without the dot; `tar.gz` is one.
-    public var fileExtensions: [String]
+    package let fileExtensions: [String]
 
     /// The signatures of what it decodes.
-    public var signatures: [BlobSignature]
+    package let signatures: [BlobSignature]
 
     /// Recognises a format that has no signature of its own by its first 512 bytes at most (fewer when the blob has
     /// fewer); asked when no signature of any provider matches. Nil when there is no such format.
-    public var recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)?
+    package let recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)?
 
     /// Recognises a format that a source has something else before, such as a program that unpacks it; asked last, and
     /// only of sources that can seek. Nil when there is no such format.
-    public var recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)?
-
-    /// The module that it comes from, for `blob schemes` and messages.
-    public var module: String
+    package let recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)?
 
     /// Creates a provider; at least one scheme is needed.
     public init(
         _ kind: Kind, schemes: [String], mediaTypes: [String] = [], fileExtensions: [String] = [],
         signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil,
-        recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? = nil, module: String
+        recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? = nil
     ) {
         precondition(!schemes.isEmpty, "A provider has a scheme.")
         self.kind = kind
@@ -50,6 +47,5 @@ public struct BlobProvider: Sendable {
         self.signatures = signatures
         self.recognizes = recognizes
         self.recognizesWithin = recognizesWithin
-        self.module = module
     }
 }

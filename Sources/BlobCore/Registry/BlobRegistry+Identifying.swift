@@ -1,14 +1,5 @@
 import BlobPlatform
 
-/// What a registry found out about the format of a source.
-public struct BlobIdentification: Sendable {
-    /// The provider that decodes it; nil when none is known to.
-    public let provider: BlobProvider?
-
-    /// The source to go on with: all its bytes, also when it can be read only once and its beginning was looked at.
-    public let source: any BlobInputStreamDataSource
-}
-
 extension BlobRegistry {
     /// Finds the provider that decodes `source`: by signature, then by what providers recognise without one, then by
     /// media type, then by file name extension, then by looking further into a source that can seek.
@@ -17,10 +8,12 @@ extension BlobRegistry {
     /// registered first. Looks at the first 36 KiB at most, and no further than the signatures that are registered,
     /// unless all of these fail and the source can seek.
     ///
+    /// - Returns: The provider that decodes the source, nil when there is none; and the source to go on with, which has all
+    ///   bytes also when it can be read only once and its beginning was looked at.
     /// - Throws: What reading the source throws.
     public func identify(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
-    ) throws(BlobError) -> BlobIdentification {
+    ) throws(BlobError) -> (provider: BlobProvider?, source: any BlobInputStreamDataSource) {
         let recognizers = self.providers.contains { $0.recognizes != nil } ? Self.recognizedByteCount : 0
         let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
         do {
@@ -30,7 +23,7 @@ extension BlobRegistry {
                 ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
                 ?? peeked.info.name.flatMap(self.provider(forFileName:))
                 ?? (peeked.info.isRandomAccess ? self.providerByLookingInto(source, context) : nil)
-            return BlobIdentification(provider: provider, source: peeked.source)
+            return (provider, peeked.source)
         } catch {
             throw BlobError(wrapping: error)
         }

@@ -10,7 +10,7 @@ extension BlobRegistry {
             return try find()
         } catch {
             throw BlobError(wrapping: error)
-                .passing(layer: "BlobRegistry", operation: .resolve, locator: locator.description)
+                .passing(layer: "BlobRegistry", operation: "resolve", locator: locator.description)
         }
     }
 
@@ -23,6 +23,12 @@ extension BlobRegistry {
         let (wrappers, makeOrigin) = try self.split(locator.scheme)
         var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
         var selectors = locator.selectors[...]
+        // Without a named container the selectors open the base, and the filters decode the member.
+        if !wrappers.contains(where: isContainer) {
+            while let selector = selectors.popFirst() {
+                source = try self.containerBySignature(source, context).member(selector, context: context)
+            }
+        }
         for (index, wrapper) in wrappers.enumerated().reversed() {
             let container: any BlobContainer
             switch wrapper?.kind {
@@ -44,6 +50,12 @@ extension BlobRegistry {
             source = try self.containerBySignature(source, context).member(selector, context: context)
         }
         return .source(source)
+    }
+
+    /// Returns true when the last selector of a locator names the member that the locator stands for, undecoded.
+    package func endsWithMember(_ locator: BlobLocator) -> Bool {
+        guard !locator.selectors.isEmpty, let wrappers = try? self.split(locator.scheme).wrappers else { return false }
+        return wrappers.first.map(isContainer) ?? true
     }
 
     /// The wrappers of a scheme, outermost first (nil is the one by signature), and what makes the source of its base.
@@ -96,11 +108,9 @@ extension BlobRegistry {
     }
 
     private func notRegistered(_ scheme: String) -> BlobError {
-        let module = Self.knownModules.first { $0.schemes.contains(scheme) }?.module
-        let advice = module.map { " The module \($0) provides it: add and register it." } ?? ""
         return BlobError(
             .notRegistered,
-            "No provider is registered for the scheme '\(scheme)'.\(advice) Registered: \(self.schemeList { _ in true })."
+            "No provider is registered for the scheme '\(scheme)'. Registered: \(self.schemeList { _ in true })."
         )
     }
 
@@ -108,15 +118,12 @@ extension BlobRegistry {
         let schemes = self.providers.filter(isIncluded).flatMap(\.schemes).sorted()
         return schemes.isEmpty ? "none" : schemes.joined(separator: ", ")
     }
+}
 
-    /// Where the schemes of this package come from.
-    private static let knownModules: [(schemes: Set<String>, module: String)] = [
-        (["file", "stdin"], "FileSource"),
-        (["gzip", "zlib", "deflate"], "GzipSource"),
-        (
-            ["tar", "zip", "sevenzip", "cpio", "ar", "bzip2", "xz", "lzma", "zstd", "lz4", "lzip", "compress", "rpm"],
-            "ArchiveSource"
-        ),
-        (["assets-library"], "AssetLibrarySource"),
-    ]
+/// Returns true for a wrapper that is a container; nil is the one found by signature.
+private func isContainer(_ wrapper: BlobProvider?) -> Bool {
+    switch wrapper?.kind {
+    case .container, nil: true
+    case .filter, .origin: false
+    }
 }

@@ -3,7 +3,7 @@
 /// A value: copy it, extend the copy, pass it on. Nothing registers itself.
 public struct BlobRegistry: Sendable {
     /// How many containers may lie in one another in a locator.
-    public static let maximumDepth = 8
+    static let maximumDepth = 8
 
     /// How many wrappers a locator may have: a filter around each container. Each is a frame of every read, and a
     /// locator may come from a stranger.
@@ -27,10 +27,10 @@ public struct BlobRegistry: Sendable {
     public mutating func register(_ provider: BlobProvider, replacing isReplacing: Bool = false) throws(BlobError) {
         for scheme in provider.schemes {
             guard (try? BlobLocator("\(scheme):"))?.scheme == scheme, scheme != Self.bySignature else {
-                throw BlobError(.invalidArgument, "'\(scheme)' cannot be registered as a scheme.", operation: .resolve)
+                throw BlobError(.invalidArgument, "'\(scheme)' cannot be registered as a scheme.", operation: "resolve")
             }
             guard isReplacing || self.provider(for: scheme) == nil else {
-                throw BlobError(.invalidArgument, "The scheme '\(scheme)' is already registered.", operation: .resolve)
+                throw BlobError(.invalidArgument, "The scheme '\(scheme)' is already registered.", operation: "resolve")
             }
         }
         if isReplacing {
@@ -44,7 +44,7 @@ public struct BlobRegistry: Sendable {
     }
 
     /// The provider that answers to `scheme`, if there is one.
-    public func provider(for scheme: String) -> BlobProvider? {
+    package func provider(for scheme: String) -> BlobProvider? {
         self.providers.first { $0.schemes.contains(scheme) }
     }
 
@@ -62,11 +62,13 @@ public struct BlobRegistry: Sendable {
         }
     }
 
-    /// The source that the text of a locator stands for.
+    /// Returns the source that a locator or path stands for, as ``locator(for:)`` reads it.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and the errors of the providers.
     public func source(
-        for locator: String, context: BlobContext = BlobContext()
+        for text: String, context: BlobContext = BlobContext()
     ) throws(BlobError) -> any BlobInputStreamDataSource {
-        try self.source(for: BlobLocator(locator), context: context)
+        try self.source(for: self.locator(for: text), context: context)
     }
 
     /// The container that a locator stands for, to list its members.

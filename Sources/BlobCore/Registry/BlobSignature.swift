@@ -2,13 +2,13 @@
 public struct BlobSignature: Hashable, Sendable {
     /// The furthest that identification looks into a blob, in bytes: 36 KiB, past the volume descriptor of ISO 9660 at
     /// 32 KiB (ECMA-119, section 7.2.1), which is the furthest signature in use.
-    public static let maximumExtent = 36 * 1024
+    static let maximumExtent = 36 * 1024
 
     /// Where the bytes are, from the start of the blob.
-    public let byteOffset: Int
+    let byteOffset: Int
 
     /// The bytes.
-    public let bytes: [UInt8]
+    package let bytes: [UInt8]
 
     /// Creates a signature, which must lie within ``maximumExtent`` and not be empty.
     public init(_ bytes: [UInt8], at byteOffset: Int = 0) {

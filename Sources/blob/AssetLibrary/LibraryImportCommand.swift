@@ -39,7 +39,7 @@ struct LibraryImportCommand: ParsableCommand {
             } catch {
                 let error = BlobError(wrapping: error)
                 // The others can still be imported, unless the job is cancelled, the disk full, or the output closed.
-                guard error.code != .cancelled, error.operation != .write else {
+                guard error.code != .cancelled, error.operation != "write" else {
                     try? assets.finish()
                     throw error
                 }

@@ -70,7 +70,7 @@ struct UploadOptions: ParsableArguments {
         while let error = self.failure(of: {
             try uploader.upload(source, matching: validator, as: upload, context: context)
         }) {
-            let canRepeat = error.isTransient && error.operation == .write
+            let canRepeat = error.isTransient && error.operation == "write"
             guard left > 0, canRepeat, source.traits.contains(.repeatable) else { throw error }
             report(error)
             left -= 1

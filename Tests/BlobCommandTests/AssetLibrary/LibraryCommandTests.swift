@@ -1,8 +1,9 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
 /// `blob library`, and assets as arguments of the other commands.
-@Suite final class LibraryCommandTests {
+@Suite struct LibraryCommandTests {
     private let folder: TemporaryFolder
     private let library: String
     private let file: String
@@ -12,11 +13,6 @@ import Testing
         self.library = self.folder.path("library")
         self.file = try self.folder.write("hello", to: "note.TXT")
         expect(try Launch("library", "create", "--library", self.library).run(), prints: "")
-    }
-
-    deinit {
-        try? FileManager.default.removeItem(atPath: self.library)
-        self.folder.remove()
     }
 
     private func run(_ arguments: String...) throws -> Outcome {
@@ -81,7 +77,7 @@ import Testing
         try self.folder.write(Array("x".utf8), to: [0x61, 0xFF, 0x62])
         let outcome = try Launch(
             raw: Array("library".utf8), Array("import".utf8), Array("--library".utf8), Array(self.library.utf8),
-            Array("\(self.folder.path)/".utf8) + [0x61, 0xFF, 0x62]
+            self.folder.pathBytes([0x61, 0xFF, 0x62])
         ).run()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
         #expect(try self.run("library", "ls", "-l").text.contains("a\u{FFFD}b"))

@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -164,17 +165,13 @@ private func withReceiver(
     _ arguments: String..., prelude: String? = nil, body: (RunningProcess, UInt16) throws -> Void
 ) throws {
     let folder = try TemporaryFolder()
-    defer { folder.remove() }
     let receiver = try Launch(["receive", "--directory", folder.path] + arguments).with { $0.prelude = prelude }.start()
     defer { receiver.send(SIGKILL) }
     receiver.waitForLines(1)
     let port = try #require(receiver.lines.first?.split(separator: ":").last.flatMap { UInt16($0.dropLast()) })
     try body(receiver, port)
     // What a sender gave up is removed soon, and by another thread than the one that serves the next.
-    receiver.wait {
-        let names = try? FileManager.default.contentsOfDirectory(atPath: folder.path)
-        return names?.allSatisfy { !$0.hasSuffix(".part") } == true
-    }
+    receiver.wait { folder.names.allSatisfy { !$0.hasSuffix(".part") } }
 }
 
 extension RunningProcess {
@@ -189,12 +186,6 @@ extension RunningProcess {
     }
 }
 
-#if os(Linux)
-    private let noSignal = Int32(MSG_NOSIGNAL)
-#else
-    private let noSignal: Int32 = 0
-#endif
-
 /// A connection that sends what a test likes.
 private final class Client {
     private let descriptor: CInt
@@ -202,10 +193,7 @@ private final class Client {
 
     init(_ port: UInt16) throws {
         self.descriptor = makeStreamSocket()
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var address = makeLoopbackAddress(port: port)
         let status = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 connect(self.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
@@ -228,8 +216,7 @@ private final class Client {
         Array(text.utf8).withUnsafeBytes { bytes in
             var rest = bytes[...]
             while !rest.isEmpty {
-                let piece = UnsafeRawBufferPointer(rebasing: rest)
-                let count = Foundation.send(self.descriptor, piece.baseAddress, piece.count, noSignal)
+                let count = sendQuietly(self.descriptor, UnsafeRawBufferPointer(rebasing: rest))
                 guard count > 0 else { return }
                 rest = rest.dropFirst(count)
             }

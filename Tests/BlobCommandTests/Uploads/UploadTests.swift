@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -11,14 +12,10 @@ import Testing
         self.store = try TemporaryFolder()
     }
 
-    /// Runs `body` with the receiver and its URL, and removes what the test made.
+    /// Runs `body` with the receiver and its URL.
     private func withReceiver(_ arguments: String..., body: (RunningProcess, String) throws -> Void) throws {
         let receiver = try Launch(["receive", "--directory", self.store.path] + arguments).start()
-        defer {
-            receiver.send(SIGKILL)
-            self.store.remove()
-            self.folder.remove()
-        }
+        defer { receiver.send(SIGKILL) }
         receiver.waitForLines(1)
         let url = String(decoding: receiver.output, as: UTF8.self).trimmingCharacters(in: .whitespacesAndNewlines)
         guard url.hasPrefix("http://127.0.0.1:") else {
@@ -78,7 +75,7 @@ import Testing
             let two = try self.folder.write("two", to: "two")
             let outcome = try Launch("upload", one, two, url, "--offset", "1").run()
             #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-            #expect(self.store.texts == ["one", "two"])
+            #expect(self.store.names == ["one", "two"])
             #expect(self.store.read("two") == "wo")
             expect(try Launch("upload", one, two, "\(url)x").run(), failsWith: "invalidArgument", 64)
         }
@@ -86,7 +83,6 @@ import Testing
 
     @Test func twoSourcesOfOneNameAreRefusedBeforeTheFirstByte() throws {
         let elsewhere = try TemporaryFolder()
-        defer { elsewhere.remove() }
         try self.withReceiver { receiver, url in
             let first = try self.folder.write("first", to: "a b.bin")
             let second = try elsewhere.write("second", to: "a b.bin")
@@ -99,7 +95,7 @@ import Testing
                 }
             }
             #expect(receiver.lines.count == 1)
-            #expect(self.store.texts == [])
+            #expect(self.store.names == [])
         }
     }
 
@@ -111,7 +107,7 @@ import Testing
             let (one, two) = ("file://\(self.folder.path)/x%FE.txt", "gzip+file://\(self.folder.path)/x%FF.txt.gz")
             let outcome = try Launch("upload", one, two, url).run()
             #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-            #expect(self.store.texts == ["x%FE.txt", "x%FF.txt"])
+            #expect(self.store.names == ["x%FE.txt", "x%FF.txt"])
             #expect(self.store.read("x%FE.txt") == "one")
             #expect(self.store.read("x%FF.txt") == "two")
             receiver.waitForLines(3)
@@ -131,7 +127,7 @@ import Testing
             #expect(receiver.lines.dropFirst().joined(separator: "\n") + "\n" == outcome.text)
             #expect(receiver.lines[1].contains("\"name\":\"a\"") && receiver.lines[1].contains("\"byte_count\":3,"))
             #expect(receiver.lines[2].contains("\"name\":\"f\"") && receiver.lines[2].contains(sum))
-            #expect(self.store.texts == ["%2E.%2F%2522y", "a"])
+            #expect(self.store.names == ["%2E.%2F%2522y", "a"])
             #expect(try Launch("upload", "-F", "a=b", path, url).run().ending == .status(64))
         }
     }
@@ -141,7 +137,7 @@ import Testing
             let path = try self.folder.write(makeContent(1001), to: "x")
             expect(try Launch("upload", path, url).run(), failsWith: "refused", 76, saying: "413")
             expect(try Launch("upload", "-", "\(url)y").run(input: makeContent(100_000)), failsWith: "refused", 76)
-            #expect(self.store.texts == [])
+            #expect(self.store.names == [])
         }
     }
 
@@ -150,10 +146,10 @@ import Testing
             let upload = try Launch("upload", "-", "\(url)part").start()
             upload.write(makeContent(2_000_000))
             // Its end is not closed: the body never becomes whole.
-            upload.wait { self.store.texts.contains { $0.hasSuffix(".part") } }
+            upload.wait { self.store.names.contains { $0.hasSuffix(".part") } }
             upload.send(SIGTERM)
             #expect(upload.finish().ending == .status(128 + SIGTERM))
-            upload.wait { self.store.texts == [] }
+            upload.wait { self.store.names == [] }
             let path = try self.folder.write("1", to: "one")
             _ = try Launch("upload", path, url).run()
             receiver.waitForLines(2)
@@ -166,10 +162,10 @@ import Testing
         try self.withReceiver { receiver, url in
             let upload = try Launch("upload", "-", "\(url)part").start()
             upload.write(makeContent(2_000_000))
-            upload.wait { self.store.texts.contains { $0.hasSuffix(".part") } }
+            upload.wait { self.store.names.contains { $0.hasSuffix(".part") } }
             receiver.send(SIGINT)
             #expect(receiver.finish().ending == .status(128 + SIGINT))
-            #expect(self.store.texts == [])
+            #expect(self.store.names == [])
             upload.closeInput()
             #expect(upload.finish().ending == .status(74))
         }
@@ -177,7 +173,6 @@ import Testing
 
     @Test func whatIsNotThereIsUnavailable() throws {
         let path = try self.folder.write("1", to: "one")
-        defer { self.folder.remove() }
         expect(try Launch("upload", path, "http://127.0.0.1:1/x").run(), failsWith: "unavailable", 69)
         expect(try Launch("upload", "\(path)-not", "http://127.0.0.1:1/x").run(), failsWith: "notFound", 66)
         for arguments in [
@@ -193,7 +188,6 @@ import Testing
 
     @Test(.enabled(if: isLinux)) func withoutLibcurlUploadsAreUnavailableAndTheRestWorks() throws {
         let path = try self.folder.write("1", to: "one")
-        defer { self.folder.remove() }
         try self.folder.write("no library", to: "libcurl.so.4")
         let prelude = "export LD_LIBRARY_PATH='\(self.folder.path)'"
         let upload = Launch("upload", path, "http://127.0.0.1:1/x").with { $0.prelude = prelude }

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -516,7 +517,7 @@ import Testing
         let events = Recorder<BlobEvent>()
         let context = BlobContext(eventSink: { events.append($0) })
         let source = ClosureSource(info: BlobInfo(byteCount: 5)) { offset, output, context in
-            context.eventSink?(.recovered(byteOffset: offset))
+            context.eventSink?(BlobEvent(.recovered, offset))
             output.append(7)
         }
         try await self.withStream(source, .synchronous, context) { stream in

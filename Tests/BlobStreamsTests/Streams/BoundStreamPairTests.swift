@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -189,7 +190,7 @@ import Testing
         let error = ends.output.streamError.map { $0 as NSError }
         #expect(error?.domain == BlobError.errorDomain)
         #expect(error?.code == 22)
-        #expect((ends.output.streamError as? BlobError)?.operation == .write)
+        #expect((ends.output.streamError as? BlobError)?.operation == "write")
         #expect((ends.output.streamError as? BlobError)?.byteOffset == 5)
         #expect((ends.output.streamError as? BlobError)?.layers == ["BlobOutputStream"])
         ends.output.close()

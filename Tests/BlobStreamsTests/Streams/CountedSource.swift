@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 
 /// A source that counts what is done with its readers.

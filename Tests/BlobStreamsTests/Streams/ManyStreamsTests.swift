@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -69,7 +70,7 @@ import Testing
             let first = BlobInputStream(memory, mode: .asynchronous)
             first.open()
             try #require(first.readAll()?.count == 10)
-            let before = residentByteCount()
+            let before = heapByteCount()
             for number in 0..<count {
                 let stream =
                     pipes.isEmpty ? BlobInputStream(memory) : BlobInputStream(pipes[number].source, mode: .asynchronous)
@@ -77,7 +78,7 @@ import Testing
                 streams.append(stream)
             }
             for stream in streams { try stream.state.wait(BlobContext()) { $0.isOpenCompleted ? () : nil } }
-            let each = (residentByteCount() - before) / count
+            let each = (heapByteCount() - before) / count
             // Less than a stream can be means that nothing was measured.
             try #require((200..<4096).contains(each), "\(each) bytes each")
         }

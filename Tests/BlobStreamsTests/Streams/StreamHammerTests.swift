@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -58,7 +59,7 @@ import Testing
         let delegates = [CountingDelegate(), CountingDelegate()]
         let rounds = 100_000
         try await onThreads(8) { number in
-            var random = SplitMix(seed: seed &+ UInt64(number))
+            var random = SplitMix64(seed: seed &+ UInt64(number))
             var tokens: [BlobObservation] = []
             for _ in 0..<(rounds / 8) {
                 guard let stream = target.stream.withLock({ $0 })?.value else { continue }
@@ -99,19 +100,6 @@ private func isRun(_ bytes: [UInt8]) -> Bool {
     return (0...(all.count - bytes.count)).contains { Array(all[$0..<($0 + bytes.count)]) == bytes }
 }
 
-/// SplitMix64: the same numbers for the same seed.
-struct SplitMix: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { self.state = seed }
-
-    mutating func next() -> UInt64 {
-        self.state &+= 0x9e37_79b9_7f4a_7c15
-        var value = self.state
-        value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
-        return value ^ (value >> 31)
-    }
-
+extension SplitMix64 {
     mutating func next(_ bound: Int) -> Int { Int(self.next(upperBound: UInt64(bound))) }
 }

@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -86,9 +87,9 @@ struct StreamMachineTests {
 
     /// Whatever comes in whichever order: one use at a time, each reader closed once, nobody left waiting.
     @Test func drawnTimelinesKeepTheirPromises() throws {
-        let rounds = ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap { Int($0) } ?? 3000
+        let rounds = environmentNumber("BLOBSTREAMS_ROUNDS") ?? 3000
         let seed = UInt64.random(in: 0 ... .max)
-        var random = SplitMix(seed: seed)
+        var random = SplitMix64(seed: seed)
         let words = [
             "open", "opened", "opened", "blocking", "refused", "look", "woken", "woken", "read:1", "read:5", "read:20",
             "seek:0", "seek:9", "brings:3", "brings:5", "brings:1", "keeps:7", "readable", "limited", "notYet",

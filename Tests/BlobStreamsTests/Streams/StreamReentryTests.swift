@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -68,7 +69,7 @@ import Testing
 
     @Test(arguments: BlobInputStreamTests.modes, Call.allCases)
     func anObserverMayCallAnythingOfItsStream(_ mode: BlobStreamMode, _ call: Call) async throws {
-        let rounds = ProcessInfo.processInfo.environment["BLOBSTREAMS_ROUNDS"].flatMap { Int($0) }.map { $0 / 100 } ?? 5
+        let rounds = environmentNumber("BLOBSTREAMS_ROUNDS").map { $0 / 100 } ?? 5
         for _ in 0..<rounds {
             for kind in SourceKind.allCases {
                 try await onThread {

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -32,10 +33,10 @@ import Testing
             registrations.reserveCapacity(15_100)
             var numbers: [CInt] = []
             while case let number = dup(pipe.readEnd), number >= 0, numbers.count < 15_000 { numbers.append(number) }
-            let before = residentByteCount()
+            let before = heapByteCount()
             for number in numbers { registrations.append(try context.park(number, waker)) }
             try #require(numbers.count > 1000)
-            let byteCount = (residentByteCount() - before) / numbers.count
+            let byteCount = (heapByteCount() - before) / numbers.count
             // Sanitizers surround what is on the heap.
             let isSanitized = ["__asan_init", "__tsan_init"].contains { (name: String) in
                 dlsym(dlopen(nil, RTLD_NOW), name) != nil

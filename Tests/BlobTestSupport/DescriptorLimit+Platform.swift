@@ -1,7 +1,5 @@
 import Foundation
 
-// What is different about the limits of a process, and nothing else.
-
 #if canImport(Darwin)
     private let descriptorLimit = RLIMIT_NOFILE
 #else
@@ -9,7 +7,7 @@ import Foundation
 #endif
 
 /// Sets how many descriptors this process may have open, at most what the system allows; returns how many it was.
-func setDescriptorLimit(_ count: UInt) -> UInt {
+package func setDescriptorLimit(_ count: UInt) -> UInt {
     var limit = rlimit()
     getrlimit(descriptorLimit, &limit)
     let old = limit.rlim_cur

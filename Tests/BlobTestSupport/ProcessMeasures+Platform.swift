@@ -8,18 +8,22 @@ import Foundation
         return line?.split(whereSeparator: \.isWhitespace).dropFirst().first.flatMap { Int($0) } ?? 0
     }
 
-    func threadCount() -> Int { statusNumber("Threads") }
+    /// The number of threads of this process.
+    package func threadCount() -> Int { statusNumber("Threads") }
 
-    /// Resident bytes, which the heap is part of: an upper bound for it.
-    func residentByteCount() -> Int { statusNumber("VmRSS") * 1024 }
+    /// The bytes of the heap in use, of which the resident bytes of the process are an upper bound: Swift cannot call
+    /// what tells more in C.
+    package func heapByteCount() -> Int { statusNumber("VmRSS") * 1024 }
 #else
-    func threadCount() -> Int {
+    /// The number of threads of this process.
+    package func threadCount() -> Int {
         var (threads, count) = (thread_act_array_t?.none, mach_msg_type_number_t(0))
         task_threads(mach_task_self_, &threads, &count)
         return Int(count)
     }
 
-    func residentByteCount() -> Int {
+    /// The bytes of the heap in use, of all zones.
+    package func heapByteCount() -> Int {
         var statistics = malloc_statistics_t()
         malloc_zone_statistics(nil, &statistics)
         return Int(statistics.size_in_use)

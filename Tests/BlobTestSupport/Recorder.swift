@@ -1,8 +1,8 @@
-import BlobStreams
+import BlobCore
 import Foundation
 
-/// What was recorded, on any thread, and a way to wait for it.
-final class Recorder<Value: Sendable>: Sendable {
+/// Values that any thread records, and a way to wait for them.
+package final class Recorder<Value: Sendable>: Sendable {
     private struct Waiter {
         let isDone: @Sendable ([Value]) -> Bool
         let resume: @Sendable () -> Void
@@ -15,9 +15,13 @@ final class Recorder<Value: Sendable>: Sendable {
 
     private let state = Locked(State())
 
-    var values: [Value] { self.state.withLock { $0.values } }
+    package init() {}
 
-    func append(_ value: Value) {
+    /// The values so far, in the order in which they were recorded.
+    package var values: [Value] { self.state.withLock { $0.values } }
+
+    /// Records a value.
+    package func append(_ value: Value) {
         let done = self.state.withLock { state in
             state.values.append(value)
             let values = state.values
@@ -29,7 +33,7 @@ final class Recorder<Value: Sendable>: Sendable {
 
     /// Suspends until there are at least `count` values.
     @discardableResult
-    func values(count: Int) async -> [Value] {
+    package func values(count: Int) async -> [Value] {
         await withCheckedContinuation { continuation in
             self.call(when: { $0.count >= count }, { continuation.resume() })
         }
@@ -37,18 +41,20 @@ final class Recorder<Value: Sendable>: Sendable {
     }
 
     /// Suspends until there is a value that `isWanted`.
-    func first(where isWanted: @escaping @Sendable (Value) -> Bool) async -> Value? {
+    package func first(where isWanted: @escaping @Sendable (Value) -> Bool) async -> Value? {
         await withCheckedContinuation { continuation in
             self.call(when: { $0.contains(where: isWanted) }, { continuation.resume() })
         }
         return self.values.first(where: isWanted)
     }
 
-    /// Blocks until there is a value.
-    func wait() {
+    /// Blocks until there are at least `count` values.
+    @discardableResult
+    package func waitForValues(count: Int) -> [Value] {
         let semaphore = DispatchSemaphore(value: 0)
-        self.call(when: { !$0.isEmpty }, { semaphore.signal() })
+        self.call(when: { $0.count >= count }, { semaphore.signal() })
         semaphore.wait()
+        return self.values
     }
 
     private func call(
@@ -61,13 +67,4 @@ final class Recorder<Value: Sendable>: Sendable {
         }
         if isReady { resume() }
     }
-}
-
-/// A door that is opened once; whoever came before waits for it.
-final class Latch: Sendable {
-    private let recorder = Recorder<Bool>()
-
-    func open() { self.recorder.append(true) }
-    func opened() async { await self.recorder.values(count: 1) }
-    func wait() { self.recorder.wait() }
 }

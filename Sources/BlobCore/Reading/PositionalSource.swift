@@ -1,0 +1,30 @@
+/// A source over a function that reads at any offset.
+final class PositionalSource: NamedLayer {
+    typealias ReadAt = @Sendable (
+        _ byteOffset: Int64, _ output: inout OutputRawSpan, _ isFirst: Bool, BlobContext
+    ) throws -> Void
+
+    let layer: String
+    let traits: BlobTraits
+    private let info: BlobInfo
+    private let readAt: ReadAt
+
+    /// Creates a source.
+    ///
+    /// - Parameter readAt: Appends bytes from an offset below the byte count; nothing only when the length is unknown
+    ///   and this is the end. `isFirst` is true at the offset that the reader was opened at.
+    init(_ layer: String, _ info: BlobInfo, _ traits: BlobTraits, _ readAt: @escaping ReadAt) {
+        var info = info
+        info.isRandomAccess = true
+        (self.layer, self.info, self.traits, self.readAt) = (layer, info, traits, readAt)
+    }
+
+    func describe(_ context: BlobContext) -> BlobInfo { self.info }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let readAt = self.readAt
+        return try PositionalReader(self.info, at: byteOffset, matching: validator) { try readAt($0, &$1, $0 == byteOffset, context) }
+    }
+}

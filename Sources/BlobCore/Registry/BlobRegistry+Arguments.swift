@@ -1,0 +1,77 @@
+import BlobPlatform
+
+extension BlobRegistry {
+    /// Returns the locator that a person means by a text: a locator, a path, or `-` for standard input, with wrappers of
+    /// this registry before it and `#MEMBER` behind it.
+    ///
+    ///     photo.jpg    gzip+log.gz    backup.tgz#etc/hosts    tar+backup.tar#@0    -#first.txt    file:///x.tgz#a.txt
+    ///
+    /// An existing file of that name wins over any other reading. Relative paths are resolved against the current folder.
+    /// Characters of members that a locator must percent-encode may be written as they are.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator`` with the offset in bytes of the error.
+    /// - Complexity: A few calls of `lstat(2)`; opens nothing.
+    public func locator(for text: String) throws(BlobError) -> BlobLocator {
+        var wrappers: [String] = []
+        var rest = text
+        while !isFile(rest), !hasScheme(rest), let (wrapper, base) = self.splitWrapper(rest) {
+            wrappers.append(wrapper)
+            rest = base
+        }
+        var locator = try Self.unwrappedLocator(for: rest)
+        for wrapper in wrappers.reversed() { locator = try locator.wrapped(in: wrapper) }
+        return locator
+    }
+
+    private static func unwrappedLocator(for text: String) throws(BlobError) -> BlobLocator {
+        guard !text.isEmpty else {
+            throw BlobError(.invalidLocator, "An empty text names nothing.", operation: "resolve")
+        }
+        if text == "-" { return try BlobLocator("stdin:") }
+        if isFile(text) { return BlobLocator(filePath: text.utf8) }
+        if hasScheme(text) { return try BlobLocator(text) }
+        guard let mark = memberMark(text) else { return BlobLocator(filePath: text.utf8) }
+        let path = text[..<mark]
+        var locator = try path == "-" ? BlobLocator("stdin:") : BlobLocator(filePath: path.utf8)
+        let selectors = PercentEncoding.encode(
+            text[mark...].dropFirst().utf8, leaving: PercentEncoding.selectorCharacters.union("!%".utf8))
+        var parser = LocatorParser("#" + selectors)
+        locator.selectors = try parser.selectors()
+        return locator
+    }
+
+    private func splitWrapper(_ text: String) -> (wrapper: String, base: String)? {
+        guard let plus = text.firstIndex(of: "+") else { return nil }
+        let name = text[..<plus].lowercased()
+        let base = String(text[text.index(after: plus)...])
+        if name == Self.bySignature { return (name, base) }
+        switch self.provider(for: name)?.kind {
+        case .filter, .container: return (name, base)
+        case .origin, nil: return nil
+        }
+    }
+}
+
+private func isFile(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0
+}
+
+/// Returns true for a text that begins with a scheme and its colon.
+private func hasScheme(_ text: String) -> Bool {
+    let end = text.utf8.firstIndex { character in
+        switch character {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): false
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): false
+        default: true
+        }
+    }
+    guard let end, text.utf8[end] == UInt8(ascii: ":") else { return false }
+    return end != text.startIndex
+}
+
+/// Returns the place where a path ends and the members begin: the first `#` behind the name of a file, or else the first.
+private func memberMark(_ text: String) -> String.Index? {
+    let marks = text.indices.filter { text[$0] == "#" }
+    return marks.first { isFile(String(text[..<$0])) } ?? marks.first
+}
