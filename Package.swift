@@ -229,3 +229,7 @@ if hasUploads {
     ]
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobHTTP")
 }
+
+for target in package.targets where target.type != .system {
+    target.swiftSettings = (target.swiftSettings ?? []) + strictness
+}

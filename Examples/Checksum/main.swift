@@ -1,4 +1,5 @@
 import BlobStreamsStandard
+import Foundation
 
 // Prints the SHA-256 digest of each locator on the command line: checksum file:///etc/hostname
 for argument in CommandLine.arguments.dropFirst() {

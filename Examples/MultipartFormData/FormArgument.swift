@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 
 /// A part as written on a command line, in the syntax of curl's option `-F`.
 ///

@@ -1,4 +1,4 @@
-import BlobStreams
+public import BlobStreams
 
 /// The body of a form with its `Content-Type`, as a data source.
 ///

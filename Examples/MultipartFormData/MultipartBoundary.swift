@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 /// The separator of the parts of a multipart body: 1 to 70 characters (RFC 2046, section 5.1.1).
 ///

@@ -1,6 +1,6 @@
-import BlobStreams
+public import BlobStreams
 import FileSource
-import Foundation
+public import Foundation
 
 /// Methods that append a part.
 ///

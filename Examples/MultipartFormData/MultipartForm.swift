@@ -1,4 +1,4 @@
-import BlobStreams
+public import BlobStreams
 import CryptoDigest
 import Foundation
 

@@ -1,6 +1,6 @@
-import BlobStreams
-import Foundation
-import MultipartFormData
+public import BlobStreams
+public import Foundation
+public import MultipartFormData
 
 extension URLRequest {
     /// Creates a request that posts a form; its body is a `BlobInputStream`.

@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 /// An archive whose members are sources: tar, zip, 7z, cpio or ar.
 ///

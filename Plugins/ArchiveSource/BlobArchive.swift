@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 /// An archive that can be listed, searched and opened from several threads at once.
 ///

@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 extension BlobProvider {
     /// The provider of tar archives, with scheme `tar`.

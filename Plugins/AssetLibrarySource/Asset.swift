@@ -1,5 +1,5 @@
-import BlobCore
-import Foundation
+public import BlobCore
+public import Foundation
 
 /// An asset of an ``AssetLibrary``, as the catalogue described it at the time of the query.
 public struct Asset: Hashable, Sendable, Identifiable {

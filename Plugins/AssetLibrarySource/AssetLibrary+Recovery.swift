@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 import Foundation
 import GRDB
 

@@ -1,5 +1,5 @@
-import BlobCore
-import Foundation
+public import BlobCore
+public import Foundation
 import GRDB
 
 extension AssetLibrary {

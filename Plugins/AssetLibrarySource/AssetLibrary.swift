@@ -1,5 +1,5 @@
-import BlobCore
-import Foundation
+public import BlobCore
+public import Foundation
 
 /// A folder of originals with a catalogue: photos, films, or any other bytes.
 ///

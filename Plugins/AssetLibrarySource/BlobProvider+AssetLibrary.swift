@@ -1,5 +1,5 @@
-import BlobCore
-import Foundation
+public import BlobCore
+public import Foundation
 
 extension BlobProvider {
     /// Returns a provider of `assets-library` locators, for the assets of the library in `folder`.

@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 import Crypto
 
 /// A digest of swift-crypto, for ``DigestSource``.

@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 extension FileSource {
     /// The provider for `file` and `stdin` locators.

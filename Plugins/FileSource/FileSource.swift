@@ -1,5 +1,5 @@
-import BlobCore
-import BlobPlatform
+public import BlobCore
+public import BlobPlatform
 
 /// The bytes of a file as it is when it is opened.
 ///

@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 import BlobPlatform
 
 /// The bytes of standard input, from its current position on.

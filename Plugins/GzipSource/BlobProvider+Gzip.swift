@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 extension BlobProvider {
     /// A provider of the wrapper `gzip`: RFC 1952, all members.

@@ -1,5 +1,5 @@
 import BlobDeflate
-import BlobCore
+public import BlobCore
 
 /// A source that encodes the bytes of another source as a gzip of one member, as for `Content-Encoding: gzip`.
 ///

@@ -1,5 +1,5 @@
 import BlobDeflate
-import BlobCore
+public import BlobCore
 import BlobPlatform
 
 /// A source that decodes the compressed bytes of another source: gzip, zlib or raw deflate.

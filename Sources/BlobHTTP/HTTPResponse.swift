@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+package import Foundation
 
 /// The answer of a server.
 package struct HTTPResponse: Sendable {

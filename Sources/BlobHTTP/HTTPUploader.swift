@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 import Foundation
 
 /// Uploads sources to web servers.

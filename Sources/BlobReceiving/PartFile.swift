@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 import Foundation
 
 /// A file that is being received: hidden, with the suffix `.part`, until the whole request has arrived.

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 extension BlobDelivery {
     /// Delivers on the thread of a run loop while it runs in `mode`.

@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+public import Foundation
 
 extension BlobError: LocalizedError, CustomNSError {
     /// The domain of the `NSError` that a `BlobError` becomes.

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 extension BlobInputStream {
     /// Creates a stream over the source that a locator names.

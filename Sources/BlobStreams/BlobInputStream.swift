@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// The mode of a stream, which determines whether its calls wait for the source.
 public enum BlobStreamMode: Sendable {

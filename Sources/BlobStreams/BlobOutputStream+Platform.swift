@@ -1,6 +1,6 @@
-import Foundation
+public import Foundation
 
-/// The base class of ``BlobOutputStream``, with the initialisers that differ between platforms: on Linux,
+/// The base class of ``BlobOutputStream``, with the initializers that differ between platforms: on Linux,
 /// `init(toMemory:)` is required of every `OutputStream`.
 open class BlobOutputStreamBase: OutputStream {
     let engine: BlobOutputEngine

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// The writing end of a ``BoundStreamPair``: a Foundation `OutputStream` whose reader receives every byte and then the
 /// end, or an error.

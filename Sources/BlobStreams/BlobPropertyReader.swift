@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// A reader with stream properties besides the offset, to which ``BlobInputStream`` passes them on.
 public protocol BlobPropertyReader: BlobReader {

@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+public import Foundation
 
 extension BlobInputStreamDataSource {
     /// Returns a layer over this source that keeps `progress` up to date, in bytes.

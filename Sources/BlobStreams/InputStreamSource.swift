@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// A source of the bytes of any `InputStream`, which is created anew for each opening.
 ///

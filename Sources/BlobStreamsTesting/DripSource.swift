@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 /// An event-driven source whose bytes arrive in pieces, as from a network, for tests of sources that wrap others.
 ///

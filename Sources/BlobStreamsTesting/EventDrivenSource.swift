@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 /// An event-driven version of a source: its readers never block, and return `notYet` while no bytes are available.
 ///

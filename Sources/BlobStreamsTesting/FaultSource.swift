@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 import Foundation
 
 /// A source that delivers the bytes of another with a fault, or in a legal but difficult way.

@@ -1,5 +1,5 @@
-import BlobCore
-import Foundation
+public import BlobCore
+public import Foundation
 
 /// Runs the conformance kit, and returns every contract that the source breaks.
 ///

@@ -1,4 +1,4 @@
-import BlobStreams
+public import BlobStreams
 import Foundation
 
 /// The body of one upload through a `URLSession` and a delegate of your own; ``BlobUploader`` provides both.

@@ -1,5 +1,5 @@
-import BlobStreams
-import Foundation
+public import BlobStreams
+public import Foundation
 
 /// Uploads sources as streams through a `URLSession` of its own; success means that all bytes were sent.
 ///

@@ -1,5 +1,5 @@
-import ArgumentParser
-import BlobStreamsStandard
+public import ArgumentParser
+public import BlobStreamsStandard
 
 extension ArchiveFormat: ExpressibleByArgument {
     /// The names of the formats that have to be allowed.

@@ -1,5 +1,5 @@
-import ArgumentParser
-import BlobStreamsStandard
+public import ArgumentParser
+public import BlobStreamsStandard
 
 /// The value of `--index`.
 extension BlobIndexPolicy: ExpressibleByArgument {

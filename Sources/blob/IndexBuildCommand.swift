@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobIndex
 import BlobStreamsStandard
 import Foundation
 

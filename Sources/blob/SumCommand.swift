@@ -1,6 +1,6 @@
-import ArgumentParser
+public import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
+public import BlobStreamsStandard
 import Foundation
 
 struct SumCommand: ParsableCommand {

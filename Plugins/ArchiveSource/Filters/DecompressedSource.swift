@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 
 /// The decompressed bytes of another source, in a format that libarchive decodes.
 ///

@@ -1,4 +1,4 @@
-import BlobCore
+public import BlobCore
 import Foundation
 
 /// A source of the original of an asset, as the catalogue describes it when a reader is opened.

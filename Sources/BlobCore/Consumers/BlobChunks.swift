@@ -1,4 +1,4 @@
-import BlobPlatform
+public import BlobPlatform
 
 /// The bytes of a source as an `AsyncSequence` of `Data`, one chunk of demand.
 ///

@@ -1,4 +1,4 @@
-import BlobPlatform
+public import BlobPlatform
 
 extension BlobInputStreamDataSource {
     /// All bytes of this source, which must be few.

@@ -1,4 +1,4 @@
-import BlobPlatform
+public import BlobPlatform
 
 extension BlobInputStreamDataSource {
     /// Writes all bytes to a file: all of them or none.

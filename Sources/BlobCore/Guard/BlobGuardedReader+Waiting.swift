@@ -1,8 +1,8 @@
 extension BlobGuardedReader {
-    /// Reads the next bytes, waiting while there are none: never says ``BlobReadResult/notYet``.
+    /// Reads the next bytes, waiting while there are none; never returns ``BlobReadResult/notYet``.
     ///
     /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
-    ///   timers, where waiting would stop everything.
+    ///   timers, because waiting there would stop all others.
     public func readWaiting(into output: inout OutputRawSpan) throws -> BlobReadResult {
         while true {
             let result = try self.read(into: &output)
@@ -18,7 +18,7 @@ extension BlobGuardedReader {
     /// Reads the next bytes into memory that the caller owns, waiting while there are none.
     ///
     /// - Parameter buffer: The memory, filled from the front; an empty one reads nothing.
-    /// - Returns: The number of bytes read; 0 with room in the buffer is the end.
+    /// - Returns: The number of bytes read; 0 means the end when the buffer has room.
     public func readWaiting(into buffer: UnsafeMutableRawBufferPointer) throws -> Int {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
         _ = try self.readWaiting(into: &output)

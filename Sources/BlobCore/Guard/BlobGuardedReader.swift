@@ -1,7 +1,7 @@
-/// A reader that holds its plugin to the contract and gives its errors their context.
+/// A reader that enforces the contract on its plugin and adds the context to its errors.
 ///
-/// The innermost layer, always on. Checks C1, C2, C3, C5, C7, C8 and C14 of the contracts; looks at the context before
-/// each read. Adds a few comparisons and no copy to a read.
+/// The innermost layer, always present. Checks C1, C2, C3, C5, C7, C8 and C14 of the contracts, and checks the context
+/// before each read. Adds a few comparisons and no copy to a read.
 public final class BlobGuardedReader: BlobLendingReader {
     private enum Phase {
         case reading, ended, closed
@@ -9,7 +9,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     }
 
     package private(set) var inner: any BlobReader
-    // Looked up once: to ask whether an object has a protocol takes longer than a call of it.
+    // Cast once: casting an object to a protocol takes longer than a call of it.
     package private(set) var lending: (any BlobLendingReader)?
     private let source: any BlobInputStreamDataSource
     let context: BlobContext
@@ -50,26 +50,27 @@ public final class BlobGuardedReader: BlobLendingReader {
 
     deinit { self.close() }
 
-    /// Passed on from the plugin.
+    /// The info of the plugin's reader.
     public var info: BlobInfo { self.inner.info }
 
-    /// Passed on from the plugin; true as well once bytes or the end came.
+    /// True when the plugin's reader is open, and once bytes or the end were read.
     public var isOpen: Bool { self.declared.isKnown || self.inner.isOpen }
 
-    /// True when the source never blocks, or this reader of it does not.
+    /// True when the source never blocks, or when this reader of it never does.
     public var neverBlocks: Bool { self.inner.neverBlocks || self.source.traits.contains(.neverBlocks) }
 
     /// The offset of the next byte, from the start of the blob.
     public var byteOffset: Int64 { self.readOffset + self.skipped.rest }
 
-    /// True once a read met the end and every check of the end passed.
+    /// True once a read reached the end and every check at the end passed.
     package var hasEnded: Bool {
         if case .ended = self.phase { true } else { false }
     }
 
     // MARK: Reading
 
-    /// Reads the next bytes; see ``BlobReader/read(into:)``. An output without room reads nothing, and says `bytes`.
+    /// Reads the next bytes; see ``BlobReader/read(into:)``. For an output without room, reads nothing and returns
+    /// `bytes`.
     public func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.phase {
         case .ended: return .end
@@ -88,8 +89,8 @@ public final class BlobGuardedReader: BlobLendingReader {
         }
     }
 
-    /// Has `waker` called once when a read is worth trying again, which is also when the job is cancelled or its time is
-    /// up; see ``BlobReader/whenReadable(_:)``.
+    /// Registers a waker that is called once when a read is worth trying again, and also when the job is cancelled or
+    /// its time is up; see ``BlobReader/whenReadable(_:)``.
     public func whenReadable(_ waker: BlobWaker) {
         guard case .reading = self.phase else {
             if case .closed = self.phase { return }
@@ -98,18 +99,19 @@ public final class BlobGuardedReader: BlobLendingReader {
         self.inner.whenReadable(self.wait.relay(to: waker, self.context))
     }
 
-    /// Passes over bytes: they are dropped by the next read, or at no cost by readers that can.
+    /// Skips bytes, which the next read drops.
     ///
-    /// - Parameter byteCount: From 0. The next read throws ``BlobError/Code/invalidArgument`` when that is past the end.
+    /// - Parameter byteCount: The number of bytes to skip, from 0. The next read throws
+    ///   ``BlobError/Code/invalidArgument`` when the new offset is past the end.
     public func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "Bytes are passed over forward.")
         guard case .reading = self.phase else { return }
         self.skipped.rest += byteCount
     }
 
-    /// Lends the next bytes without taking them, when the plugin has them in memory; see ``BlobLendingReader``.
+    /// Lends the next bytes without consuming them, when the plugin has them in memory; see ``BlobLendingReader``.
     ///
-    /// - Returns: Nil when it has none, and when the next read will throw.
+    /// - Returns: The bytes; nil when there are none in memory, and when the next read will throw.
     package func lend() -> BlobLentBytes? {
         if !self.declared.isKnown { self.takeDirect() }
         guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
@@ -122,14 +124,14 @@ public final class BlobGuardedReader: BlobLendingReader {
         return self.readOffset < byteCount ? lent.prefix(byteCount - self.readOffset) : nil
     }
 
-    /// Takes bytes from the front of those that were lent last.
+    /// Consumes bytes from the front of those that were lent last.
     package func consume(_ byteCount: Int) {
         self.readOffset += Int64(byteCount)
         self.wait.end()
         self.lending?.consume(byteCount)
     }
 
-    /// Frees what the reader holds; later reads throw ``BlobError/Code/closed``. Twice is fine.
+    /// Frees the resources of the reader; later reads throw ``BlobError/Code/closed``. May be called twice.
     public func close() {
         if case .closed = self.phase { return }
         self.phase = .closed
@@ -137,14 +139,14 @@ public final class BlobGuardedReader: BlobLendingReader {
         self.inner.close()
     }
 
-    /// Gives the plugin's reader away, as it is; this one is closed.
+    /// Hands over the plugin's reader without closing it, and closes this one.
     func takeInner() -> any BlobReader {
         self.phase = .closed
         self.wait.close()
         return self.inner
     }
 
-    /// True when all bytes that were declared are read: what is left is to check the end.
+    /// True when all declared bytes were read and only the check of the end is left.
     package var isAtDeclaredEnd: Bool { self.declared.isKnown && self.readOffset == self.declared.byteCount }
 
     private func skipAndRead(into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -169,10 +171,11 @@ public final class BlobGuardedReader: BlobLendingReader {
             if before == 0, room >= output.freeCapacity {
                 result = try self.inner.read(into: &output)
             } else {
-                // So that the plugin sees no more room than it has bytes, and nothing of what others read before.
+                // Limits the plugin to the bytes that it declared, and hides bytes that are already in the output.
                 try output.append(atMost: max(room, 1)) { result = try self.inner.read(into: &$0) }
             }
-            // It was opened meanwhile: a waker is for a reader that said so itself.
+            // The reader was replaced meanwhile, and a waker may only be given to a reader that returned `notYet`
+            // itself.
             if result == .notYet, !self.declared.isKnown, self.takeDirect() {
                 return try self.readChecked(into: &output)
             }
@@ -185,7 +188,7 @@ public final class BlobGuardedReader: BlobLendingReader {
         }
     }
 
-    /// Sees that the result of a read and what it appended agree with each other and with what was declared.
+    /// Checks that the result of a read, the bytes that it appended and the declared content agree.
     private func check(_ result: BlobReadResult, _ appended: Int) throws {
         guard (result == .bytes) == (appended > 0) else {
             throw BlobError(.misbehavingPlugin, "A read says '\(result)' and appended \(appended) bytes (C1).")
@@ -199,7 +202,7 @@ public final class BlobGuardedReader: BlobLendingReader {
         self.phase = .ended
     }
 
-    /// All declared bytes were delivered: lets the plugin check what it checks at its end, and sees that no more comes.
+    /// Reads once more after all declared bytes: the plugin makes the checks at its end, and no more bytes may come.
     private func confirmEnd() throws -> BlobReadResult {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
@@ -209,9 +212,9 @@ public final class BlobGuardedReader: BlobLendingReader {
         }
     }
 
-    /// A reader that turned out never to block is read in place of the one that would read it ahead.
+    /// Replaces a reader that reads ahead with its inner reader, if that turned out never to block.
     ///
-    /// - Returns: Whether it is, from now on.
+    /// - Returns: True when the reader was replaced.
     @discardableResult
     private func takeDirect() -> Bool {
         guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return false }
@@ -228,7 +231,7 @@ public final class BlobGuardedReader: BlobLendingReader {
 
     private func inContext(_ error: any Error, _ operation: String) -> BlobError {
         let error = BlobError(wrapping: error)
-        // A layer that stands for its base in everything is none that an error passes.
+        // A layer that stands for its base in errors does not appear among the layers that an error passes.
         if self.inner is ReadAheadReader, !error.layers.isEmpty { return error }
         return error.passing(
             layer: self.source.layerName, operation: operation, locator: self.source.locator?.description,

@@ -1,14 +1,14 @@
 extension BlobInputStreamDataSource {
-    /// Opens a guarded pass over the bytes: the one door for everything that takes a source.
+    /// Opens a guarded reader of the bytes. Everything that takes a source opens it here.
     ///
     /// The guard enforces the contract of ``BlobReader``: a plugin that breaks it is reported as
-    /// ``BlobError/Code/misbehavingPlugin`` instead of passing on wrong bytes. The reader reads with or without waiting;
-    /// every error is a ``BlobError`` with operation, locator, offset and layers.
+    /// ``BlobError/Code/misbehavingPlugin`` instead of delivering wrong bytes. The reader can be read with or without
+    /// waiting; every error is a ``BlobError`` with operation, locator, offset and layers.
     ///
     /// - Parameters:
     ///   - byteOffset: The offset of the first byte to read: 0, the default, to the byte count.
     ///   - validator: The identity that the content must have; nil, the default, accepts any.
-    ///   - context: The terms of the job, kept for the reader's life.
+    ///   - context: The context of the job, kept for the life of the reader.
     /// - Throws: ``BlobError/Code/invalidArgument`` for an offset past the end (from the first read when the byte count
     ///   is not known), ``BlobError/Code/changed`` when the content has another identity, and the errors of the source.
     public func open(
@@ -30,13 +30,14 @@ extension BlobInputStreamDataSource {
         }
     }
 
-    /// A short name for the path of layers in errors: that of the type, without its generic arguments.
+    /// The name of this source among the layers of an error: the type without generic arguments, unless a
+    /// ``NamedLayer``.
     package var layerName: String {
         (self as? any NamedLayer)?.layer ?? String(describing: Self.self).prefix { $0 != "<" }.description
     }
 }
 
-/// A source that stands for another one in errors.
+/// A source that chooses its name in errors, such as one that stands for another source.
 package protocol NamedLayer: BlobInputStreamDataSource {
     /// The name of the layer in errors.
     var layer: String { get }

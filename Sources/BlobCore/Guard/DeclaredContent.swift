@@ -1,7 +1,7 @@
-/// The info of a plugin's reader as a promise: its identity, its length, and the offset that it was opened at (C5, C8).
+/// The declared content of a plugin's reader: its identity, its length, and the offset of the opening (C5, C8).
 struct DeclaredContent {
     private let validator: BlobValidator?
-    /// Whether the reader is open, with an info that holds so far.
+    /// True once the reader is open and its info passed the checks.
     private(set) var isKnown = false
     private(set) var byteCount: Int64?
 

@@ -1,12 +1,13 @@
-/// The waits of a ``BlobGuardedReader``: how long each may last, and who is woken.
+/// The waits of a ``BlobGuardedReader``: their limits and their wakers.
 package struct ReaderWait {
-    /// Whether waits begin now: false while nobody waits for what a read may not bring yet.
+    /// True when the limits apply to a wait that begins now; false while nothing waits for bytes that are not there
+    /// yet.
     package var isLimited = true
-    private var limit: BlobContext.StepLimit?  // Of the wait that goes on.
+    private var limit: BlobContext.StepLimit?  // The limit of the current wait.
     private var relay: (WakerRelay, waker: BlobWaker)?
     private var blocked: (signal: WaitSignal, waker: BlobWaker)?
 
-    /// Begins a wait, or ends one that took too long or has nobody to end it.
+    /// Begins a wait; throws for one that took too long, or whose waker is never called.
     mutating func begin(_ context: BlobContext) throws(BlobError) {
         if self.relay?.0.isMissing == true {
             throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when (C1).")
@@ -19,7 +20,8 @@ package struct ReaderWait {
 
     mutating func end() { if self.limit != nil { self.limit = nil } }
 
-    /// The waker for the plugin: it wakes `waker`, as do the end of the job and of its time.
+    /// Returns the waker for the plugin, which wakes `waker`; a cancellation and the end of the time limit wake it as
+    /// well.
     mutating func relay(to waker: BlobWaker, _ context: BlobContext) -> BlobWaker {
         let relay = self.relay ?? { relay in (relay, relay.makeWaker()) }(WakerRelay())
         self.relay = relay
@@ -27,7 +29,7 @@ package struct ReaderWait {
         return relay.waker
     }
 
-    /// A waker that ends the next ``block()``.
+    /// Returns a waker that ends the next ``block()``.
     mutating func unblocker() -> BlobWaker {
         let blocked = self.blocked ?? { signal in (signal, BlobWaker { signal.signal() }) }(WaitSignal())
         self.blocked = blocked

@@ -1,5 +1,5 @@
-/// The waker of a guarded reader: what its plugin, the cancellation and the limits of the context call, and what calls the
-/// consumer's, once for each registration.
+/// The relay from a plugin's waker to the consumer's: the plugin, the cancellation and the limits of the context signal
+/// it, and it calls the consumer's waker once for each registration.
 final class WakerRelay: Sendable {
     private struct State {
         var target: BlobWaker?
@@ -10,14 +10,14 @@ final class WakerRelay: Sendable {
 
     private let state = Locked(State())
 
-    /// True when the plugin said that nothing is there yet, and has no way to tell when there is.
+    /// True when the plugin returned `notYet` but cannot call a waker.
     var isMissing: Bool { self.state.withLock { $0.isMissing } }
 
-    /// Has `target` called at the next signal.
+    /// Makes the next signal call `target`.
     func prepare(_ target: BlobWaker, _ context: BlobContext, until end: Moment?) {
         let (isFirst, needsTimer) = self.state.withLock { state in
             state.target = target
-            // A timer that is outstanding wakes early, and the next wait sets another.
+            // A pending timer that is earlier wakes early, and the next wait sets another one.
             let needsTimer = end.map { end in state.timer.map { $0.end > end } ?? true } ?? false
             return (state.registration == nil, needsTimer)
         }
@@ -33,10 +33,10 @@ final class WakerRelay: Sendable {
             defer { state.timer = (registration, end) }
             return state.timer  // Released outside of the lock.
         }
-        if Moment.now >= end { self.timerFired() }  // It may have fired before it was kept.
+        if Moment.now >= end { self.timerFired() }  // It may have fired before it was stored.
     }
 
-    /// The waker for the plugin.
+    /// Returns the waker for the plugin.
     func makeWaker() -> BlobWaker { BlobWaker(reporting: { [weak self] in self?.signal(isMissing: $0) }) }
 
     /// Drops the consumer's waker, and ends the registrations.

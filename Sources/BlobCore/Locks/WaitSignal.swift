@@ -1,4 +1,4 @@
-import BlobPlatform
+package import BlobPlatform
 import Dispatch
 
 /// Wakes one blocked thread: the thread waits through its context, whoever has news signals.

@@ -1,27 +1,28 @@
-/// A value that tells its observers of the changes of their key paths: key-value observing, on every platform.
+/// A value with observable key paths: key-value observing on every platform.
 ///
-/// Each observer sees each change of its key path once and in order. One thread at a time delivers, the one that made a
-/// change or that was delivering already, and never under a lock: handlers may read, update, observe and cancel.
-/// ``BlobDelivery`` has a handler run on a run loop, a queue or an actor instead.
+/// Each observer sees each change of its key path once and in order. One thread at a time delivers: the thread that
+/// made a change, or one that is already delivering. It never delivers under a lock: handlers may read, update, observe
+/// and cancel. With a ``BlobDelivery``, a handler runs on a run loop, a queue or an actor instead.
 ///
-/// Changes made while a handler runs wait for it, however many they are. A rule given to
-/// ``init(_:coalescing:isLast:)`` keeps those few that differ in nothing that everybody has to see.
+/// Changes made while a handler runs wait for it without limit. A rule given to ``init(_:coalescing:isLast:)`` keeps
+/// them few, by coalescing changes that not every observer has to see.
 public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     private let core: ObservableCore<State>
 
     /// Creates an observable with its first value.
     ///
-    /// Both rules may be called with the lock of this object held, and by any thread: they look at the values they are
-    /// given and at nothing else.
+    /// Both rules may be called with the lock of this object held, and on any thread: they must use nothing but the
+    /// values that they are given.
     ///
     /// - Parameters:
     ///   - state: The first value.
-    ///   - coalescing: True when nobody has to see `old` because `new`, which came right after it, is as good: say,
-    ///     when only a byte offset differs. Asked only while both wait, behind a handler that runs, for an executor
-    ///     (see ``BlobDelivery``) or for the consumer of ``states``; the two changes then become one, from before the
-    ///     first to after the second, which is told unless these are equal. Changes with different observers stay apart. Nil coalesces nothing.
-    ///   - isLast: True for a value that ends ``states``; it is not coalesced with one after it that does not. Nil:
-    ///     only the release of this object ends them.
+    ///   - coalescing: Returns true when no observer has to see `old`, because `new`, the value right after it, is as
+    ///     good: for example, when only a byte offset differs. Called only while both changes wait: for a running
+    ///     handler, for an executor (see ``BlobDelivery``) or for the consumer of ``states``. The two changes then
+    ///     become one, from the value before the first to the value after the second, which is delivered unless these
+    ///     are equal. Changes with different observers are not coalesced. Nil coalesces nothing.
+    ///   - isLast: Returns true for a value that ends ``states``; it is not coalesced with a value after it that does
+    ///     not. With nil, only the release of this object ends them.
     public init(
         _ state: State, coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)? = nil,
         isLast: (@Sendable (State) -> Bool)? = nil
@@ -29,40 +30,41 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         self.core = ObservableCore(state, ObservableRules(coalescing: coalescing, isLast: isLast))
     }
 
-    // A thread that delivers holds this object, so nothing is pending any more.
+    // A thread that delivers retains this object, so nothing is pending any more.
     deinit { self.core.end() }
 
-    /// The value now.
+    /// The current value.
     public var value: State { self.core.withValue { $0 } }
 
-    /// Runs `body` under the lock of this object, with the value as it is: for state of the caller's own that changes
-    /// without it. Costs less than an ``update(_:)``.
+    /// Runs `body` under the lock of this object with the current value, to access the caller's own state that changes
+    /// without the value. Costs less than an ``update(_:)``.
     package func withValue<Result>(_ body: (State) throws -> Result) rethrows -> Result {
         try self.core.withValue(body)
     }
 
-    /// The value as it is, then as it is after each change: a sequence for `for await`.
+    /// An asynchronous sequence of the current value and of the value after each change.
     ///
     /// Does not keep this object alive: its release ends the iterations.
     public var states: BlobStates<State> { BlobStates(self.core) }
 
-    /// Changes the value, then tells the observers if it is a different one now.
+    /// Changes the value, then notifies the observers if it is different.
     ///
-    /// `body` runs under the lock of this object: state of the caller's own that must change together with the value
-    /// may be changed there, but nothing may be called that waits or comes back here.
+    /// `body` runs under the lock of this object: the caller's own state that must change together with the value may
+    /// be changed there, but nothing may be called that waits or that calls this object.
     ///
     /// - Returns: The result of `body`.
-    /// - Complexity: With observers a copy and a comparison of the value, no allocation unless changes have to wait for a
-    ///   handler. Without any, neither: what `body` replaces is released under the lock.
+    /// - Complexity: With observers, a copy and a comparison of the value, and no allocation unless changes have to
+    ///   wait for a handler. Without observers, neither; the values that `body` replaces are then released under the
+    ///   lock.
     @discardableResult
     public func update<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
         defer { withExtendedLifetime(self) {} }
         return try self.core.update(delivers: true, body).0
     }
 
-    /// Changes the value as ``update(_:)`` does, but leaves the observers to ``deliver()``, or to the next update.
+    /// Changes the value as ``update(_:)`` does, but leaves the observers to ``deliver()`` or to the next update.
     ///
-    /// - Returns: Also whether there may be something to deliver.
+    /// - Returns: The result of `body`, and whether there may be changes to deliver.
     package func updateWithoutDelivering<Result>(
         _ body: (inout State) throws -> Result
     ) rethrows -> (Result, hasPending: Bool) {
@@ -70,16 +72,16 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         return try self.core.update(delivers: false, body)
     }
 
-    /// Tells the observers of the changes that wait, unless a thread is just doing that.
+    /// Notifies the observers of the waiting changes, unless a thread is already doing so.
     package func deliver() {
         self.core.deliver()
         withExtendedLifetime(self) {}
     }
 
-    /// Calls `wake` after each change, until the token is cancelled or released: for those that others wait for.
+    /// Calls `wake` after each change, until the token is cancelled or released; for observers that others wait for.
     ///
-    /// Unlike observers it does not wait for handlers that run. It is called by the thread that made the change, not under
-    /// the lock, and perhaps by several at once and not in their order: it looks at the value.
+    /// Unlike a handler, `wake` does not wait for running handlers. The thread that made the change calls it, outside
+    /// of the lock; several threads may call it at once and out of order, so it must look at the value.
     package func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobObservation {
         let waker = BlobWaker(wake)
         self.core.add(waker)
@@ -88,17 +90,17 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
     ///
-    /// With `.initial` the first call brings the value as it is now, through `delivery` like all others. With
-    /// ``BlobDelivery/immediate`` it comes before this method returns, unless another thread is just delivering, which then
-    /// makes that call next; so does the delivery that this method is called from.
+    /// With `.initial` the first call has the current value, through `delivery` like all others. With
+    /// ``BlobDelivery/immediate`` it is made before this method returns, unless a thread is already delivering, which
+    /// then makes that call next; the same applies when this method is called in a delivery.
     ///
     /// - Parameters:
     ///   - keyPath: The member to observe; `\.self` is the whole value.
     ///   - options: The values that the ``BlobChange`` carries, and the calls besides those for changes.
-    ///   - delivery: Where `handler` runs; by default on the thread that changes the value.
-    ///   - handler: Called for one change at a time.
+    ///   - delivery: The executor of `handler`; by default the thread that changes the value.
+    ///   - handler: A closure that is called for one change at a time.
     /// - Returns: The token that keeps the observation alive.
-    @inlinable  // What is specialised for the value saves look-ups of types, which took half the time of a delivery.
+    @inlinable  // Specialisation saves type look-ups, which took half the time of a delivery.
     public func observe<Value: Equatable & Sendable>(
         _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
         on delivery: BlobDelivery = .immediate, _ handler: @escaping @Sendable (BlobChange<Value>) -> Void
@@ -128,23 +130,24 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         return BlobObservation(of: observer, by: self.core)
     }
 
-    /// Calls `handler` as the other `observe` does, and gives it this object too, which the observation does not keep alive.
+    /// Calls `handler` as the other `observe` does, and passes it this object, which the observation does not keep
+    /// alive.
     public func observe<Value: Equatable & Sendable>(
         _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
         on delivery: BlobDelivery = .immediate,
         _ handler: @escaping @Sendable (BlobObservable<State>, BlobChange<Value>) -> Void
     ) -> BlobObservation {
-        // A thread or job that delivers holds this object.
+        // A thread or job that delivers retains this object.
         self.observe(keyPath, options: options, on: delivery) { [weak self] change in
             if let self { handler(self, change) }
         }
     }
 
-    /// Blocks until `condition` gives a value for the state, looking again after each change.
+    /// Blocks until `condition` returns a value for the state; it is checked again after each change.
     ///
-    /// Does not wait for handlers that run, and so may be called by one.
+    /// Does not wait for running handlers, so a handler may call it.
     ///
-    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, as `context` says.
+    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, as `context` determines.
     public func wait<Value>(
         _ context: BlobContext, until condition: (State) -> Value?
     ) throws(BlobError) -> Value {
@@ -155,7 +158,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     }
 }
 
-/// A member of a state, read at its place where it is stored in one: many times faster than by its key path.
+/// A member of a state, read at its offset in memory if it is stored: many times faster than by its key path.
 @usableFromInline struct StateMember<State, Value>: Sendable {
     @usableFromInline let keyPath: KeyPath<State, Value> & Sendable
     @usableFromInline let byteOffset: Int?

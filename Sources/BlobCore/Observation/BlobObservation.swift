@@ -1,4 +1,4 @@
-/// The calls that an observation asks for, and the values that they carry.
+/// The options of an observation: the calls that it makes and the values that they have.
 public struct BlobObservingOptions: OptionSet, Sendable {
     /// The bits.
     public let rawValue: Int
@@ -6,14 +6,14 @@ public struct BlobObservingOptions: OptionSet, Sendable {
     /// Creates options from their bits.
     public init(rawValue: Int) { self.rawValue = rawValue }
 
-    /// A first call with the value as it is.
+    /// An initial call with the current value.
     public static let initial = Self(rawValue: 1 << 0)
     /// ``BlobChange/old`` is filled in.
     public static let old = Self(rawValue: 1 << 1)
     /// ``BlobChange/new`` is filled in.
     public static let new = Self(rawValue: 1 << 2)
-    /// One more call for each change, just before the call of the change itself: ``BlobChange/isPrior`` is true in it, and
-    /// ``BlobChange/new`` is nil. Handlers run after a change: the value of the observable is a new one already.
+    /// An additional call for each change, just before the call for the change itself, with ``BlobChange/isPrior`` true
+    /// and ``BlobChange/new`` nil. Handlers run after a change: the value of the observable is already a new one.
     public static let prior = Self(rawValue: 1 << 3)
 }
 
@@ -34,7 +34,7 @@ public struct BlobChange<Value: Sendable>: Sendable {
     }
 }
 
-/// Keeps an observation alive; it ends when this is cancelled or released.
+/// A token that keeps an observation alive until it is cancelled or released.
 public final class BlobObservation: Sendable {
     private let cancellation: Locked<(@Sendable () -> Void)?>
 
@@ -49,9 +49,10 @@ public final class BlobObservation: Sendable {
 
     deinit { self.cancel() }
 
-    /// Ends the observation and drops what waits for its executor. Works twice, and inside the handler.
+    /// Ends the observation and drops the changes that wait for its executor. May be called twice, and inside the
+    /// handler.
     ///
-    /// No call of the handler starts any more. One that another thread was just starting may still run: this method does
-    /// not wait for it. On the thread, serial queue or actor that the handler runs on there is no such call.
+    /// No further call of the handler starts. A call that another thread was just starting may still run: this method
+    /// does not wait for it. On the thread, serial queue or actor that runs the handler, there is no such call.
     public func cancel() { self.cancellation.take()?() }
 }

@@ -1,18 +1,18 @@
-/// What an event-driven ``BlobReader`` publishes about itself.
+/// The observable state of an event-driven ``BlobReader``.
 ///
-/// While ``hasBytesAvailable`` is true a read is worth it: it appends something, or changes this state. ``isAtEnd``
-/// becomes true when all bytes have been read, not when the last one has arrived. ``isAtEnd`` and ``error`` are final.
+/// While ``hasBytesAvailable`` is true, a read appends bytes or changes this state. ``isAtEnd`` becomes true when all
+/// bytes have been read, not when the last one has arrived. ``isAtEnd`` and ``error`` are final.
 public struct BlobReaderState: Equatable, Sendable {
-    /// The source is open and its info is final.
+    /// True when the source is open and its info is final.
     public var isOpenCompleted: Bool
 
-    /// A read would not be in vain now.
+    /// True when a read would return bytes or the end.
     public var hasBytesAvailable: Bool
 
-    /// All bytes were read and there will be no more.
+    /// True when all bytes were read and there will be no more.
     public var isAtEnd: Bool
 
-    /// Why there will be no more, if it is not the end; the next read throws it.
+    /// The error that ended the bytes, which the next read throws; nil when there is none.
     public var error: BlobError?
 
     /// Creates a state; the default is a reader that is still opening.
@@ -25,6 +25,6 @@ public struct BlobReaderState: Equatable, Sendable {
         self.error = error
     }
 
-    /// True when waiting for an event would be pointless: a read brings bytes, the end or an error.
+    /// True when waiting for an event would be pointless: a read returns bytes or the end, or throws.
     package var isReady: Bool { self.hasBytesAvailable || self.isAtEnd || self.error != nil }
 }

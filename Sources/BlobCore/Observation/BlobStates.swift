@@ -1,17 +1,17 @@
-/// The value of a ``BlobObservable`` as it is, then as it is after each change.
+/// An asynchronous sequence of the current value of a ``BlobObservable`` and of its value after each change.
 ///
-/// Each iteration sees every value once and in order. Values wait for a consumer that is slow, however many they are,
-/// but those that the rule of the observable lets be coalesced, of which the latest waits for all. An iteration ends
-/// with nil: after a value that is the last by the rule of the observable, when the observable was released and all
-/// that waited was taken, or at once, for good, when its task is cancelled.
+/// Each iteration sees every value once and in order. Values wait for a slow consumer without limit, except those that
+/// the rule of the observable coalesces, of which only the latest waits. An iteration ends with nil: after a value that
+/// is the last by the rule of the observable, after the observable was released and all waiting values were taken, or,
+/// when its task is cancelled, at once and permanently.
 ///
-/// Neither this nor an iterator keeps the observable alive.
+/// Neither the sequence nor an iterator keeps the observable alive.
 public struct BlobStates<State: Equatable & Sendable>: AsyncSequence, Sendable {
     private let core: ObservableCore<State>
 
     init(_ core: ObservableCore<State>) { self.core = core }
 
-    /// Starts an iteration, with the value as it is now.
+    /// Starts an iteration with the current value.
     public func makeAsyncIterator() -> AsyncIterator {
         let queue = self.core.addQueue()
         return AsyncIterator(queue: queue, observation: BlobObservation(of: queue, by: self.core))
@@ -22,7 +22,7 @@ public struct BlobStates<State: Equatable & Sendable>: AsyncSequence, Sendable {
         fileprivate let queue: StateQueue<State>
         fileprivate let observation: BlobObservation
 
-        /// The next value, as soon as there is one; nil at the end.
+        /// Returns the next value, as soon as there is one; nil at the end.
         public mutating func next() async -> State? {
             let queue = self.queue
             let state = await withTaskCancellationHandler {

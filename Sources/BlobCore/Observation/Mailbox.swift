@@ -1,4 +1,4 @@
-/// The changes that wait until the executor of an observer comes to them.
+/// The queue of changes that wait for the executor of an observer.
 final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
     private struct Waiting {
         var connection: BlobDelivery.Connection?  // Nil before the start and after the end.
@@ -7,7 +7,7 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
         var job: Job?
     }
 
-    /// Scheduled, and running once it was taken.
+    /// A job that is scheduled or running.
     private struct Job {
         let observable: AnyObject?
         var isRunning = false
@@ -17,7 +17,7 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
     private let rules: ObservableRules<State>
     private let waiting = Locked(Waiting())
 
-    /// - Parameter observable: Is kept alive while changes wait, and only then.
+    /// - Parameter observable: The observable, which is kept alive only while changes wait.
     init(
         _ observer: HandlerObserver<State>, of observable: AnyObject, _ rules: ObservableRules<State>,
         connect: (@escaping @Sendable () -> Void) -> BlobDelivery.Connection
@@ -44,12 +44,13 @@ final class Mailbox<State: Equatable & Sendable>: Observer<State>, @unchecked Se
 
     override func cancel() {
         self.observer.cancel()
-        // What waits is released outside of the lock.
+        // The waiting changes are released outside of the lock.
         let dropped = self.waiting.exchange(Waiting())
         dropped.connection?.close()
     }
 
-    /// The job. More changes that come meanwhile are for the next one: what else the executor has to do gets its turn.
+    /// Delivers the waiting changes, as the job. Later ones are left for the next job, so that the executor can do
+    /// other work.
     private func drain() {
         var changes = self.waiting.withLock { waiting in
             guard waiting.job?.isRunning == false else { return Fifo<Change<State>>() }

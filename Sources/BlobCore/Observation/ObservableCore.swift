@@ -1,22 +1,23 @@
-/// The value of a ``BlobObservable``, its observers and the changes that wait for them: shared with tokens and iterations.
+/// The value of a ``BlobObservable``, its observers and the changes that wait for them; shared with tokens and
+/// iterations.
 ///
-/// Other modules call all of this unspecialised. There each use of a type that is generic over the state, an optional of
-/// it as well, costs a look-up, which was most of the time of a delivery: hence variables beside a lock, observers
-/// without their type, and flags for what is empty.
+/// Other modules call this type unspecialised. There, each use of a type that is generic over the state, even of an
+/// optional of it, costs a look-up, which was most of the time of a delivery: hence variables beside a lock, observers
+/// without their type, and flags for empty arrays.
 final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  // Safe: `lock` guards every variable.
     private struct Delivery {
         var change: Change<State>
-        let observers: [AnyObserver]  // One, of an initial change.
+        let observers: [AnyObserver]  // Only one for an initial change.
     }
 
-    private let lock = Locked(false)  // Of something: nothing would lie past the end of its memory.
+    private let lock = Locked(false)  // Not of `Void`, which would lie past the end of the lock's memory.
     let rules: ObservableRules<State>
     private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)  // The lock orders its accesses.
     private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
     private var wakers: [BlobWaker] = []
-    private var hasAudience = false  // That there are any of these.
+    private var hasAudience = false  // True when there are any of these.
     private var pending: [Delivery] = []
-    private var hasPending = false  // That `pending` is not empty.
+    private var hasPending = false  // True when `pending` is not empty.
     private var isDelivering = false
     private var hasEnded = false
 
@@ -35,11 +36,12 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     // MARK: Changes
 
-    /// Changes the value and calls the wakers. With `delivers` tells the observers too; else ``deliver()`` does.
+    /// Changes the value and calls the wakers. With `delivers`, also notifies the observers; otherwise ``deliver()``
+    /// does.
     ///
-    /// Without an audience nobody asks what changed, and each update counts as a change.
+    /// Without observers and wakers, the value is neither copied nor compared.
     ///
-    /// - Returns: Also whether there may be something to deliver.
+    /// - Returns: The result of `body`, and whether there may be changes to deliver.
     func update<Result>(
         delivers: Bool, _ body: (inout State) throws -> Result
     ) rethrows -> (Result, hasPending: Bool) {
@@ -53,7 +55,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         return (try body(&self.state.pointee), !delivers)
     }
 
-    /// Lets go of the lock and tells the audience.
+    /// Releases the lock, then calls the wakers and notifies the observers.
     private func endUpdate(from old: State, delivers: Bool) {
         guard self.state.pointee != old else { return self.lock.unlock() }
         let (wakers, observers) = (self.wakers, self.observers)
@@ -63,7 +65,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
             return
         }
         let new = self.state.pointee
-        let mayDeliver = delivers && !self.isDelivering  // Else a thread is at it and will take this too.
+        let mayDeliver = delivers && !self.isDelivering  // Otherwise a thread is delivering and takes this too.
         let isNext = mayDeliver && !self.hasPending
         if mayDeliver { self.isDelivering = true }
         if !isNext { self.enqueue(old, new, isInitial: false, for: observers) }
@@ -76,7 +78,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         while self.mustDeliverMore() { self.deliverPending() }
     }
 
-    /// Tells the observers of the changes that wait, unless a thread is at it.
+    /// Notifies the observers of the waiting changes, unless a thread is already doing so.
     func deliver() {
         let mayDeliver = self.lock.withLock { _ in
             guard self.hasPending, !self.isDelivering else { return false }
@@ -99,7 +101,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         if isInitialWanted { self.deliver() }
     }
 
-    /// Adds a queue that begins with the value as it is: no change comes in between, and none twice.
+    /// Adds a queue that begins with the current value: no change in between is lost or repeated.
     func addQueue() -> StateQueue<State> {
         self.lock.withLock { _ in
             let queue = StateQueue(self.state.pointee, self.rules)
@@ -130,7 +132,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         withExtendedLifetime(old) {}
     }
 
-    /// Tells the observers that no change will come any more. Not while a thread delivers.
+    /// Ends all observers, because no more changes will come. Must not be called while a thread delivers.
     func end() {
         let observers = self.lock.withLock { _ in
             self.hasEnded = true
@@ -142,8 +144,8 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     // MARK: Pending changes
 
-    /// Under the lock.
-    @inline(never)  // Else each update, not only one that has to wait, looks up the types that are used here.
+    /// Adds a change to the pending ones; called under the lock.
+    @inline(never)  // Otherwise every update looks up the types that are used here, not only one that waits.
     private func enqueue(_ old: State, _ new: State, isInitial: Bool, for observers: [AnyObserver]) {
         let change = Change(old: old, new: new, isInitial: isInitial)
         if let last = self.pending.last, last.observers.elementsEqual(observers, by: ===),
@@ -156,7 +158,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         }
     }
 
-    @inline(never)  // As above.
+    @inline(never)  // As for `enqueue`.
     private func deliverPending() {
         let pending = self.lock.withLock { _ in
             defer { (self.pending, self.hasPending) = ([], false) }
@@ -170,7 +172,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
         }
     }
 
-    /// False when nothing is pending: the calling thread no longer delivers.
+    /// Returns false when nothing is pending: the calling thread then no longer delivers.
     private func mustDeliverMore() -> Bool {
         self.lock.withLock { _ in
             self.isDelivering = self.hasPending

@@ -1,4 +1,4 @@
-/// What an observable may do with its values while they wait, and which of them is the last.
+/// The rules of an observable: which waiting changes may be coalesced, and which value is the last.
 struct ObservableRules<State: Sendable>: Sendable {
     let coalescing: (@Sendable (_ old: State, _ new: State) -> Bool)?
     let isLast: (@Sendable (State) -> Bool)?
@@ -7,7 +7,7 @@ struct ObservableRules<State: Sendable>: Sendable {
         guard !first.isInitial, !second.isInitial, let coalescing, coalescing(first.new, second.new) else {
             return false
         }
-        // Else an iteration that has not seen the end might never.
+        // Otherwise an iteration that has not seen the last value might never see it.
         return !self.isLast(first.new) || self.isLast(second.new)
     }
 
@@ -15,9 +15,9 @@ struct ObservableRules<State: Sendable>: Sendable {
 }
 
 extension Fifo {
-    /// Adds a change, or makes it one with the newest that waits.
+    /// Adds a change, or coalesces it with the newest one that waits.
     ///
-    /// - Returns: The state that nobody will see any more, to be released outside of any lock.
+    /// - Returns: The superseded state, to be released outside of any lock; nil when there is none.
     mutating func append<State>(_ change: Change<State>, _ rules: ObservableRules<State>) -> State?
     where Element == Change<State> {
         guard let last = self.last, rules.mayCoalesce(last, change) else {

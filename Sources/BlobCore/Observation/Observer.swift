@@ -1,27 +1,27 @@
-/// A change of a state on its way to observers.
+/// A change of a state that is delivered to observers.
 struct Change<State: Sendable>: Sendable {
     let old: State  // The same as `new` in the initial call.
     var new: State
     let isInitial: Bool
 }
 
-/// An observer of the changes of a state of some type.
-class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have nothing but constants that are Sendable.
-    /// This object as what it is: an observable keeps only observers of its own state.
+/// An observer of state changes, without the type of the state.
+class AnyObserver: @unchecked Sendable {  // Safe: it and its subclasses have only constants of Sendable types.
+    /// Returns this object with its type: an observable keeps only observers of its own state type.
     final func typed<State>(for type: State.Type) -> Observer<State> {
         unsafeDowncast(self, to: Observer<State>.self)
     }
 }
 
-/// An observer of the changes of a state: subclasses do what this one leaves undone.
+/// An observer of state changes; its methods do nothing unless a subclass overrides them.
 class Observer<State: Equatable & Sendable>: AnyObserver, @unchecked Sendable {  // Safe: see `AnyObserver`.
-    /// The state is a different one now, or `isInitial`, as it is when the observation begins.
+    /// Called when the state has changed, and when the observation begins if `isInitial`.
     func receive(old: State, new: State, isInitial: Bool) {}
 
-    /// The observable is gone.
+    /// Called when the observable is deallocated.
     func end() {}
 
-    /// The observation ends: nothing that the observer is told from now on has an effect.
+    /// Ends the observation: later calls have no effect.
     func cancel() {}
 }
 

@@ -1,11 +1,11 @@
-/// The values that wait for the consumer of an iteration, or the consumer that waits for one.
+/// The queue of values that wait for the consumer of an iteration, or of the consumer that waits for a value.
 final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked Sendable {  // Safe: see `AnyObserver`.
     typealias Demand = CheckedContinuation<State?, Never>
 
     private struct Waiting {
         var changes = Fifo<Change<State>>()
         var demand: Demand?
-        var isComplete = false  // No value comes any more.
+        var isComplete = false  // No more values will come.
     }
 
     private let waiting = Locked(Waiting())
@@ -22,7 +22,7 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
             guard !waiting.isComplete else { return (nil, nil) }
             waiting.isComplete = self.rules.isLast(new)
             if let demand = waiting.demand.take() { return (demand, nil) }
-            // Nobody asks for the old value, which is not kept.
+            // The old value is not needed, so it is not kept.
             return (nil, waiting.changes.append(Change(old: new, new: new, isInitial: false), self.rules))
         }
         demand?.resume(returning: new)
@@ -42,7 +42,7 @@ final class StateQueue<State: Equatable & Sendable>: Observer<State>, @unchecked
         cancelled.demand?.resume(returning: nil)
     }
 
-    /// Gives the next value to `demand`, now or when there is one; nil at the end. One demand at a time.
+    /// Resumes `demand` with the next value, now or as soon as there is one; with nil at the end. One demand at a time.
     func resume(_ demand: Demand) {
         let answer = self.waiting.withLock { waiting -> State?? in
             if let change = waiting.changes.popFirst() { return .some(change.new) }

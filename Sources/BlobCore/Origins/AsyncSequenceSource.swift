@@ -1,4 +1,4 @@
-import BlobPlatform
+public import BlobPlatform
 
 /// The bytes of an `AsyncSequence`, event-driven: no thread waits for its next element.
 ///

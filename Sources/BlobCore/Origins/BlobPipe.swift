@@ -1,4 +1,4 @@
-import BlobPlatform
+public import BlobPlatform
 
 /// A bounded pipe: a producer pushes bytes in, a consumer reads them as ``source``, each at its own pace.
 ///

@@ -1,4 +1,4 @@
-import BlobPlatform
+public import BlobPlatform
 
 /// Bytes in memory.
 ///

@@ -1,4 +1,4 @@
-import BlobPlatform
+package import BlobPlatform
 
 /// The bounded ring between producers and one reader. Its memory exists only while bytes wait in it.
 package final class PipeBuffer: Sendable {

@@ -1,5 +1,5 @@
-/// The part of a ``ReadAheadReader`` that threads share.
-final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the one job that runs; see `state`.
+/// The part of a ``ReadAheadReader`` that its threads share.
+final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` to one thread at a time.
     enum Next {
         case window(Window)
         case end
@@ -11,15 +11,15 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
         var isOpen = false
         var windows: [Window] = []
         var ending: Result<Void, BlobError>?
-        /// A job runs, or will: it alone uses the reader. Without one there are windows or an end, or a reader that never
-        /// blocks and that nobody has begun to read.
+        /// True while a job runs or is scheduled, which alone uses the reader. Otherwise there are windows or an
+        /// ending, or a reader that never blocks and has not been read yet.
         var isBusy = true
         var isClosed = false
         var windowByteCount: Int
         var waker: BlobWaker?
     }
 
-    /// So that one can be read into while another is taken from.
+    /// The number of windows: one can be filled while another is consumed.
     private static let windowCount = 2
 
     private let state: Locked<State>
@@ -38,7 +38,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
         self.open = open
     }
 
-    // No job runs any more, because each holds this object.
+    // No job is running, because each retains this object.
     deinit { self.reader?.close() }
 
     var info: BlobInfo { self.state.withLock { $0.info } }
@@ -67,7 +67,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
             if state.isClosed { return false }
             let isReadable = !state.windows.isEmpty || state.ending != nil || !state.isBusy
             state.waker = isReadable ? nil : waker
-            // The consumer is faster than the calls: larger ones cost less for each byte.
+            // The consumer is faster than the reads: larger reads cost less for each byte.
             if !isReadable, state.isOpen {
                 state.windowByteCount = min(state.windowByteCount * 2, self.windowByteCounts.upperBound)
             }
@@ -97,7 +97,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
         guard let wasIdle else { return }
         self.context.cancellation.cancel()
         guard wasIdle else { return }
-        // One that never blocks is closed in place; others may take their time.
+        // A reader that never blocks is closed in place; others may take their time.
         if self.reader?.neverBlocks ?? true { return self.closeReader() }
         BlockingPool.openings.run { self.closeReader() }
     }
@@ -121,7 +121,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
         }
     }
 
-    /// Reads until the windows are full, or there is nothing more.
+    /// Reads until the windows are full, or no more bytes are available.
     private func fill() {
         while let reader, !self.isClosed {
             do {
@@ -138,7 +138,8 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
                     }
                     guard goesOn else { return }
                 case .notYet:
-                    // The next job begins once this call and the waker have both been: a reader is in one call at a time.
+                    // The next job begins once this call and the waker's have both been made: a reader is in one call
+                    // at a time.
                     let isFirst = Locked(false)
                     let goOn: @Sendable () -> Void = {
                         if isFirst.exchange(true) { self.run(on: .reads) { self.fill() } }
@@ -153,7 +154,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
         self.closeReader()
     }
 
-    /// The base may open late, which consumers are told of.
+    /// Publishes that the reader is open, which may happen late.
     private func noteOpening(of reader: any BlobReader) {
         guard !self.isOpen, reader.isOpen else { return }
         let info = reader.info
@@ -172,7 +173,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `reader` is used by the o
         }
     }
 
-    /// Changes what the consumer sees, and wakes it; closes the reader when nobody wants it any more.
+    /// Changes the state and wakes the consumer; closes the reader if the consumer has closed.
     private func publish(_ change: (inout State) -> Bool) -> Bool {
         let (result, waker, mustClose) = self.state.withLock { state in
             guard !state.isClosed else { return (false, BlobWaker?.none, true) }

@@ -1,16 +1,17 @@
-/// Reads a reader that may block on threads of the pool, ahead of its consumer.
+/// A reader that reads another one, which may block, on threads of a pool and ahead of the consumer.
 ///
-/// Closing during a call leaves the blocking reader to the thread that runs it, which closes it when its call returns.
+/// When it is closed during a call, the thread that makes the call closes the blocking reader after the call returns.
 package final class ReadAheadReader: BlobLendingReader {
     private let ahead: ReadAhead
     private var current: Window?
 
-    /// Starts to open the reader.
+    /// Starts to open the blocking reader.
     ///
     /// - Parameters:
     ///   - info: The facts known before the reader is open.
-    ///   - windowByteCounts: The size of the first window and of the largest.
-    ///   - context: Its cancellation also ends a call that is no longer wanted.
+    ///   - windowByteCounts: The size of the first window and of the largest, in bytes.
+    ///   - context: The context of the job; `open` receives a child of it, which is cancelled when this reader is
+    ///     closed.
     ///   - open: Makes the blocking reader, on a thread of the pool.
     package init(
         info: BlobInfo = BlobInfo(), windowByteCounts: ClosedRange<Int> = ReadAheadSource.windowByteCounts,
@@ -49,8 +50,8 @@ package final class ReadAheadReader: BlobLendingReader {
 
     package func whenReadable(_ waker: BlobWaker) { self.ahead.whenReadable(waker) }
 
-    /// A reader that turned out never to block: from now on the caller's, who reads it in place of this one. Nil before it
-    /// is open, and once bytes were read ahead.
+    /// Hands over an inner reader that turned out never to block: the caller owns it from now on, and reads it in place
+    /// of this one. Nil before it is open, and once bytes were read ahead.
     func takeDirect() -> (any BlobReader)? { self.ahead.takeDirect() }
 
     package func close() {

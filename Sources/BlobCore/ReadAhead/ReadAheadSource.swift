@@ -1,9 +1,9 @@
 /// A layer that reads its base on another thread, ahead of the consumer, and so makes a source that blocks event-driven.
 ///
-/// A reader keeps two windows or more, which hold the bytes that were read ahead: 64 KiB each at first, and up to 1 MiB
-/// each when the consumer waits for them. The memory exists only while bytes wait in it, or are being read. A base whose
-/// readers never block is read in place. Over a base without `concurrentReaders` a reader is still used by one thread at a
-/// time.
+/// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB each
+/// at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds bytes or is
+/// being filled. A base whose readers never block is read in place. Over a base without `concurrentReaders`, a reader
+/// is still used by one thread at a time.
 ///
 /// ```swift
 /// let stream = BlobInputStream(ReadAheadSource(source))

@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// A piece of memory with bytes that wait.
+/// A block of memory with bytes that were read and not yet consumed.
 package final class Window: @unchecked Sendable {  // Safe: made by one thread, handed over, then used by one owner.
     private var memory: UnsafeMutableRawBufferPointer
     private var part = 0..<0
@@ -13,12 +13,12 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
     package var count: Int { self.part.count }
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.memory[self.part]) }
 
-    /// One read into the whole memory, in place of what was in it.
+    /// Makes one read into the whole memory, which replaces its contents.
     package func fill(from reader: any BlobReader) throws -> BlobReadResult {
         var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
         let result = try reader.read(into: &output)
         self.part = 0..<output.finalize(for: self.memory)
-        // A short read must not hold on to the memory of a full one.
+        // A short read must not keep the memory of a full one.
         if self.part.count < self.memory.count / 2,
             let memory = realloc(self.memory.baseAddress, max(self.part.count, 1))
         {
@@ -27,12 +27,12 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
         return result
     }
 
-    /// Takes bytes from the front.
+    /// Drops bytes from the front.
     package func drop(_ count: Int) { self.part = (self.part.lowerBound + count)..<self.part.upperBound }
 
     /// Moves as many bytes as fit.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number of bytes moved.
     package func move(to buffer: UnsafeMutableRawBufferPointer) -> Int {
         let count = min(self.count, buffer.count)
         buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.bytes.prefix(count)))

@@ -1,4 +1,4 @@
-import BlobPlatform
+public import BlobPlatform
 
 /// One line of the listing of a ``BlobContainer``.
 public struct BlobMember: Hashable, Sendable {

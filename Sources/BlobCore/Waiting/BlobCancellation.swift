@@ -1,13 +1,13 @@
-/// A switch that is thrown once, and that blocked calls listen to.
+/// A one-time signal that ends blocked calls.
 ///
-/// Shared by all who work on one job. Safe to use from any thread.
+/// Shared by all parts of one job. Safe to use on any thread.
 public final class BlobCancellation: Sendable {
     private typealias Handler = @Sendable () -> Void
 
     private struct State {
         var isCancelled = false
         private var lastKey: UInt64 = 0
-        // The keys tell in which order they came. Most cancellations have one listener, which takes no table.
+        // Keys ascend in the order of registration. Most cancellations have one handler, which needs no table.
         private var first: (key: UInt64, handler: Handler)?
         private var others: [UInt64: Handler] = [:]
 
@@ -25,11 +25,11 @@ public final class BlobCancellation: Sendable {
         }
     }
 
-    /// Apart from this object, so that a parent can hold on to it without holding on to the child.
+    /// Separate from this object, so that a parent can retain it without retaining the child.
     private let state: Locked<State>
     private let parent: BlobRegistration?
 
-    /// Creates a cancellation that nobody has asked for yet.
+    /// Creates a cancellation that has not been requested.
     public convenience init() { self.init(Locked(State()), parent: nil) }
 
     private init(_ state: Locked<State>, parent: BlobRegistration?) {
@@ -37,12 +37,12 @@ public final class BlobCancellation: Sendable {
         self.parent = parent
     }
 
-    /// Whether ``cancel()`` was called.
+    /// True once ``cancel()`` was called on this object or on an ancestor.
     public var isCancelled: Bool { self.state.withLock { $0.isCancelled } }
 
-    /// Asks all who listen to stop. Only the first call does something.
+    /// Requests the cancellation. Only the first call has an effect.
     ///
-    /// Runs the handlers on this thread, in the order of their registration, before it returns.
+    /// Runs the handlers on the calling thread, in the order of their registration, before it returns.
     public func cancel() { Self.cancel(self.state) }
 
     private static func cancel(_ state: Locked<State>) {
@@ -52,16 +52,16 @@ public final class BlobCancellation: Sendable {
             return state.keys
         }
         for key in keys {
-            // Taken one by one: what an earlier handler or another thread has removed meanwhile must not start.
+            // Taken one by one: a handler that an earlier one or another thread has removed meanwhile must not start.
             state.withLock { $0.remove(key) }?()
         }
     }
 
-    /// Calls `handler` once, when the cancellation comes; at once when it already came.
+    /// Calls `handler` once, when the cancellation is requested; at once when it already was.
     ///
     /// The handler must not block: it wakes a call that does.
     ///
-    /// - Returns: Keeps the handler registered while it lives.
+    /// - Returns: A registration that keeps the handler registered while it lives.
     public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
         let key: UInt64? = self.state.withLock { state in
             state.isCancelled ? nil : state.add(handler)
@@ -76,7 +76,7 @@ public final class BlobCancellation: Sendable {
         }
     }
 
-    /// A cancellation that comes with this one, or alone.
+    /// Returns a cancellation that is requested together with this one, or on its own.
     public func makeChild() -> BlobCancellation {
         let state = Locked(State())
         return BlobCancellation(state, parent: self.onCancel { Self.cancel(state) })

@@ -1,6 +1,6 @@
-/// The signal that a read is worth trying again.
+/// A signal that a read is worth trying again.
 ///
-/// Whoever reads makes one, and gives it to ``BlobReader/whenReadable(_:)`` after a read said
+/// The owner of a reader makes a waker and passes it to ``BlobReader/whenReadable(_:)`` after a read returned
 /// ``BlobReadResult/notYet``. It only signals: it resumes a task, signals a semaphore, or schedules a job that reads.
 /// It never reads or closes itself, and never blocks, because it is called by the thread that produces the bytes.
 public final class BlobWaker: Sendable {
@@ -13,13 +13,13 @@ public final class BlobWaker: Sendable {
 
     /// Creates a waker.
     ///
-    /// - Parameter signal: Called at each ``wake()``, on any thread, perhaps on several at once.
+    /// - Parameter signal: A closure that is called at each ``wake()``, on any thread, perhaps on several at once.
     public init(_ signal: @escaping @Sendable () -> Void) { self.signal = .plain(signal) }
 
-    /// Creates a waker that is also told when the reader cannot wake anybody.
+    /// Creates a waker that is also called, with `isMissing`, by a reader that cannot call wakers.
     init(reporting signal: @escaping @Sendable (_ isMissing: Bool) -> Void) { self.signal = .reporting(signal) }
 
-    /// Signals. One call too many does no harm: the read that follows says again that there is nothing yet.
+    /// Signals. A surplus call does no harm: the read that follows returns `notYet` again.
     public func wake() { self.call(isMissing: false) }
 
     func reportMissing() { self.call(isMissing: true) }

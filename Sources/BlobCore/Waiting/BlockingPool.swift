@@ -1,37 +1,37 @@
 import BlobPlatform
 
-/// Threads for calls that block, so that those never run on the cooperative pool of Swift's tasks.
+/// A pool of threads for blocking calls, which must never run on the cooperative pool of Swift's tasks.
 ///
-/// A job runs at once on an idle thread, or on a new one while there are fewer than processors. Otherwise it waits: jobs
-/// that end soon are served by the threads there are, and more are started, up to the bound, when those stall. Idle
-/// threads end after a while. Nothing on a pool waits for a pool: a job that waits for an event leaves it for that time,
-/// and another may have its place.
+/// A job runs at once on an idle thread, or on a new one while there are fewer threads than processors. Otherwise it
+/// waits: short jobs are served by the existing threads, and more threads are started, up to the limit, when those
+/// stall. Idle threads end after a while. No job on a pool waits for a pool: a job that waits for an event leaves its
+/// pool for that time, and another job may take its place.
 package final class BlockingPool: Sendable {
-    /// For reads of sources that block, perhaps for ever: one a source.
+    /// The pool for reads of sources that block, perhaps for ever, with one thread for each source.
     package static let reads = BlockingPool(maximumThreadCount: 512)
 
-    /// For openings and closings, which stalled reads must not hold up.
+    /// The pool for openings and closings, which stalled reads must not delay.
     package static let openings = BlockingPool(maximumThreadCount: 128)
 
-    /// For what ends by itself: computing, reads of a disk, and the notices of those who wait.
+    /// The pool for jobs that end by themselves: computation, reads of a disk, notifications of waiters.
     package static let brief = BlockingPool(maximumThreadCount: 16)
 
-    /// Long enough to serve one stream's next read, short enough to be gone when nobody reads.
+    /// The default lifetime of an idle thread: long enough for a stream's next read, short enough to end soon after it.
     package static let defaultIdleLifetime = Duration.seconds(2)
 
-    /// Far more than opening a file takes, and little beside the wait for a network.
+    /// The default patience: far more than opening a file takes, and little compared with the wait for a network.
     package static let defaultPatience = Duration.milliseconds(10)
 
-    /// How many threads a pool starts without being asked twice.
+    /// The number of threads that a pool starts at once, without waiting for busy ones.
     package static let promptThreadCount = max(2, ProcessInfo.processInfo.activeProcessorCount)
 
-    /// How many threads are started in one go at most, by the thread that keeps the timers.
+    /// The maximum number of threads that are started at a time, on the thread that runs the timers.
     private static let maximumGrowth = 32
 
-    /// How many jobs may wait outside of their pools at once; more of them keep their places.
+    /// The maximum number of jobs that wait outside of their pools at once; any more keep their places.
     private static let maximumWaitingCount = 4096
 
-    /// What decoders need with room to spare; only touched pages cost memory.
+    /// The stack size in bytes, ample for decoders; only touched pages cost memory.
     private static let stackByteCount = 1 << 20
 
     package typealias Job = @Sendable () -> Void
@@ -39,10 +39,11 @@ package final class BlockingPool: Sendable {
     private struct State {
         var jobs = Fifo<Job>()
         var threadCount = 0
-        /// How many of the threads run a job.
+        /// The number of threads that run a job.
         var busyCount = 0
         var idle: [WaitSignal] = []
-        /// How many jobs waited when a look at them was arranged that is outstanding, and whether one was taken since.
+        /// The number of waiting jobs when the pending check was arranged, nil without one, and whether a job was taken
+        /// since.
         var watchedCount: Int?
         var hasMoved = false
 
@@ -54,7 +55,8 @@ package final class BlockingPool: Sendable {
             return true
         }
 
-        /// How many more threads are needed: a quarter more while no job is taken, one while they do not get fewer.
+        /// Returns the number of threads to add: a quarter more while no job is taken, one while the queue does not
+        /// shrink.
         mutating func growth() -> Int {
             defer { self.watchedCount = nil }
             guard self.hasMoved else { return max(self.threadCount / 4, 1) }
@@ -64,7 +66,7 @@ package final class BlockingPool: Sendable {
 
     private static let waitingCount = Locked(0)
 
-    /// The pool of the calling thread, while it is one of its threads.
+    /// The key under which each thread of a pool finds its pool.
     private static let current = makeThreadKey()
 
     private let state = Locked(State())
@@ -73,7 +75,7 @@ package final class BlockingPool: Sendable {
     private let idleLifetime: Duration
     private let patience: Duration
 
-    /// - Parameter patience: How long jobs wait for busy threads before there are more of those.
+    /// - Parameter patience: The time that jobs wait for busy threads before more threads are started.
     package init(
         maximumThreadCount: Int, idleLifetime: Duration = BlockingPool.defaultIdleLifetime,
         patience: Duration = BlockingPool.defaultPatience
@@ -83,12 +85,13 @@ package final class BlockingPool: Sendable {
         self.patience = patience
     }
 
-    /// How many threads there are now, without those that wait.
+    /// The current number of threads, without those that left to wait.
     package var threadCount: Int { self.state.withLock { $0.threadCount } }
 
-    /// Runs a job that may block for as long as it likes.
+    /// Runs a job, which may block for any length of time.
     ///
-    /// - Returns: False when the pool has no thread for it now, nor may start one: the job waits for another to end.
+    /// - Returns: False when the pool has no thread for the job now and may not start one: the job waits for another to
+    ///   end.
     @discardableResult
     package func run(_ job: @escaping Job) -> Bool {
         let (hasRoom, idle, isNew, mustWatch) = self.state.withLock { state -> (Bool, WaitSignal?, Bool, Bool) in
@@ -107,7 +110,7 @@ package final class BlockingPool: Sendable {
         return hasRoom
     }
 
-    /// Runs `body`, which waits, outside of the pool that the calling thread belongs to, if it does.
+    /// Runs `body`, which waits, while the calling thread has left its pool, if it belongs to one.
     package static func leave<Result, Failure: Error>(
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -123,7 +126,7 @@ package final class BlockingPool: Sendable {
         pool.leave()
         defer {
             self.waitingCount.withLock { $0 -= 1 }
-            // Without a place it ends with its job.
+            // Without a place in the pool, the thread ends after its job.
             if pool.comeBack() { pthread_setspecific(self.current, pointer) }
         }
         return try body()
@@ -167,7 +170,7 @@ package final class BlockingPool: Sendable {
 
     private func startThread() {
         if BlobPlatform.startThread(named: "BlobStreams", stackByteCount: Self.stackByteCount, { self.work() }) { return }
-        // The system has none to give now: the timer tries again while jobs wait.
+        // The system cannot start a thread now: the timer tries again while jobs wait.
         let mustWatch = self.state.withLock { state in
             state.threadCount -= 1
             return state.mustWatch(self.maximumThreadCount)
@@ -194,13 +197,13 @@ package final class BlockingPool: Sendable {
                 self.state.withLock { $0.busyCount -= 1 }
             } else if !signal.wait(for: self.idleLifetime) {
                 if self.retire(signal) { return }
-                // The signal of the job is on its way. Left over, it would count this thread as idle twice next time.
+                // The signal of a job is imminent. Left over, it would later make this thread count as idle twice.
                 _ = signal.wait(for: nil)
             }
         }
     }
 
-    /// False when a job was given to this thread just now.
+    /// Removes an idle thread from the pool; returns false when a job has just been given to it.
     private func retire(_ signal: WaitSignal) -> Bool {
         self.state.withLock { state in
             guard let index = state.idle.firstIndex(where: { $0 === signal }) else { return false }

@@ -1,8 +1,9 @@
 import BlobPlatform
 
-/// The one thread of the process that waits for descriptors and keeps timers.
+/// The only thread of the process that waits for descriptors and runs timers.
 ///
-/// It is started by the first use, and sleeps until something is ready or due. Wakers are called on it, outside of its lock.
+/// The first use starts it, and it sleeps until something is ready or due. Wakers are called on it, outside of its
+/// lock.
 package final class EventLoop: Sendable {
     package static let shared = EventLoop()
 
@@ -12,7 +13,7 @@ package final class EventLoop: Sendable {
         var lastKey: UInt64 = 0
         var parkings = ParkingTable()
         var timers = TimerQueue()
-        /// Whether a timer that is due before `sleepEnd` has to wake the thread.
+        /// True while a timer that is due before `sleepEnd` must wake the thread.
         var isAsleep = false
         var sleepEnd: ContinuousClock.Instant?
 
@@ -29,20 +30,20 @@ package final class EventLoop: Sendable {
         }
     }
 
-    /// How long the thread goes on without a poller, which takes two descriptors that may not be there to have.
+    /// The time after which the thread retries to make a poller, whose two descriptors may be unavailable.
     private static let patience = Duration.milliseconds(10)
-    /// Far more than any machine runs, and little enough to reckon with: a century.
+    /// The longest delay: a century, longer than any machine runs and short enough for arithmetic without overflow.
     private static let longestDelay = Duration.seconds(100 * 366 * 86400)
 
-    /// Holds something on the threads of loops only. Made once; a process that has no key left has none of this.
+    /// The key of a thread-specific value that only the threads of loops have.
     private static let threadMark = makeThreadKey()
 
     private let state = Locked(State())
 
-    /// Whether the caller runs on the loop's thread, which must not block.
+    /// True on the thread of the loop, which must not block.
     package static var isCurrentThread: Bool { pthread_getspecific(self.threadMark) != nil }
 
-    /// The places in the heap of timers, for tests: those of removed timers are swept out.
+    /// The number of places in the heap of timers, for tests: the places of removed timers are swept out.
     package var timerHeapCount: Int { self.state.withLock { $0.timers.heapCount } }
 
     /// See ``BlobContext/park(_:_:)``.
@@ -79,7 +80,7 @@ package final class EventLoop: Sendable {
         }
         poller?.wake()
         guard let key else {
-            // Too early, which a waker may be called: rather than never.
+            // Too early, as a waker may be called, is better than never.
             waker.wake()
             return BlobRegistration(removal: nil)
         }
@@ -97,13 +98,13 @@ package final class EventLoop: Sendable {
         pthread_setspecific(Self.threadMark, Unmanaged.passUnretained(self).toOpaque())
         while true {
             self.wake(self.sleep())
-            // Timers that a waker starts are for the next turn, so that they keep no descriptor waiting.
+            // Timers that a waker starts are left for the next turn, so that they do not delay descriptors.
             let now = ContinuousClock.now
             while let waker = self.state.withLock({ $0.timers.removeFirst(dueAt: now) }) { waker.wake() }
         }
     }
 
-    /// Returns the tags of the descriptors that are ready.
+    /// Sleeps until something is ready or due, and returns the tags of the ready descriptors.
     private func sleep() -> [UInt64] {
         let (poller, timeout) = self.state.withLock { state in
             let poller = try? state.madePoller()
@@ -121,12 +122,12 @@ package final class EventLoop: Sendable {
     private func wake(_ tags: [UInt64]) {
         for tag in tags {
             guard let (descriptor, keys) = self.state.withLock({ $0.parkings.parked(for: tag) }) else { continue }
-            // Taken one by one: what an earlier waker or another thread has removed meanwhile must not start.
+            // Taken one by one: a waker that an earlier one or another thread has removed meanwhile must not be called.
             for key in keys { self.takeParked(key, for: descriptor)?.wake() }
         }
     }
 
-    /// Removes a parking, if it is still there, and lets its descriptor go with the last one.
+    /// Removes a parking, if it still exists, and stops watching the descriptor with the last one.
     private func takeParked(_ key: UInt64, for descriptor: CInt) -> BlobWaker? {
         self.state.withLock { state in
             let parking = state.parkings.remove(key, for: descriptor)

@@ -1,7 +1,7 @@
-/// A moment of the system's monotonic clock.
+/// An instant of the system's monotonic clock.
 ///
-/// Of a size that the compiler knows. That of `ContinuousClock.Instant` it does not, nor then that of a type that holds
-/// one: each use of a ``BlobContext`` would ask for it while the program runs.
+/// The compiler knows its size. It does not know the size of `ContinuousClock.Instant`, nor of a type that holds one:
+/// each use of a ``BlobContext`` would look it up at run time.
 package struct Moment: Comparable, Sendable {
     private static let origin = ContinuousClock.now
     private let sinceOrigin: Duration
@@ -13,6 +13,6 @@ package struct Moment: Comparable, Sendable {
 
     package var instant: ContinuousClock.Instant { Self.origin.advanced(by: self.sinceOrigin) }
 
-    /// How long it is until then, at least zero.
+    /// The time until this instant, at least zero.
     package var remaining: Duration { max(.zero, self.sinceOrigin - Self.now.sinceOrigin) }
 }

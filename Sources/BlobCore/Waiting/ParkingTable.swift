@@ -1,14 +1,14 @@
-/// The wakers that wait for descriptors.
+/// The wakers that are parked on descriptors.
 ///
-/// A value without system calls. Each time that a descriptor is watched anew, its tag is another: an event that was on its
-/// way meanwhile, or comes from a file that the number belonged to before, is of an old tag and wakes nobody.
+/// A value without system calls. A descriptor gets a new tag each time that it is watched: an event that was pending
+/// meanwhile, or that comes from a file to which the number belonged before, has an old tag and wakes nothing.
 struct ParkingTable {
     private typealias Waiting = (key: UInt64, waker: BlobWaker)
 
     private struct Parked {
         var generation: UInt32
         var first: Waiting
-        /// Rarely any: an array for one would be a third of what a parking takes.
+        /// Usually empty: an array for a single waker would be a third of the memory of a parking.
         var others: [Waiting] = []
     }
 
@@ -17,7 +17,7 @@ struct ParkingTable {
 
     /// Adds a waker.
     ///
-    /// - Returns: The tag that the descriptor is to be watched with from now on.
+    /// - Returns: The tag with which the descriptor must be watched from now on.
     mutating func insert(_ waker: BlobWaker, key: UInt64, for descriptor: CInt) -> UInt64 {
         self.lastGeneration &+= 1
         if self.parked[descriptor]?.others.append((key, waker)) == nil {
@@ -27,16 +27,16 @@ struct ParkingTable {
         return UInt64(self.lastGeneration) << 32 | UInt64(UInt32(bitPattern: descriptor))
     }
 
-    /// The descriptor that an event is of, and the keys of those who wait for it.
+    /// Returns the descriptor of an event and the keys of its wakers; nil when the tag is an old one.
     func parked(for tag: UInt64) -> (descriptor: CInt, keys: [UInt64])? {
         let descriptor = CInt(truncatingIfNeeded: tag)
         guard let parked = self.parked[descriptor], parked.generation == UInt32(tag >> 32) else { return nil }
         return (descriptor, [parked.first.key] + parked.others.map(\.key))
     }
 
-    /// Removes a waker, if it is still there; it is to be let go of outside of any lock.
+    /// Removes a waker, if it still exists. It must be released outside of any lock.
     ///
-    /// - Returns: With the waker, whether it was the last of its descriptor.
+    /// - Returns: The waker, and whether it was the last one of its descriptor.
     mutating func remove(_ key: UInt64, for descriptor: CInt) -> (waker: BlobWaker, isLast: Bool)? {
         guard let parked = self.parked[descriptor] else { return nil }
         if parked.first.key != key {

@@ -1,9 +1,9 @@
 #if canImport(Darwin)
     import BlobPlatform
 
-    /// The readiness of descriptors, as the system tells it: `kqueue(2)`.
+    /// The readiness of descriptors, as reported by `kqueue(2)`.
     ///
-    /// Never closed: the one loop of the process owns it. Safe to use from any thread; one thread waits.
+    /// Never closed: the only event loop of the process owns it. Safe to use on any thread; only one thread waits.
     struct Poller: Sendable {
         private static let eventCount = 128
 
@@ -20,30 +20,31 @@
             }
         }
 
-        /// Reports `tag` once, when `descriptor` is readable, hung up or in error; instead of the tag that it was
-        /// watched with before.
+        /// Reports `tag` once, when `descriptor` is readable, hung up or in error. Replaces the tag with which it was
+        /// watched before.
         ///
-        /// - Returns: False when there is nothing to wait for: regular files, `/dev/null`.
+        /// - Returns: False when the descriptor cannot be waited for, such as a regular file or `/dev/null`.
         func watch(_ descriptor: CInt, tag: UInt64) throws(BlobError) -> Bool {
             var status = stat()
             if fstat(descriptor, &status) == 0 {
-                // At the end of a regular file its filter waits for the file to grow.
+                // At the end of a regular file, its filter waits for the file to grow.
                 let type = status.st_mode & S_IFMT
                 guard type != S_IFREG, type != S_IFDIR else { return false }
                 if self.change(UInt(descriptor), EVFILT_READ, EV_ADD | EV_ONESHOT, tag: tag) == 0 { return true }
-                // Of devices, not all have a filter.
+                // Not every device has a filter.
                 let isDevice = type == S_IFCHR || type == S_IFBLK
                 if isDevice, [EINVAL, ENODEV, ENOTSUP, EPERM].contains(errno) { return false }
             }
             throw BlobError(systemError: errno, doing: "Could not wait for descriptor \(descriptor)")
         }
 
-        /// Stops watching; a descriptor that was closed is not watched already.
+        /// Stops watching; a closed descriptor is no longer watched anyway.
         func unwatch(_ descriptor: CInt) { _ = self.change(UInt(descriptor), EVFILT_READ, EV_DELETE) }
 
-        /// Blocks until something is ready, ``wake()`` is called, `timeout` passes (nil is for ever) or a signal comes.
+        /// Blocks until a descriptor is ready, ``wake()`` is called, `timeout` passes (nil is for ever) or a signal
+        /// arrives.
         ///
-        /// - Returns: The tags of what is ready.
+        /// - Returns: The tags of the ready descriptors.
         func wait(_ timeout: Duration?) -> [UInt64] {
             withUnsafeTemporaryAllocation(of: kevent.self, capacity: Self.eventCount) { events in
                 let parts = timeout?.components
@@ -58,7 +59,7 @@
             }
         }
 
-        /// Ends a wait, or the next one.
+        /// Ends the current wait, or the next one.
         func wake() { _ = self.change(0, EVFILT_USER, 0, filterFlags: NOTE_TRIGGER) }
 
         private func change(

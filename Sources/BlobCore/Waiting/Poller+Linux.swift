@@ -2,9 +2,9 @@
     internal import CPlatform
     import BlobPlatform
 
-    /// The readiness of descriptors, as the system tells it: `epoll(7)`.
+    /// The readiness of descriptors, as reported by `epoll(7)`.
     ///
-    /// Never closed: the one loop of the process owns it. Safe to use from any thread; one thread waits.
+    /// Never closed: the only event loop of the process owns it. Safe to use on any thread; only one thread waits.
     struct Poller: Sendable {
         private static let wakeTag = UInt64.max
         private static let eventCount = 128
@@ -25,10 +25,10 @@
             }
         }
 
-        /// Reports `tag` once, when `descriptor` is readable, hung up or in error; instead of the tag that it was
-        /// watched with before.
+        /// Reports `tag` once, when `descriptor` is readable, hung up or in error. Replaces the tag with which it was
+        /// watched before.
         ///
-        /// - Returns: False when there is nothing to wait for: regular files, `/dev/null`.
+        /// - Returns: False when the descriptor cannot be waited for, such as a regular file or `/dev/null`.
         func watch(_ descriptor: CInt, tag: UInt64) throws(BlobError) -> Bool {
             var event = epoll_event(events: EPOLLIN.rawValue | EPOLLONESHOT.rawValue, data: epoll_data_t(u64: tag))
             if epoll_ctl(self.epoll, EPOLL_CTL_ADD, descriptor, &event) == 0 { return true }
@@ -39,15 +39,16 @@
             return false
         }
 
-        /// Stops watching; a descriptor that was closed is not watched already.
+        /// Stops watching; a closed descriptor is no longer watched anyway.
         func unwatch(_ descriptor: CInt) { _ = epoll_ctl(self.epoll, EPOLL_CTL_DEL, descriptor, nil) }
 
-        /// Blocks until something is ready, ``wake()`` is called, `timeout` passes (nil is for ever) or a signal comes.
+        /// Blocks until a descriptor is ready, ``wake()`` is called, `timeout` passes (nil is for ever) or a signal
+        /// arrives.
         ///
-        /// - Returns: The tags of what is ready.
+        /// - Returns: The tags of the ready descriptors.
         func wait(_ timeout: Duration?) -> [UInt64] {
             withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: Self.eventCount) { events in
-                // Rounded up, so that the loop does not turn until a fraction of a millisecond is over.
+                // Rounded up, so that the loop does not spin for the last fraction of a millisecond.
                 let milliseconds = timeout.map { CInt(clamping: Int64(($0.timeInterval * 1000).rounded(.up))) } ?? -1
                 let count = epoll_wait(self.epoll, events.baseAddress, CInt(events.count), milliseconds)
                 let tags = events.prefix(max(Int(count), 0)).map(\.data.u64)
@@ -58,7 +59,7 @@
             }
         }
 
-        /// Ends a wait, or the next one.
+        /// Ends the current wait, or the next one.
         func wake() {
             var one: UInt64 = 1
             _ = write(self.alarm, &one, MemoryLayout.size(ofValue: one))

@@ -1,7 +1,7 @@
-/// The wakers that are due at some time, soonest first; those of one time in the order they were added.
+/// The timers and their wakers, soonest first; timers with the same deadline in the order in which they were added.
 ///
 /// A value without a clock. Removal leaves a place in the heap, and those places are swept out as soon as they are half
-/// of it: a timer that comes and goes costs O(log n), and no memory until its time.
+/// of it: a timer that is added and removed costs O(log n), and no memory until its deadline.
 package struct TimerQueue {
     private struct Place {
         let deadline: ContinuousClock.Instant
@@ -10,7 +10,7 @@ package struct TimerQueue {
         func precedes(_ other: Place) -> Bool { (self.deadline, self.key) < (other.deadline, other.key) }
     }
 
-    /// So few places are not worth a sweep.
+    /// The number of unused places that are not worth a sweep.
     private static let smallCount = 64
 
     private var wakers: [UInt64: BlobWaker] = [:]
@@ -18,13 +18,13 @@ package struct TimerQueue {
 
     package init() {}
 
-    /// How many timers there are.
+    /// The number of timers.
     package var count: Int { self.wakers.count }
 
-    /// How many places the heap has, those of removed timers included.
+    /// The number of places in the heap, including those of removed timers.
     package var heapCount: Int { self.heap.count }
 
-    /// When the next timer is due.
+    /// The deadline of the next timer; nil when there is none.
     package var firstDeadline: ContinuousClock.Instant? {
         mutating get {
             while let first = self.heap.first {
@@ -35,7 +35,7 @@ package struct TimerQueue {
         }
     }
 
-    /// Adds a timer. `key` is larger than those before it.
+    /// Adds a timer. `key` must be larger than all keys before it.
     package mutating func insert(_ waker: BlobWaker, key: UInt64, at deadline: ContinuousClock.Instant) {
         self.wakers[key] = waker
         self.heap.append(Place(deadline: deadline, key: key))
@@ -46,16 +46,16 @@ package struct TimerQueue {
         }
     }
 
-    /// Removes a timer, if it is still there.
+    /// Removes a timer, if it still exists.
     ///
-    /// - Returns: Its waker, to be let go of outside of any lock.
+    /// - Returns: The waker of the timer, which must be released outside of any lock.
     package mutating func remove(_ key: UInt64) -> BlobWaker? {
         let waker = self.wakers.removeValue(forKey: key)
         if waker != nil { self.sweep() }
         return waker
     }
 
-    /// Removes the first timer when it is due at `now`.
+    /// Removes the first timer if it is due at `now`, and returns its waker.
     package mutating func removeFirst(dueAt now: ContinuousClock.Instant) -> BlobWaker? {
         guard let deadline = self.firstDeadline, deadline <= now else { return nil }
         let key = self.removeFirst().key
@@ -66,7 +66,7 @@ package struct TimerQueue {
     private mutating func sweep() {
         guard self.heap.count > 2 * self.wakers.count + Self.smallCount else { return }
         self.heap = self.heap.filter { self.wakers[$0.key] != nil }
-        // A dictionary keeps the room that it once needed.
+        // A dictionary keeps its largest capacity, so it is made anew.
         self.wakers = Dictionary(uniqueKeysWithValues: self.wakers.map { ($0, $1) })
         for place in (0..<self.heap.count / 2).reversed() { self.siftDown(from: place) }
     }
