@@ -104,10 +104,11 @@ final class FileDescriptor {
     /// would block.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64?) throws(BlobError) -> Int? {
         guard self.isOpen else { throw BlobError(.closed, "The reader is closed.") }
+        if let byteOffset {
+            return try RegularFile.read(self.rawValue, into: buffer, at: byteOffset, named: self.path.text)
+        }
         while true {
-            let count =
-                byteOffset.map { pread(self.rawValue, buffer.baseAddress, buffer.count, off_t($0)) }
-                ?? BlobPlatform.read(self.rawValue, buffer.baseAddress, buffer.count)
+            let count = BlobPlatform.read(self.rawValue, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
             switch errno {
             case EINTR: continue

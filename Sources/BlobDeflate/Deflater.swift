@@ -1,4 +1,4 @@
-package import BlobStreams
+package import BlobCore
 internal import CZlib
 
 /// An encoder of raw deflate data (RFC 1951), without header, trailer or checksum.

@@ -1,4 +1,4 @@
-internal import BlobStreams
+internal import BlobCore
 
 /// The decoding state of one deflate stream in some library. Owned by one ``Inflater``.
 protocol InflateEngine: AnyObject {

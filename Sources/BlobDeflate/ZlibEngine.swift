@@ -1,4 +1,4 @@
-internal import BlobStreams
+internal import BlobCore
 internal import CZlib
 
 /// An engine that decodes with zlib.

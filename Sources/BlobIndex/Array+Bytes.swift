@@ -1,4 +1,4 @@
-package import BlobStreams
+package import BlobCore
 
 extension [UInt8] {
     /// Calls `withUnsafeBytes(_:)` with a body that throws a ``BlobError``.

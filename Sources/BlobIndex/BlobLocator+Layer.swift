@@ -1,4 +1,4 @@
-package import BlobStreams
+package import BlobCore
 
 extension BlobLocator {
     /// Returns the path of layers of a wrapper around this locator, as in ``IndexSection/Key/layer``: `tar+gzip`.

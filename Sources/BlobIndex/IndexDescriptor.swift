@@ -1,4 +1,4 @@
-internal import BlobStreams
+internal import BlobCore
 import BlobPlatform
 
 /// An index file that is open for reading.
@@ -64,17 +64,9 @@ final class IndexDescriptor: Sendable {
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when the file ends before `buffer` is full, and errors of `pread(2)`.
     func read(at byteOffset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
-        var filled = 0
-        while filled < buffer.count {
-            let count = pread(
-                self.descriptor, buffer.baseAddress?.advanced(by: filled), buffer.count - filled,
-                off_t(byteOffset) + off_t(filled))
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw BlobError(systemError: errno, doing: "Could not read the index") }
-            guard count > 0 else {
-                throw BlobError(.corrupted, "The index ends too early.", byteOffset: byteOffset + Int64(filled))
-            }
-            filled += count
+        let count = try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: "the index")
+        guard count == buffer.count else {
+            throw BlobError(.corrupted, "The index ends too early.", byteOffset: byteOffset + Int64(count))
         }
     }
 

@@ -1,5 +1,5 @@
 import BlobDeflate
-package import BlobStreams
+package import BlobCore
 import BlobPlatform
 
 extension IndexFile {

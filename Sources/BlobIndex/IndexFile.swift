@@ -1,4 +1,4 @@
-package import BlobStreams
+package import BlobCore
 import BlobPlatform
 
 /// A file with the indexes of all layers over one origin, in sections: restart points, member tables.

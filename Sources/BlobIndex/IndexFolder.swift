@@ -1,4 +1,4 @@
-internal import BlobStreams
+internal import BlobCore
 import BlobPlatform
 
 /// A folder of index files with a limit of their total size.

@@ -1,5 +1,5 @@
 import BlobDeflate
-internal import BlobStreams
+internal import BlobCore
 
 /// A buffered output to an index file, which counts its bytes and computes checksums.
 struct IndexOutput: ~Copyable {

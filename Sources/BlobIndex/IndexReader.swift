@@ -1,4 +1,4 @@
-package import BlobStreams
+package import BlobCore
 
 /// A parser of the numbers in an index, which checks every length and every varint.
 ///

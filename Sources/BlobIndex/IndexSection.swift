@@ -1,5 +1,5 @@
 import BlobDeflate
-package import BlobStreams
+package import BlobCore
 import BlobPlatform
 
 /// A section of an index file, open for reading; unaffected when the file is replaced or removed.

@@ -1,4 +1,4 @@
-package import BlobStreams
+package import BlobCore
 
 /// A section to write.
 package struct NewIndexSection {

@@ -40,15 +40,7 @@ final class IncomingFile {
     /// Returns the bytes that were written, for parsers of headers.
     func headerBytes(byteCount: Int64) -> HeaderBytes {
         HeaderBytes(byteCount: byteCount) { offset, buffer in
-            var count = 0
-            while count < buffer.count {
-                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[count...])
-                let read = pread(self.descriptor, rest.baseAddress, rest.count, off_t(offset) + off_t(count))
-                if read < 0, errno == EINTR { continue }
-                guard read > 0 else { break }
-                count += read
-            }
-            return count
+            (try? RegularFile.fill(buffer, from: self.descriptor, at: offset, named: self.path)) ?? 0
         }
     }
 

@@ -51,11 +51,7 @@ final class OriginalFile {
 
     /// Calls `pread(2)`, again after interruptions; returns the number of bytes read, 0 at the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
-        while true {
-            let count = pread(self.descriptor, buffer.baseAddress, buffer.count, off_t(byteOffset))
-            if count >= 0 { return count }
-            guard errno == EINTR else { throw BlobError(systemError: errno, doing: "Could not read \(self.path)") }
-        }
+        try RegularFile.read(self.descriptor, into: buffer, at: byteOffset, named: self.path)
     }
 }
 

@@ -1,12 +1,13 @@
-/// Several sources, one after the other, as one.
+/// A source that concatenates several sources.
 ///
-/// The length is known when that of every part is; it seeks when every part does. A part whose content changes after
-/// the opening is ``BlobError/Code/changed``, so the parts of one pass always belong together.
+/// Its length is known when the length of every part is; it has random access when every part does. If the content of a
+/// part changes after the opening, reading throws ``BlobError/Code/changed``, so the parts of one pass always belong
+/// together.
 public struct ConcatenatedSource: BlobInputStreamDataSource {
     private let parts: [any BlobInputStreamDataSource]
     private let isTaken = Locked(false)
 
-    /// Creates a source of the bytes of `parts` in order; none is an empty blob.
+    /// Creates a source of the bytes of `parts` in order; no parts make an empty blob.
     public init(_ parts: [any BlobInputStreamDataSource]) { self.parts = parts }
 
     /// The traits that all parts have in common.
@@ -14,19 +15,19 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         self.parts.reduce([.neverBlocks, .repeatable, .concurrentReaders]) { $0.intersection($1.traits) }
     }
 
-    /// The sum of the lengths; the validator is made from those of all parts. Asks every part.
+    /// Returns the sum of the lengths, with a validator made from those of all parts. Gets the info of every part.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         Self.joined(try self.partInfos(context))
     }
 
-    /// Asks every part for its info, then opens the one that holds `byteOffset`.
+    /// Gets the info of every part, then opens the one that holds `byteOffset`.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let infos = try self.partInfos(context)
         let info = Self.joined(infos)
         try info.check(byteOffset: byteOffset, matching: validator)
-        // Refused now and not when the part is reached that is read only once.
+        // Refused now, not when a part is reached that can be read only once.
         guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
             throw BlobError(.unsupported, "A part of this source passes by once, and was taken already.")
         }
@@ -36,7 +37,7 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
             offset -= byteCount
             parts.removeFirst()
         }
-        // A part of unknown length may end before the offset: only reading through it can tell.
+        // A part of unknown length may end before the offset, which only reading through it can show.
         let isWithinFirst = parts.first?.info.byteCount != nil || offset == 0
         let reader = try ConcatenatedReader(
             parts, firstOffset: isWithinFirst ? offset : 0, info: info, context: context)
@@ -71,7 +72,8 @@ private final class ConcatenatedReader: BlobReader {
     let info: BlobInfo
     private var rest: ArraySlice<Part>
     private let context: BlobContext
-    /// Nil at the end. An error is final: that of an opening, or that the reader is closed.
+    /// The reader of the current part; nil at the end. An error is final: of an opening, or because the reader is
+    /// closed.
     private var current: Result<BlobGuardedReader?, any Error>
 
     init(_ parts: ArraySlice<Part>, firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
@@ -101,7 +103,7 @@ private final class ConcatenatedReader: BlobReader {
         self.rest = []
     }
 
-    /// Opens the next part, whose content must be what its info was: that is what the sum was made of.
+    /// Opens the next part, whose content must match the info from which the length of the whole was computed.
     private func openNext(at byteOffset: Int64) {
         let part = self.rest.popFirst()
         self.current = Result {

@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// A range of the bytes of another source, as a source of its own.
+/// A source of a range of the bytes of another source.
 ///
 /// The checks that the base makes at its end are made only when the slice has the same end.
 ///
@@ -13,7 +13,8 @@ public struct SliceSource: ForwardingSource {
     private let lowerBound: Int64
     private let upperBound: Int64?
 
-    /// Creates a source of the bytes at `range`. A base that ends before the range does is an error, never a short end.
+    /// Creates a source of the bytes in `range`. A base that ends before the range does is an error, never an early
+    /// end.
     public init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
         self.base = base
         self.lowerBound = range.lowerBound
@@ -35,12 +36,13 @@ public struct SliceSource: ForwardingSource {
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
     ) throws -> any BlobReader {
-        // With a range the length is known before the base is; the sum cannot overflow once the offset is checked.
+        // With a range, the length is known before the base is opened; the sum cannot overflow once the offset is
+        // checked.
         try self.sliced(BlobInfo()).check(byteOffset: byteOffset, matching: nil)
         let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
         guard !overflows else { throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.") }
         let reader = try self.base.open(at: start, context: context)
-        // A base that is still opening does not know its info yet.
+        // The reader of a base that is still opening has no final info yet.
         let baseInfo = try reader.isOpen ? reader.info : self.base.info(context)
         let info = try self.sliced(baseInfo)
         try info.check(byteOffset: byteOffset, matching: validator)
@@ -76,7 +78,7 @@ private final class SliceReader: ForwardingReader {
         self.end = end
     }
 
-    // A slice that takes nothing ends before its base is open.
+    // An empty slice ends before its base is open.
     var isOpen: Bool { self.guarded.isOpen || self.room == 0 }
 
     private var room: Int { self.end.map { Int(clamping: $0 - self.guarded.byteOffset) } ?? .max }
@@ -84,7 +86,7 @@ private final class SliceReader: ForwardingReader {
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let room = self.room
         var result = BlobReadResult.end
-        // Without room too, as a reader that is closed says so.
+        // Also without room, because a closed reader must throw.
         try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
         guard room > 0 else { return .end }
         guard result == .end, let end else { return result }

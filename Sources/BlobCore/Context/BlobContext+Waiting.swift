@@ -1,7 +1,7 @@
 import BlobPlatform
 
 extension BlobContext {
-    /// When a step that begins now must have got its first byte.
+    /// Returns the limit for the first byte of a step that begins now.
     package func stepLimit() -> StepLimit {
         let idleEnd = self.idleLimit.map { Moment(.now.advanced(by: $0)) }
         guard let deadline = self.lastMoment else { return StepLimit(end: idleEnd, isIdleLimit: true) }
@@ -13,7 +13,7 @@ extension BlobContext {
         package let end: Moment?
         package let isIdleLimit: Bool
 
-        /// How long there still is, at least zero; nil is for ever.
+        /// The time that remains, at least zero; nil is for ever.
         package var remaining: Duration? { self.end?.remaining }
 
         package func error(idleLimit: Duration?) -> BlobError {
@@ -24,7 +24,7 @@ extension BlobContext {
         }
     }
 
-    /// Blocks until `condition` gives a value, looking again after each signal.
+    /// Blocks until `condition` returns a value; it is checked again after each signal.
     ///
     /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit
     ///   alike.
@@ -44,10 +44,10 @@ extension BlobContext {
         }
     }
 
-    /// Blocks until `descriptor` has bytes to read, its other end is gone, or the job is over.
+    /// Blocks until `descriptor` has bytes to read, its other end is closed, or the job is over.
     ///
     /// For plugins that would otherwise block in `read(2)`. The descriptor may be in blocking mode. Costs one system
-    /// call when bytes are there, and a wait parks the descriptor: see ``park(_:_:)``.
+    /// call when bytes are available; otherwise the wait parks the descriptor, see ``park(_:_:)``.
     ///
     /// - Throws: ``BlobError/Code/cancelled``, ``BlobError/Code/timedOut``, or ``BlobError/Code/io``.
     public func waitReadable(_ descriptor: CInt) throws(BlobError) {

@@ -1,8 +1,8 @@
-/// The terms of one job, given once, when something is opened: how long it may take, who can stop it, who is told.
+/// The limits, the cancellation, the index policy and the event sink of one job, given when a source is opened.
 ///
-/// A value: copy it and change the copy. Readers keep the one that they were opened with.
+/// A value: copy it and change the copy. A reader keeps the context with which it was opened.
 public struct BlobContext: Sendable {
-    /// When the whole job must be done; nil is never. Reads after it throw ``BlobError/Code/timedOut``.
+    /// The instant by which the whole job must be done; nil is never. Later reads throw ``BlobError/Code/timedOut``.
     public var deadline: ContinuousClock.Instant? {
         get { self.lastMoment?.instant }
         set { self.lastMoment = newValue.map { Moment($0) } }
@@ -10,20 +10,20 @@ public struct BlobContext: Sendable {
 
     private(set) var lastMoment: Moment?
 
-    /// How long a single step may wait for its first byte; nil is for ever.
+    /// The longest time that a single step may wait for its first byte; nil is for ever.
     public var idleLimit: Duration?
 
-    /// Stops the job. A blocked call returns within one second.
+    /// The cancellation of the job, after which a blocked call returns within one second.
     public var cancellation: BlobCancellation
 
-    /// Where what is learned of the content is kept for the next time; by default nowhere.
+    /// The policy for keeping an index of the content for the next time; by default none is kept.
     public var index: BlobIndexPolicy
 
-    /// Whether the job's reads may block the thread that they are made on, as those of synchronous consumers may. A reader
-    /// that can read with and without blocking looks at it. False by default.
+    /// True when the job's reads may block the calling thread, as those of synchronous consumers may. For readers that
+    /// can read with and without blocking. False by default.
     public var mayBlock = false
 
-    /// Told of events, on the thread they happen on; must be quick and must not call back into the source.
+    /// A closure that receives events, on the thread on which they occur; must be quick and must not call the source.
     public var eventSink: (@Sendable (BlobEvent) -> Void)?
 
     /// Creates a context; the default waits for ever.
@@ -39,7 +39,7 @@ public struct BlobContext: Sendable {
         self.eventSink = eventSink
     }
 
-    /// Throws when the job should not go on.
+    /// Throws when the job must not continue.
     ///
     /// - Throws: ``BlobError/Code/cancelled`` after cancellation, ``BlobError/Code/timedOut`` after the deadline.
     public func check() throws(BlobError) {
@@ -56,14 +56,14 @@ public struct BlobContext: Sendable {
         self.cancellation.onCancel(handler)
     }
 
-    /// This context for reads that may block.
+    /// This context, for reads that may block.
     package var blocking: BlobContext {
         var context = self
         context.mayBlock = true
         return context
     }
 
-    /// This context with a cancellation of its own that follows this one's.
+    /// Returns this context with a child of its cancellation.
     public func makeChild() -> BlobContext {
         var child = self
         child.cancellation = self.cancellation.makeChild()

@@ -8,9 +8,9 @@ public struct BlobEvent: Hashable, Sendable {
         public static let bytes = Self(number: 1)
         /// The content changed under the reader; the value is the byte offset.
         public static let invalidated = Self(number: 2)
-        /// Reading is being taken up again after an interruption; the value is the byte offset.
+        /// Reading is being resumed after an interruption; the value is the byte offset.
         public static let recovering = Self(number: 3)
-        /// Reading goes on after an interruption; the value is the byte offset.
+        /// Reading has resumed after an interruption; the value is the byte offset.
         public static let recovered = Self(number: 4)
         /// An index for random access was built; the value is its size in bytes.
         public static let indexBuilt = Self(number: 5)
@@ -21,7 +21,7 @@ public struct BlobEvent: Hashable, Sendable {
     /// The kind of the event.
     public let kind: Kind
 
-    /// A number of bytes or a byte offset, as ``kind`` says.
+    /// A number of bytes or a byte offset, depending on ``kind``.
     public let value: Int64
 
     /// Creates an event.

@@ -1,15 +1,15 @@
 import BlobPlatform
 
-/// A file that appears under its name when it is whole.
+/// A file that appears under its name only when it is complete.
 package final class AtomicFile {
-    /// Where the names are looked up: the descriptor of a folder, or `AT_FDCWD`.
+    /// The folder in which names are looked up: a descriptor, or `AT_FDCWD`.
     private let folder: CInt
     private let name: String
     private let descriptor: CInt
     package private(set) var temporaryPath: String?  // Nil once committed, and when the target is written to directly.
     private var isOpen = true
 
-    /// Makes the temporary file beside the target of `path`, to which links are followed, also where it is missing.
+    /// Creates the temporary file beside the target of `path`. Links are followed, even to a missing target.
     package convenience init(path: String) throws(BlobError) {
         var status = stat()
         let isThere = stat(path, &status) == 0
@@ -20,9 +20,9 @@ package final class AtomicFile {
         if isThere, !isWrittenDirectly { _ = fchmod(self.descriptor, status.st_mode & 0o7777) }
     }
 
-    /// Makes the temporary file in a folder, for this user alone. Whatever has the name is replaced, a link too.
+    /// Creates the temporary file in a folder, for this user alone. An existing file or link of this name is replaced.
     ///
-    /// - Parameter folder: Its descriptor, which stays open as long as this file is.
+    /// - Parameter folder: The descriptor of the folder, which stays open as long as this file is.
     package convenience init(named name: String, in folder: CInt) throws(BlobError) {
         try self.init(name, in: folder, permissions: 0o600)
     }
@@ -41,7 +41,8 @@ package final class AtomicFile {
         self.temporaryPath = temporaryPath
     }
 
-    /// Leaves room for the mark within the 255 bytes of a name, also when each scalar takes four.
+    /// The number of scalars of the name to keep: leaves room for the mark within 255 bytes, even at four bytes for
+    /// each.
     private static let maximumNamePrefix = 50
 
     deinit { self.discard() }
@@ -50,7 +51,7 @@ package final class AtomicFile {
         try writeAll(bytes, to: self.descriptor, named: self.name)
     }
 
-    /// Synchronises the bytes to the disk, gives the file its name, and synchronises that.
+    /// Synchronises the bytes to the disk, renames the file to its name, and synchronises the folder.
     package func commit() throws(BlobError) {
         if self.temporaryPath != nil, fsync(self.descriptor) != 0 {
             throw writeFailure("Could not synchronise", self.name)
@@ -65,7 +66,7 @@ package final class AtomicFile {
         try self.synchroniseFolder()
     }
 
-    /// Removes the file unless it was committed. Twice is fine.
+    /// Removes the file unless it was committed. May be called twice.
     package func discard() {
         if self.isOpen { _ = close(self.descriptor) }
         self.isOpen = false
@@ -73,17 +74,17 @@ package final class AtomicFile {
         self.temporaryPath = nil
     }
 
-    /// Before this, a loss of power may take the name away again.
+    /// Synchronises the folder: before this, a loss of power may undo the renaming.
     private func synchroniseFolder() throws(BlobError) {
         var folder = self.folder
         if folder == AT_FDCWD {
             let path = split(self.name).folder
             folder = open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         }
-        // One that may be written to and not be read cannot be synchronised.
+        // A folder that is writable and not readable cannot be synchronised.
         guard folder >= 0 else { return }
         defer { if folder != self.folder { _ = close(folder) } }
-        // Not every file system can.
+        // Not every file system supports it.
         guard fsync(folder) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT else { return }
         throw writeFailure("Could not synchronise the folder of", self.name)
     }
@@ -98,16 +99,16 @@ package final class AtomicFile {
     }
 }
 
-/// The error of the call that failed last.
+/// Returns the error of the last failed call, from `errno`.
 private func writeFailure(_ act: String, _ path: String) -> BlobError {
     var error = BlobError(systemError: errno, doing: "\(act) \(path)")
     error.operation = "write"
     return error
 }
 
-/// Writes all bytes, going on after short writes and interruptions.
+/// Writes all bytes, continuing after short writes and interruptions.
 ///
-/// - Throws: ``BlobError/Code/io`` with the `errno`; how many bytes went out before it is not known.
+/// - Throws: ``BlobError/Code/io`` with the `errno`; the number of bytes written before it is unknown.
 package func writeAll(
     _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, named name: String
 ) throws(BlobError) {
@@ -117,7 +118,7 @@ package func writeAll(
         if count < 0 {
             if errno == EINTR { continue }
             if errno == EAGAIN {
-                // Somebody else made this descriptor non-blocking; it is theirs too, so wait instead of changing it.
+                // Another owner made this descriptor non-blocking; the flag is shared, so wait instead of changing it.
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 _ = poll(&request, 1, -1)
                 continue
@@ -128,19 +129,19 @@ package func writeAll(
     }
 }
 
-/// The path of a file, and its name behind the last slash.
+/// Splits the path of a file into its folder, with the slash, and its name after the last slash.
 ///
-/// Not with `NSString`: on Linux a path of one letter ends the process there (Swift 6.3).
+/// Does not use `NSString`: on Linux a path of one letter ends the process there (Swift 6.3).
 private func split(_ path: String) -> (folder: String, name: String) {
     let scalars = path.unicodeScalars
     let start = scalars.lastIndex(of: "/").map { scalars.index(after: $0) } ?? scalars.startIndex
     return (String(scalars[..<start]), String(scalars[start...]))
 }
 
-/// The target of a symbolic link, also of one that leads to nothing yet, so that a write through it does not replace it.
+/// Returns the target of a symbolic link, even when it is missing, so that a write does not replace the link.
 private func followingLinks(_ path: String) throws(BlobError) -> String {
     var path = path
-    // As many links as Linux follows.
+    // The number of links that Linux follows.
     for _ in 0..<40 {
         var target = [CChar](repeating: 0, count: Int(PATH_MAX))
         let count = readlink(path, &target, target.count)

@@ -1,17 +1,17 @@
 import BlobPlatform
 
-/// A temporary file without a name, which goes with its last owner.
+/// A temporary file without a name, which is removed when its last owner releases it.
 ///
-/// To be appended to by one owner; then any number may read it.
+/// One owner appends to it; afterwards any number of owners may read it.
 package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` changes only while there is one owner.
     private let descriptor: CInt
 
-    /// How many bytes were appended.
+    /// The number of bytes appended.
     package private(set) var byteCount: Int64 = 0
 
     private static let chunkByteCount = 256 * 1024
 
-    /// Makes an empty file in the folder for temporary files.
+    /// Creates an empty file in the folder for temporary files.
     package init() throws(BlobError) {
         let folder = FileManager.default.temporaryDirectory.path
         var template = Array("\(folder)/blob-spool-XXXXXX".utf8CString)
@@ -30,23 +30,20 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
         self.byteCount += Int64(bytes.count)
     }
 
-    /// Reads from a place before the end; at least one byte.
+    /// Reads at least one byte at an offset before the end.
     ///
-    /// - Throws: ``BlobError/Code/truncated`` at the end, and what reading brings.
+    /// - Throws: ``BlobError/Code/truncated`` at the end, and errors of reading.
     package func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
         try output.withUnsafeMutableBytes { buffer, initializedCount throws(BlobError) in
             let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-            var count: Int
-            repeat {
-                count = pread(self.descriptor, free.baseAddress, free.count, off_t(byteOffset))
-            } while count < 0 && errno == EINTR
-            guard count >= 0 else { throw BlobError(systemError: errno, doing: "Could not read the temporary file") }
+            let count = try RegularFile.read(
+                self.descriptor, into: free, at: byteOffset, named: "the temporary file")
             guard count > 0 else { throw BlobError(.truncated, "The temporary file ends too early.") }
             initializedCount += count
         }
     }
 
-    /// Gives all bytes to `sink`, from the first.
+    /// Passes all bytes to `sink`, in order.
     package func forEachChunk(_ sink: (UnsafeRawBufferPointer) throws(BlobError) -> Void) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.chunkByteCount, alignment: 4096)
         defer { buffer.deallocate() }

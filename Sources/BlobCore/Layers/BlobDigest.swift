@@ -1,4 +1,4 @@
-/// A digest algorithm, by which hash functions of other libraries enter the core.
+/// A digest algorithm, by which hash functions of other libraries are plugged in.
 public protocol BlobDigest: Sendable {
     /// The name for commands and people: `sha256`.
     var name: String { get }
@@ -12,17 +12,17 @@ public protocol BlobHasher {
     /// Adds the next bytes.
     mutating func update(_ bytes: UnsafeRawBufferPointer)
 
-    /// Returns the digest of all bytes. The last call.
+    /// Returns the digest of all bytes. Must be the last call.
     mutating func finalize() -> [UInt8]
 }
 
 extension BlobHasher {
-    /// Returns the digest of all bytes as lower-case hexadecimal digits, two for each byte. The last call.
+    /// Returns the digest of all bytes as lower-case hexadecimal digits, two for each byte. Must be the last call.
     public mutating func finalizeHexadecimal() -> String { self.finalize().hexadecimal }
 }
 
 extension [UInt8] {
-    /// Two lower-case hexadecimal digits for each byte.
+    /// The bytes as text, with two lower-case hexadecimal digits for each.
     package var hexadecimal: String {
         self.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }

@@ -15,9 +15,9 @@ public struct CountingSource: ForwardingSource {
     ///
     /// - Parameters:
     ///   - base: The source to read.
-    ///   - onBytes: Called after each read, on the reading thread, with the number of bytes that it brought, the offset
-    ///     after it, and the byte count if known. Each reader counts for itself; the bytes also go to the event sink of the
-    ///     context.
+    ///   - onBytes: A closure that is called after each read, on the reading thread, with the number of bytes read, the
+    ///     offset after them, and the byte count if known. Each reader counts separately; the bytes are also reported
+    ///     to the event sink of the context.
     public init(
         _ base: any BlobInputStreamDataSource,
         onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
@@ -42,7 +42,7 @@ package final class CountingReader: ForwardingReader {
     private let registration: BlobRegistration?
     private let onBytes: (Int) -> Void
 
-    /// - Parameter registration: Kept until the reader is closed.
+    /// - Parameter registration: A registration that is kept until the reader is closed.
     package init(_ base: any BlobReader, _ registration: BlobRegistration? = nil, onBytes: @escaping (Int) -> Void) {
         self.base = base
         self.registration = registration

@@ -2,8 +2,8 @@ import BlobPlatform
 
 /// A layer that computes the digest of the bytes that pass, and checks it before the end is reported.
 ///
-/// A digest is one of the whole blob: opened at an offset, the layer reads and drops the bytes before it, so that the end
-/// always means that the digest was checked. That is why it has no random access.
+/// The digest is that of the whole blob: opened at an offset, the layer reads and drops the bytes before it, so that
+/// the end always means that the digest was checked. It therefore has no random access.
 ///
 /// ```swift
 /// let checked = DigestSource(source, digest: CryptoDigest.sha256, expected: digest)
@@ -17,11 +17,12 @@ public struct DigestSource: ForwardingSource {
     /// Creates a layer over `base`.
     ///
     /// - Parameters:
-    ///   - base: What to read.
+    ///   - base: The source to read.
     ///   - digest: The algorithm.
-    ///   - expected: What the digest must be; otherwise the last read throws ``BlobError/Code/checksumMismatch``
-    ///     instead of the end. Nil checks nothing.
-    ///   - onDigest: Told the digest at the end of each pass, on the reading thread, before the end is reported.
+    ///   - expected: The expected digest; if it differs, the last read throws ``BlobError/Code/checksumMismatch``
+    ///     instead of returning the end. Nil checks nothing.
+    ///   - onDigest: A closure that receives the digest at the end of each pass, on the reading thread, before the end
+    ///     is reported.
     public init(
         _ base: any BlobInputStreamDataSource, digest: any BlobDigest, expected: [UInt8]? = nil,
         onDigest: (@Sendable ([UInt8]) -> Void)? = nil

@@ -1,6 +1,6 @@
-/// A queue: what comes first goes first. Adding and taking one is cheap however many wait.
+/// A first-in, first-out queue. Adding and removing an element is cheap, whatever the length of the queue.
 struct Fifo<Element> {
-    private var elements: [Element?] = []  // Those before `start` were taken.
+    private var elements: [Element?] = []  // Those before `start` were removed.
     private var start = 0
 
     var count: Int { self.elements.count - self.start }

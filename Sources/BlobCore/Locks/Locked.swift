@@ -1,16 +1,17 @@
 import BlobPlatform
 
-/// A value behind a lock.
+/// A value guarded by a lock.
 ///
-/// A `pthread_mutex_t`: the thread sanitizer does not see `Synchronization.Mutex` on Linux, and an `NSLock` takes four
-/// allocations there. A `ManagedBuffer` would take one, but the sanitizer takes each use of its memory for one of all of it.
+/// The lock is a `pthread_mutex_t`: the thread sanitizer does not know `Synchronization.Mutex` on Linux, and an
+/// `NSLock` takes four allocations there. A `ManagedBuffer` would take one, but the sanitizer treats each use of its
+/// memory as one of all of it.
 package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
     private struct Storage {
-        var mutex = pthread_mutex_t()  // First: its address is that of the whole.
+        var mutex = pthread_mutex_t()  // First, so that its address is that of the storage.
         var state: State
     }
 
-    // A mutex must never move. The lock orders what Swift would otherwise check at each access.
+    // A mutex must never move. The lock ensures the exclusivity that Swift would otherwise check at each access.
     private let storage = UnsafeMutablePointer<Storage>.allocate(capacity: 1)
 
     package init(_ state: State) {
@@ -38,12 +39,12 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
         return try body(&self.storage.pointee.state)
     }
 
-    /// Takes the value out, for one caller to use outside of the lock.
+    /// Takes the value and leaves nil, so that one caller uses it outside of the lock.
     package func take<Value>() -> Value? where State == Value? { self.exchange(nil) }
 
-    /// Puts another value in place of this one.
+    /// Replaces the value.
     ///
-    /// - Returns: The old one: it is released outside of the lock.
+    /// - Returns: The old value, which is released outside of the lock.
     package func exchange(_ new: State) -> State {
         self.withLock { state in
             defer { state = new }
@@ -53,13 +54,14 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
 }
 
 extension Locked<Bool> {
-    /// True for the first caller only.
+    /// Returns true for the first caller only.
     package func takeOnce() -> Bool { !self.exchange(true) }
 }
 
-/// Carries a value that is not `Sendable` to the one place that will use it from now on.
+/// A container that hands a value that is not `Sendable` over to the one place that uses it from now on.
 ///
-/// Safe only where the hand-over is ordered (by a lock, or by starting the job that takes it) and the giver lets go.
+/// Safe only where the hand-over is ordered (by a lock, or by starting the job that takes it) and the giver stops using
+/// it.
 package struct HandedOver<Value>: @unchecked Sendable {  // Safe: see above; each use names the order it relies on.
     package let value: Value
 

@@ -1,9 +1,10 @@
 package import BlobPlatform
 import Dispatch
 
-/// Wakes one blocked thread: the thread waits through its context, whoever has news signals.
+/// A semaphore that wakes one blocked thread; threads wait on it through their context.
 ///
-/// A signal before the wait is kept; one too many makes a later wait return early, so waiters look again in a loop.
+/// A signal before the wait is kept; a surplus signal makes a later wait return early, so waiters check again in a
+/// loop.
 package final class WaitSignal: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
 
@@ -11,7 +12,8 @@ package final class WaitSignal: Sendable {
 
     package func signal() { self.semaphore.signal() }
 
-    /// False when `duration` passed without a signal; nil waits for ever. Counts time that the machine is awake.
+    /// Returns false when `duration` passed without a signal; nil waits for ever. Counts time that the machine is
+    /// awake.
     package func wait(for duration: Duration?) -> Bool {
         guard let duration else {
             self.semaphore.wait()

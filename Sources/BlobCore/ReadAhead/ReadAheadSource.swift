@@ -1,4 +1,4 @@
-/// A layer that reads its base on another thread, ahead of the consumer, and so makes a source that blocks event-driven.
+/// A layer that reads its base on another thread, ahead of the consumer, and so makes a blocking source event-driven.
 ///
 /// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB each
 /// at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds bytes or is

@@ -1,18 +1,19 @@
-/// A reader whose next bytes wait in memory, which it can lend.
+/// A reader that can lend its next bytes while they are in memory.
 package protocol BlobLendingReader: BlobReader {
-    /// Lends the next bytes without taking them: a read brings them again.
+    /// Lends the next bytes without consuming them: a read returns them again.
     ///
-    /// - Returns: At least one byte, in memory that stays as it is while the value is kept; nil when nothing waits.
+    /// - Returns: At least one byte, in memory that does not change while the value is kept; nil when none are in
+    ///   memory.
     func lend() -> BlobLentBytes?
 
-    /// Takes bytes from the front of those that were lent last: the next read or loan begins behind them.
+    /// Consumes bytes from the front of those that were lent last: the next read or loan begins after them.
     ///
-    /// - Parameter byteCount: 0 to the number of bytes lent.
+    /// - Parameter byteCount: The number of bytes to consume, from 0 to the number lent.
     func consume(_ byteCount: Int)
 }
 
-/// Bytes that a reader lends, and the owner of the memory that they are in.
-package struct BlobLentBytes: @unchecked Sendable {  // Safe: nobody writes to the bytes while the owner lives.
+/// Bytes that a reader lends, and the owner of their memory.
+package struct BlobLentBytes: @unchecked Sendable {  // Safe: the bytes are not written to while the owner lives.
     /// The bytes; valid while this value, or a copy of it, lives.
     package let bytes: UnsafeRawBufferPointer
     private let owner: any AnyObject & Sendable

@@ -1,20 +1,20 @@
-/// The bytes that are to be read and dropped before others are delivered.
+/// The bytes to read and drop before others are delivered.
 struct BytesToSkip {
-    /// How many there still are.
+    /// The number of bytes left to skip.
     var rest: Int64
 
     init(_ byteCount: Int64) { self.rest = byteCount }
 
-    /// From here on a call is cheap beside the bytes that it moves.
+    /// The room in bytes from which a call is cheap compared with the bytes that it moves.
     private static let sufficientByteCount = 4096
 
-    /// Reads and drops as much as there is now.
+    /// Reads and drops the bytes that are available now.
     ///
     /// - Parameters:
-    ///   - output: Lends its memory, unless it has little; nothing is left in it.
-    ///   - byteOffset: Where delivery begins; for the message.
+    ///   - output: The output whose memory is used, unless it has little; no bytes are left in it.
+    ///   - byteOffset: The offset at which delivery begins, for the message.
     ///   - read: Reads the next bytes.
-    /// - Returns: Nil when all were dropped; `notYet` when there are no more for now.
+    /// - Returns: Nil when all bytes were dropped; `notYet` when no more are available now.
     /// - Throws: ``BlobError/Code/invalidArgument`` at the end.
     mutating func drop(
         using output: inout OutputRawSpan, before byteOffset: Int64,

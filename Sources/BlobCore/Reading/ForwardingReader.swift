@@ -1,6 +1,6 @@
-/// A reader that stands on another one, and passes on every call that it does not answer itself.
+/// A reader over another one, to which it forwards every call that it does not implement itself.
 package protocol ForwardingReader: BlobReader {
-    /// The reader below, which this one owns.
+    /// The underlying reader, which this one owns.
     var base: any BlobReader { get }
 }
 
@@ -14,7 +14,7 @@ extension ForwardingReader {
     /// True when the base never blocks.
     public var neverBlocks: Bool { self.base.neverBlocks }
 
-    /// Passed on to the base.
+    /// Forwards the waker to the base.
     public func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
 
     /// Closes the base.

@@ -1,14 +1,14 @@
-/// A source that stands on another one and differs from it in what it says itself, and in nothing else.
+/// A source over another one, to which it forwards everything that it does not implement itself.
 ///
 /// For layers that pass on the bytes of their base: they change the info, the traits or the reader.
 package protocol ForwardingSource: BlobInputStreamDataSource {
-    /// The source below.
+    /// The underlying source.
     var base: any BlobInputStreamDataSource { get }
 
-    /// Returns the traits of the layer for those of the base.
+    /// Returns the traits of the layer, given those of the base.
     func traits(over base: BlobTraits) -> BlobTraits
 
-    /// Returns the facts about the layer's bytes for those about the base's.
+    /// Returns the info of the layer, given that of the base.
     func info(over base: BlobInfo) throws -> BlobInfo
 
     /// Opens a reader of the layer.
@@ -31,7 +31,7 @@ extension ForwardingSource {
     /// The locator of the base.
     public var locator: BlobLocator? { self.base.locator }
 
-    /// Returns the facts known about the base, as far as they hold for the layer.
+    /// Returns the info of the base, as the layer changes it.
     public func describe(_ context: BlobContext) throws -> BlobInfo { try self.info(over: self.base.info(context)) }
 
     /// Opens a reader.

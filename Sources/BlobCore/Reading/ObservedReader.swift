@@ -1,7 +1,7 @@
-/// The adapter of an origin that publishes its readiness as a ``BlobObservable``, as data sources of the key-value
-/// observing kind do.
+/// A reader over an origin that publishes its readiness as a ``BlobObservable``, as data sources based on key-value
+/// observing do.
 ///
-/// The origin changes its state when bytes come, at the end and after an error; the reader of it never blocks.
+/// The origin updates its state when bytes arrive, at the end and after an error; the reader never blocks.
 final class ObservedReader: BlobReader {
     private let state: BlobObservable<BlobReaderState>
     private let knownInfo: () -> BlobInfo
@@ -28,13 +28,13 @@ final class ObservedReader: BlobReader {
     /// The facts known now.
     var info: BlobInfo { self.knownInfo() }
 
-    /// True once the state says that opening is over.
+    /// True once the state shows that opening is completed.
     var isOpen: Bool { self.state.withValue { $0.isOpenCompleted || $0.hasBytesAvailable || $0.isAtEnd } }
 
-    /// True: the origin tells when there is something.
+    /// True: the state shows when bytes are available.
     var neverBlocks: Bool { true }
 
-    /// Reads what is there.
+    /// Reads the available bytes.
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         let before = self.state.value
@@ -43,14 +43,15 @@ final class ObservedReader: BlobReader {
         return before.isAtEnd ? .end : .notYet
     }
 
-    /// Called at the next change of the state that makes a read worth trying.
+    /// Registers a waker that is called at the next change of the state, or at once when a read is worth trying
+    /// already.
     func whenReadable(_ waker: BlobWaker) {
         self.waker.withLock { $0 = self.isClosed ? nil : waker }
-        // Looked at after it was stored: a change in between wakes once more at most.
+        // Checked after the waker was stored, so that no change in between is missed.
         if self.state.withValue({ $0.isReady }) { self.waker.take()?.wake() }
     }
 
-    /// Ends the observation.
+    /// Ends the observation and closes the origin.
     func close() {
         guard !self.isClosed else { return }
         self.isClosed = true
@@ -66,10 +67,10 @@ extension BlobObservable<BlobReaderState> {
     /// The origin updates the state when bytes arrive, at the end and after an error.
     ///
     /// - Parameters:
-    ///   - info: The facts known now; final once the state says `isOpenCompleted`.
-    ///   - read: Takes bytes from the origin on the reading thread: at least one while `hasBytesAvailable` is true, none
-    ///     otherwise.
-    ///   - close: Called once, when the reader closes.
+    ///   - info: The facts known now; final once `isOpenCompleted` of the state is true.
+    ///   - read: A closure that appends bytes of the origin, on the reading thread: at least one while
+    ///     `hasBytesAvailable` is true, none otherwise.
+    ///   - close: A closure that is called once, when the reader closes.
     public func makeReader(
         info: @autoclosure @escaping () -> BlobInfo, read: @escaping (inout OutputRawSpan) throws -> Void,
         close: @escaping () -> Void = {}

@@ -1,13 +1,13 @@
 extension OutputRawSpan {
     /// Lends the next free bytes, at most `byteCount` of them, as an output of their own.
     ///
-    /// What `body` appends counts when it returns; when it throws, none of it does. The only place of the framework
-    /// that slices an output: layers that cap a read use it.
+    /// The bytes that `body` appends count when it returns; when it throws, none of them do. The only place in the
+    /// framework that slices an output: layers that cap a read use it.
     ///
     /// - Parameters:
-    ///   - byteCount: The cap; less when less is free.
-    ///   - body: Appends to the part it is lent.
-    /// - Returns: How many bytes `body` appended.
+    ///   - byteCount: The maximum number of bytes to lend; fewer are lent when fewer are free.
+    ///   - body: A closure that appends to the lent part.
+    /// - Returns: The number of bytes that `body` appended.
     @discardableResult
     package mutating func append(
         atMost byteCount: Int, _ body: (inout OutputRawSpan) throws -> Void
@@ -25,7 +25,7 @@ extension OutputRawSpan {
 
     /// Appends as many of `bytes` as fit, from the front.
     ///
-    /// - Returns: How many bytes were appended.
+    /// - Returns: The number of bytes appended.
     @discardableResult
     package mutating func append(contentsOf bytes: UnsafeRawBufferPointer) -> Int {
         self.withUnsafeMutableBytes { buffer, initializedCount in

@@ -8,8 +8,8 @@ package final class PositionalReader: BlobReader {
     private var isAtEnd = false
     private var failure: (any Error)?
 
-    /// - Parameter readAt: Appends bytes from an offset below the byte count; nothing only when the length is unknown
-    ///   and this is the end.
+    /// - Parameter readAt: A function that appends bytes from an offset below the byte count; it appends none only when
+    ///   the length is unknown and this is the end.
     package init(
         _ info: BlobInfo, at byteOffset: Int64, matching validator: BlobValidator?, readAt: @escaping ReadAt
     ) throws(BlobError) {

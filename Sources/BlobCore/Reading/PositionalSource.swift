@@ -11,8 +11,8 @@ final class PositionalSource: NamedLayer {
 
     /// Creates a source.
     ///
-    /// - Parameter readAt: Appends bytes from an offset below the byte count; nothing only when the length is unknown
-    ///   and this is the end. `isFirst` is true at the offset that the reader was opened at.
+    /// - Parameter readAt: A function that appends bytes from an offset below the byte count; it appends none only when
+    ///   the length is unknown and this is the end. `isFirst` is true at the offset at which the reader was opened.
     init(_ layer: String, _ info: BlobInfo, _ traits: BlobTraits, _ readAt: @escaping ReadAt) {
         var info = info
         info.isRandomAccess = true

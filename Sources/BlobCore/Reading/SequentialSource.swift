@@ -1,6 +1,6 @@
 /// A source whose readers begin at the first byte: the bytes before an offset are read and dropped.
 ///
-/// Its bytes pass by once, so that opening takes them and a second opening is refused, unless it is repeatable.
+/// Unless it is repeatable, its bytes can be read only once: the first opening takes them, and a second one is refused.
 package final class SequentialSource: NamedLayer {
     package let layer: String
     package let locator: BlobLocator?

@@ -1,6 +1,6 @@
-/// Reads and drops the bytes before an offset: what sources without random access open at one.
+/// A reader that drops the bytes before an offset, for sources without random access.
 ///
-/// An offset past the end throws ``BlobError/Code/invalidArgument`` from the read that meets the end.
+/// With an offset past the end, the read that reaches the end throws ``BlobError/Code/invalidArgument``.
 final class SkippingReader: ForwardingReader {
     let base: any BlobReader
     private let byteOffset: Int64
@@ -10,16 +10,16 @@ final class SkippingReader: ForwardingReader {
     /// Creates a reader that drops the first bytes of `inner`.
     ///
     /// - Parameters:
-    ///   - inner: A reader at the start of the blob; this one owns it now.
-    ///   - bytesToSkip: How many bytes to drop, from 0.
-    ///   - innerByteOffset: Where in the blob the inner reader begins; for messages.
+    ///   - inner: The reader to read from, which this one owns from now on.
+    ///   - bytesToSkip: The number of bytes to drop, from 0.
+    ///   - innerByteOffset: The offset in the blob at which `inner` begins, for messages.
     init(_ inner: any BlobReader, bytesToSkip: Int64, from innerByteOffset: Int64 = 0) {
         self.base = inner
         self.byteOffset = innerByteOffset + bytesToSkip
         self.skipped = BytesToSkip(bytesToSkip)
     }
 
-    /// Drops what is to be dropped, then reads.
+    /// Drops the bytes that are left to skip, then reads.
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
@@ -36,10 +36,9 @@ final class SkippingReader: ForwardingReader {
 }
 
 extension BlobReader {
-    /// Returns a reader that drops the first bytes of this one, which it owns: sources without random access open at an
-    /// offset with it.
+    /// Returns a reader that drops the first bytes of this one, which it owns; for sources without random access.
     ///
-    /// An offset past the end throws ``BlobError/Code/invalidArgument`` from the read that meets the end.
+    /// With an offset past the end, the read that reaches the end throws ``BlobError/Code/invalidArgument``.
     ///
     /// - Parameters:
     ///   - byteCount: The number of bytes to drop, from 0.

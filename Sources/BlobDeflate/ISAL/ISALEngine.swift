@@ -1,4 +1,4 @@
-internal import BlobStreams
+internal import BlobCore
 internal import CIsal
 
 /// An engine that decodes with ISA-L, and makes it stop at block ends, which ISA-L does not support itself.

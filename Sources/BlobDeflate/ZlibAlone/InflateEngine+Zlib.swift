@@ -1,4 +1,4 @@
-internal import BlobStreams
+internal import BlobCore
 
 /// Creates an engine of `library`, or of zlib when the library is not built in.
 func makeInflateEngine(_ library: InflateLibrary) throws(BlobError) -> any InflateEngine { try ZlibEngine() }
