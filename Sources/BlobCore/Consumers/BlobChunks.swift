@@ -1,13 +1,13 @@
 public import BlobPlatform
 
-/// The bytes of a source as an `AsyncSequence` of `Data`, one chunk of demand.
+/// The bytes of a source as an `AsyncSequence` of `Data`, with a demand of one chunk.
 ///
-/// Each iteration opens a reader of its own. A source that may block is opened and read on threads of their own, ahead of
-/// the consumer (``ReadAheadSource``); one that does not is read when a chunk is asked for, on the task's thread.
-/// Cancelling the task makes the iteration throw ``BlobError/Code/cancelled`` at once; the reader closes as soon as its
-/// call returns. Leaving the loop closes it too.
+/// Each iteration opens a reader of its own. A source that may block is opened and read on other threads, ahead of the
+/// consumer (``ReadAheadSource``); a source that never blocks is read on the task's thread when a chunk is requested.
+/// Cancelling the task makes the iteration throw ``BlobError/Code/cancelled`` at once; the reader is closed as soon as
+/// its call returns. Leaving the loop closes it as well.
 public struct BlobChunks: AsyncSequence, Sendable {
-    /// The size of a chunk unless told otherwise: 128 KiB, where reading from the page cache is fastest.
+    /// The default maximum size of a chunk in bytes: 128 KiB, where reading from the page cache is fastest.
     @usableFromInline package static let defaultByteCount = 128 * 1024
 
     let source: any BlobInputStreamDataSource
@@ -15,14 +15,14 @@ public struct BlobChunks: AsyncSequence, Sendable {
     let maximumByteCount: Int
     let context: BlobContext
 
-    /// Starts an iteration; the reader is opened by its first step.
+    /// Starts an iteration, whose first step opens the reader.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reader: ChunkReader(self)) }
 
-    /// One pass over the chunks. Ends, once, with nil or with a ``BlobError``.
+    /// One pass over the chunks, which ends, once, with nil or with a ``BlobError``.
     public struct AsyncIterator: AsyncIteratorProtocol {
         fileprivate let reader: ChunkReader
 
-        /// The next chunk: 1 byte to the maximum; nil at the end.
+        /// Returns the next chunk, of 1 byte to the maximum; nil at the end. Throws a ``BlobError``.
         public mutating func next() async throws -> Data? {
             let cancellation = self.reader.context.cancellation
             return try await withTaskCancellationHandler {
@@ -35,12 +35,12 @@ public struct BlobChunks: AsyncSequence, Sendable {
 }
 
 extension BlobInputStreamDataSource {
-    /// The bytes from `byteOffset` on, in chunks of at most `byteCount` bytes.
+    /// Returns the bytes from `byteOffset` on, in chunks of at most `byteCount` bytes.
     ///
     /// - Parameters:
-    ///   - byteCount: The most bytes of a chunk, from 1; a chunk may be shorter anywhere.
-    ///   - byteOffset: Where to start, in bytes.
-    ///   - context: The terms of each iteration.
+    ///   - byteCount: The maximum size of a chunk in bytes, from 1; by default 128 KiB. Any chunk may be shorter.
+    ///   - byteOffset: The offset of the first byte.
+    ///   - context: The context of each iteration.
     public func chunks(
         ofAtMost byteCount: Int = BlobChunks.defaultByteCount, at byteOffset: Int64 = 0,
         context: BlobContext = BlobContext()

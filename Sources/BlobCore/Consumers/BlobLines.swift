@@ -2,10 +2,10 @@ import BlobPlatform
 
 /// The lines of a source as an `AsyncSequence` of `String`.
 ///
-/// A line ends with LF or CR LF, which are not part of it; the last one may lack its end. Invalid UTF-8 is repaired
-/// with U+FFFD, as `String(decoding:as:)` does.
+/// A line ends with LF or CR LF, which are not part of it; the last line may lack them. Invalid UTF-8 is repaired with
+/// U+FFFD, as `String(decoding:as:)` does.
 public struct BlobLines: AsyncSequence, Sendable {
-    /// The longest line unless told otherwise, in bytes: 1 MiB. More than a person reads, and memory stays bounded.
+    /// The default maximum length of a line in bytes: 1 MiB. Longer than a person reads, while memory stays bounded.
     @usableFromInline package static let defaultMaximumByteCount = 1 << 20
 
     fileprivate let chunks: BlobChunks
@@ -28,9 +28,9 @@ public struct BlobLines: AsyncSequence, Sendable {
             self.chunks = lines.chunks.makeAsyncIterator()
         }
 
-        /// The next line; nil at the end.
+        /// Returns the next line; nil at the end.
         ///
-        /// - Throws: ``BlobError/Code/limitExceeded`` for a line that is too long, and what reading throws.
+        /// - Throws: ``BlobError/Code/limitExceeded`` for a line that is too long, and the errors of reading.
         public mutating func next() async throws -> String? {
             while !self.isOver {
                 let end = self.chunk.firstIndex(of: UInt8(ascii: "\n"))
@@ -41,7 +41,7 @@ public struct BlobLines: AsyncSequence, Sendable {
                     self.chunk = self.chunk[(end + 1)...]
                     return self.takeLine(endByteCount: 1)
                 }
-                self.isOver = true  // Unless there is more; after an error there is not.
+                self.isOver = true  // Unless there is more, which is not so after an error.
                 guard let next = try await self.chunks.next() else {
                     return self.line.isEmpty ? nil : self.takeLine(endByteCount: 0)
                 }
@@ -70,11 +70,12 @@ public struct BlobLines: AsyncSequence, Sendable {
 }
 
 extension BlobInputStreamDataSource {
-    /// The lines of this source.
+    /// Returns the lines of this source.
     ///
     /// - Parameters:
-    ///   - byteCount: The longest line, in bytes, without its LF; a longer one is ``BlobError/Code/limitExceeded``.
-    ///   - context: The terms of each iteration.
+    ///   - byteCount: The maximum length of a line in bytes, without its LF; by default 1 MiB. A longer line throws
+    ///     ``BlobError/Code/limitExceeded``.
+    ///   - context: The context of each iteration.
     public func lines(
         ofAtMost byteCount: Int = BlobLines.defaultMaximumByteCount, context: BlobContext = BlobContext()
     ) -> BlobLines {

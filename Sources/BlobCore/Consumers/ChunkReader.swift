@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// Reads the chunks of one iteration. Has one owner, as its reader has.
+/// The reader of the chunks of one iteration. Has one owner, as every reader has.
 final class ChunkReader {
     let context: BlobContext
     private let chunks: BlobChunks
@@ -14,7 +14,7 @@ final class ChunkReader {
 
     deinit { self.reader?.close() }
 
-    /// The next chunk; nil at the end, and after an error that is not the cancellation.
+    /// Returns the next chunk; nil at the end, and after an error that is not the cancellation.
     func next() async throws -> Data? {
         guard !self.isOver else { return nil }
         do {
@@ -56,16 +56,16 @@ final class ChunkReader {
 }
 
 extension BlobInputStreamDataSource {
-    /// This source, or a layer that reads it on other threads when it may block.
+    /// This source, or a layer that reads it on other threads if it may block.
     package var withoutBlocking: any BlobInputStreamDataSource { self.traits.contains(.neverBlocks) ? self : ReadAheadSource(self) }
 }
 
 extension Data {
-    /// One read of `reader`, in memory that fits it; the reader's own when it lends it.
+    /// Makes one read of `reader`, into memory that fits the bytes, or uses the memory that the reader lends.
     init(readingAtMost byteCount: Int, from reader: BlobGuardedReader, _ result: inout BlobReadResult) throws {
         if let lent = reader.lend(), let start = lent.bytes.baseAddress {
             let count = Swift.min(byteCount, lent.bytes.count)
-            // Nobody writes to it: a value that is changed is copied, as its memory is not its own.
+            // Not written to: `Data` copies memory that is not its own before it changes it.
             self.init(
                 bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: count,
                 deallocator: .custom { _, _ in withExtendedLifetime(lent) {} })
@@ -81,7 +81,7 @@ extension Data {
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             result = try reader.read(into: &output)
             let count = output.finalize(for: buffer)
-            // A short read must not hold on to the memory of a full one.
+            // A short read must not keep the memory of a full one.
             let fitted = count < byteCount ? realloc(memory, Swift.max(count, 1)) ?? memory : memory
             self.init(bytesNoCopy: fitted, count: count, deallocator: .free)
         } catch {

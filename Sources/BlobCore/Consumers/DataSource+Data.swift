@@ -1,19 +1,19 @@
 public import BlobPlatform
 
 extension BlobInputStreamDataSource {
-    /// All bytes of this source, which must be few.
+    /// Returns all bytes of this source, up to a limit.
     ///
     /// - Parameters:
-    ///   - maximumByteCount: The most bytes to accept, from 0.
-    ///   - context: The terms.
-    /// - Throws: ``BlobError/Code/limitExceeded`` when there are more, and what reading throws.
-    /// - Complexity: Memory grows with what has arrived, whatever the source says of its length.
+    ///   - maximumByteCount: The maximum number of bytes to accept, from 0.
+    ///   - context: The context of the job.
+    /// - Throws: ``BlobError/Code/limitExceeded`` when there are more, and the errors of reading.
+    /// - Complexity: Memory grows with the bytes that have arrived, whatever length the source declares.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) throws(BlobError) -> Data {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         do {
-            // One byte more than allowed is asked for, to tell a blob of the limit's size from a larger one.
+            // Reads up to one byte more than allowed, to tell a blob of the limit's size from a larger one.
             let data = try reader.data(upTo: maximumByteCount < .max ? maximumByteCount + 1 : .max)
             guard data.count <= maximumByteCount else { throw self.tooLong(maximumByteCount) }
             return data
@@ -28,7 +28,7 @@ extension BlobInputStreamDataSource {
             locator: self.locator?.description, byteOffset: Int64(maximumByteCount))
     }
 
-    /// All bytes of this source, read without blocking the task's thread; otherwise as the blocking form.
+    /// Returns all bytes of this source without blocking the task's thread; otherwise as the blocking form.
     public func data(upTo maximumByteCount: Int, context: BlobContext = BlobContext()) async throws -> Data {
         precondition(maximumByteCount >= 0, "A limit is not negative.")
         var data = Data()
@@ -41,7 +41,7 @@ extension BlobInputStreamDataSource {
 }
 
 extension BlobGuardedReader {
-    /// The next bytes, fewer than `byteCount` only at the end. Memory grows with what has arrived.
+    /// Returns the next bytes, fewer than `byteCount` only at the end. Memory grows with the bytes that have arrived.
     func data(upTo byteCount: Int) throws -> Data {
         var data = Data()
         while data.count < byteCount {

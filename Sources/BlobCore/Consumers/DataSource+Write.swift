@@ -1,17 +1,17 @@
 public import BlobPlatform
 
 extension BlobInputStreamDataSource {
-    /// Writes all bytes to a file: all of them or none.
+    /// Writes all bytes to a file, or none of them.
     ///
-    /// The bytes go to a new file beside `url`, which is synchronised to the disk and takes the name in the end; on any
-    /// error it is removed and what had the name stays. A name that stands for something else than a regular file (a
-    /// pipe, a device) is written to directly. Peak memory is one buffer of ``BlobChunks/defaultByteCount``.
+    /// The bytes are written to a new file beside `url`, which is synchronised to the disk and renamed at the end; on
+    /// any error it is removed and an existing file stays unchanged. If `url` names something other than a regular file
+    /// (a pipe, a device), the bytes are written to it directly. Peak memory is one buffer of 128 KiB.
     ///
     /// - Parameters:
     ///   - url: A file URL (`isFileURL`); its folder must exist.
-    ///   - context: The terms.
-    /// - Returns: How many bytes were written.
-    /// - Throws: ``BlobError``: what reading throws, or ``BlobError/Code/io`` with the `errno` of the disk.
+    ///   - context: The context of the job.
+    /// - Returns: The number of bytes written.
+    /// - Throws: ``BlobError``: the errors of reading, or ``BlobError/Code/io`` with the `errno` of the disk.
     @discardableResult
     public func write(to url: URL, context: BlobContext = BlobContext()) throws(BlobError) -> Int64 {
         precondition(url.isFileURL, "Bytes are written to files.")

@@ -218,8 +218,8 @@ public final class BlobGuardedReader: BlobLendingReader {
     @discardableResult
     private func takeDirect() -> Bool {
         guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return false }
-        self.inner = direct
-        self.lending = direct as? any BlobLendingReader
+        self.inner = (direct as? BlobGuardedReader)?.takeInner() ?? direct
+        self.lending = self.inner as? any BlobLendingReader
         return true
     }
 

@@ -36,9 +36,3 @@ extension BlobInputStreamDataSource {
         (self as? any NamedLayer)?.layer ?? String(describing: Self.self).prefix { $0 != "<" }.description
     }
 }
-
-/// A source that chooses its name in errors, such as one that stands for another source.
-package protocol NamedLayer: BlobInputStreamDataSource {
-    /// The name of the layer in errors.
-    var layer: String { get }
-}

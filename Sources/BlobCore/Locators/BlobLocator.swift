@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// The text form of where bytes come from: wrappers, a base URL, and selectors into containers.
+/// The text form of a source: wrappers, a base URL, and selectors into containers.
 ///
 ///     file:///x.bin    gzip+file:///x.gz    tar+gzip+file:///x.tgz#dir/a.txt
 ///     zip+tar+gzip+file:///x.tgz#dir/in.zip!/a.txt
@@ -10,11 +10,11 @@ import BlobPlatform
 /// print(locator.scheme, locator.selectors.count)  // tar+gzip+file 1
 /// ```
 ///
-/// A legal URL (RFC 3986): the scheme is the wrappers, outermost first, and the scheme of the base, joined by `+`; the
-/// fragment is the selectors, innermost container first, joined by `!/`. Which wrappers there are is for a
-/// ``BlobRegistry`` to say.
+/// A valid URL (RFC 3986): its scheme consists of the wrappers, outermost first, and the scheme of the base, joined by
+/// `+`; its fragment consists of the selectors, innermost container first, joined by `!/`. A ``BlobRegistry``
+/// determines which wrappers exist.
 public struct BlobLocator: Hashable, Sendable {
-    /// Names one member of a container.
+    /// The selection of one member of a container.
     public enum Selector: Hashable, Sendable {
         /// The member with exactly these bytes as its name; they need not be UTF-8.
         case name([UInt8])
@@ -25,10 +25,10 @@ public struct BlobLocator: Hashable, Sendable {
         public static func name(_ name: String) -> Selector { .name(Array(name.utf8)) }
     }
 
-    /// Wrappers and the scheme of the base, in lower case: `tar+gzip+file`.
+    /// The wrappers and the scheme of the base, in lower case: `tar+gzip+file`.
     public private(set) var scheme: String
 
-    /// What follows the scheme and its colon, up to the selectors; percent-encoded: `///x.tgz`.
+    /// The part after the scheme and its colon, up to the selectors; percent-encoded: `///x.tgz`.
     public let schemeSpecificPart: String
 
     /// The path into containers, innermost container first.
@@ -36,7 +36,7 @@ public struct BlobLocator: Hashable, Sendable {
 
     /// Parses a locator.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator`` with the offset in bytes of what is wrong.
+    /// - Throws: ``BlobError/Code/invalidLocator`` with the offset of the fault in bytes.
     public init(_ text: String) throws(BlobError) {
         var parser = LocatorParser(text)
         self.scheme = try parser.scheme()
@@ -46,8 +46,8 @@ public struct BlobLocator: Hashable, Sendable {
 
     /// Creates the locator of a file.
     ///
-    /// - Parameter path: A path as the system has it: bytes, in no particular encoding. A relative one is resolved against
-    ///   the current folder at this moment.
+    /// - Parameter path: A path as bytes, as the system has it, in no particular encoding. A relative path is resolved
+    ///   against the current folder at this moment.
     public init(filePath path: some Sequence<UInt8>) {
         var path = Array(path)
         if path.first != UInt8(ascii: "/"), let folder = getcwd(nil, 0) {
@@ -68,9 +68,9 @@ public struct BlobLocator: Hashable, Sendable {
         return locator
     }
 
-    /// This locator inside of one more wrapper, the outermost: `gzip` before `file:///x` is `gzip+file:///x`.
+    /// Returns this locator in one more wrapper, the outermost: `file:///x` in `gzip` is `gzip+file:///x`.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator`` when `wrapper` is not the name of a scheme.
+    /// - Throws: ``BlobError/Code/invalidLocator`` when `wrapper` is not a valid scheme.
     public func wrapped(in wrapper: String) throws(BlobError) -> BlobLocator {
         var parser = LocatorParser(wrapper + ":")
         var locator = self
@@ -78,14 +78,14 @@ public struct BlobLocator: Hashable, Sendable {
         return locator
     }
 
-    /// This locator with one more selector, the last step.
+    /// Returns this locator with one more selector, the last step.
     public func selecting(_ selector: Selector) -> BlobLocator {
         var locator = self
         locator.selectors.append(selector)
         return locator
     }
 
-    /// The base alone, without its first wrappers and without selectors.
+    /// Returns this locator without its first wrappers and without selectors.
     func base(droppingWrappers count: Int) -> BlobLocator {
         var base = self
         base.scheme = self.scheme.split(separator: "+").dropFirst(count).joined(separator: "+")
@@ -93,7 +93,7 @@ public struct BlobLocator: Hashable, Sendable {
         return base
     }
 
-    /// Where the bytes come from in the end: without any wrapper and selector.
+    /// The locator of the origin, without wrappers and selectors.
     package var origin: BlobLocator {
         self.base(droppingWrappers: self.scheme.split(separator: "+").count - 1)
     }
@@ -113,7 +113,8 @@ public struct BlobLocator: Hashable, Sendable {
 }
 
 extension BlobLocator {
-    /// The locator as text, whole: parsing it gives an equal locator. May hold a password; ``description`` does not.
+    /// The complete text of the locator: parsing it gives an equal locator. May hold a password; ``description`` does
+    /// not.
     public var text: String { self.text(schemeSpecificPart: self.schemeSpecificPart) }
 
     private func text(schemeSpecificPart: String) -> String {
@@ -123,7 +124,7 @@ extension BlobLocator {
 }
 
 extension BlobLocator: CustomStringConvertible {
-    /// The locator as text, with `***` for a password in it.
+    /// The text of the locator, with `***` in place of a password.
     public var description: String {
         let rest = self.schemeSpecificPart
         guard rest.hasPrefix("//") else { return self.text }
@@ -136,7 +137,7 @@ extension BlobLocator: CustomStringConvertible {
 }
 
 extension BlobLocator.Selector {
-    /// As it is written in a locator: percent-encoded, `!`, `#`, `%` and a leading `@` always.
+    /// The selector as written in a locator: percent-encoded, including every `!`, `#`, `%` and a leading `@`.
     public var text: String {
         switch self {
         case .index(let index): "@\(index)"

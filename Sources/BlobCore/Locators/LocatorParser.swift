@@ -1,4 +1,4 @@
-/// Parses the parts of a locator, in their order.
+/// A parser of the parts of a locator, which are parsed in their order.
 struct LocatorParser {
     private let bytes: [UInt8]
     private var position = 0
@@ -7,12 +7,13 @@ struct LocatorParser {
         self.bytes = Array(text.utf8)
     }
 
-    /// `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` (RFC 3986, section 3.1), with no empty part between its `+`.
+    /// Parses the scheme: `ALPHA *( ALPHA / DIGIT / "+" / "-" / "." )` (RFC 3986, section 3.1), with no empty part
+    /// between its `+`.
     mutating func scheme() throws(BlobError) -> String {
         guard let end = self.bytes.firstIndex(of: UInt8(ascii: ":")) else {
             throw self.failure("no scheme, as in file:///path", at: 0)
         }
-        // By byte: some letters beyond ASCII have one of ASCII as their lower case.
+        // By byte: the lower case of some letters beyond ASCII is an ASCII letter.
         let scheme = self.bytes[..<end].map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
         var isPartStart = true
         for (offset, byte) in scheme.enumerated() {
@@ -29,7 +30,7 @@ struct LocatorParser {
         return String(decoding: scheme, as: UTF8.self)
     }
 
-    /// A scheme with nothing behind its colon.
+    /// Parses a scheme with nothing after its colon.
     mutating func wholeScheme() throws(BlobError) -> String {
         let scheme = try self.scheme()
         guard self.position == self.bytes.count else {
@@ -71,7 +72,7 @@ struct LocatorParser {
         return .index(index)
     }
 
-    /// The bytes that a part stands for, of which only `characters` may be there as they are.
+    /// Decodes a part, in which only `characters` may stand unencoded.
     private func decoded(_ part: ArraySlice<UInt8>, of characters: Set<UInt8>) throws(BlobError) -> [UInt8] {
         let percent = UInt8(ascii: "%")
         if let offset = part.firstIndex(where: { $0 != percent && !characters.contains($0) }) {
@@ -85,8 +86,8 @@ struct LocatorParser {
     }
 
     private func failure(_ what: String, at offset: Int) -> BlobError {
-        // A text that is no locator may still hold a password, which may hold an '@' itself: all before the last one
-        // is left out. By byte: an '@' with a combining character is no '@' to a string.
+        // An invalid locator may still hold a password, which may itself hold an '@': all text before the last one is
+        // omitted. By byte: an '@' with a combining character is not an '@' to a string.
         let at = self.bytes.lastIndex(of: UInt8(ascii: "@"))
         let shown = (at == nil ? "" : "...") + String(decoding: self.bytes[(at ?? 0)...], as: UTF8.self)
         return BlobError(

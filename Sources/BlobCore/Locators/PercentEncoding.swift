@@ -3,16 +3,17 @@ package enum PercentEncoding {
     private static let unreserved = Set(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
 
-    /// `pchar` and the slash: what a path may hold as it is (RFC 3986, section 3.3).
+    /// The bytes that a path may hold unencoded: `pchar` and the slash (RFC 3986, section 3.3).
     package static let pathCharacters = unreserved.union("!$&'()*+,;=:@/".utf8)
 
-    /// What a selector may hold as it is: a fragment's characters (section 3.5) but the `!` that separates selectors.
+    /// The bytes that a selector may hold unencoded: those of a fragment (section 3.5) but the `!` that separates
+    /// selectors.
     package static let selectorCharacters = pathCharacters.union("?".utf8).subtracting("!".utf8)
 
-    /// All that may stand between a scheme and a fragment: path, query and authority with its brackets.
+    /// The bytes that may stand unencoded between a scheme and a fragment: path, query and authority with its brackets.
     package static let schemeSpecificCharacters = pathCharacters.union("?[]".utf8)
 
-    /// `bytes` with all but the bytes in `characters` as `%XX`.
+    /// Returns `bytes` with all bytes except those in `characters` encoded as `%XX`.
     package static func encode(_ bytes: some Sequence<UInt8>, leaving characters: Set<UInt8>) -> String {
         var text: [UInt8] = []
         for byte in bytes {
@@ -25,7 +26,7 @@ package enum PercentEncoding {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// The bytes that `text` stands for; nil when a `%` is not followed by two hexadecimal digits.
+    /// Returns the decoded bytes of `text`; nil when a `%` is not followed by two hexadecimal digits.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var iterator = text.makeIterator()

@@ -1,18 +1,20 @@
 public import BlobPlatform
 
-/// The bytes of an `AsyncSequence`, event-driven: no thread waits for its next element.
+/// An event-driven source of the bytes of an `AsyncSequence`: no thread waits for its next element.
 ///
-/// A task iterates over the sequence while a reader is open, at most one pipe's capacity ahead of it, and is cancelled
-/// when the reader closes. A repeatable source has readers side by side, as each has a sequence of its own.
+/// A task iterates over the sequence while a reader is open, at most the capacity of a pipe ahead of the reader, and is
+/// cancelled when the reader closes. A repeatable source supports concurrent readers, because each has its own
+/// sequence.
 public struct AsyncSequenceSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
 
-    /// Creates a source of a sequence of chunks of bytes: `Data`, `[UInt8]`, `ArraySlice<UInt8>` ...
+    /// Creates a source of a sequence of byte chunks, such as `Data`, `[UInt8]` or `ArraySlice<UInt8>`.
     ///
     /// - Parameters:
-    ///   - info: What the source says of itself; a byte count is a promise.
-    ///   - isRepeatable: True when each sequence that `makeSequence` gives has the same bytes from the start.
-    ///   - makeSequence: Called for each opening.
+    ///   - info: The info of the source; a declared byte count is binding.
+    ///   - isRepeatable: True when each sequence from `makeSequence` has the same bytes from the start; false allows
+    ///     one opening.
+    ///   - makeSequence: Returns the sequence; called for each opening.
     public init<Chunks: AsyncSequence & SendableMetatype>(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = false,
         chunks makeSequence: @escaping @Sendable () -> Chunks
@@ -24,7 +26,7 @@ public struct AsyncSequenceSource: ForwardingSource {
         }
     }
 
-    /// Creates a source of a sequence of single bytes; parameters as with chunks.
+    /// Creates a source of a sequence of single bytes; the parameters are as for ``init(info:isRepeatable:chunks:)``.
     public init<Bytes: AsyncSequence & SendableMetatype>(
         info: BlobInfo = BlobInfo(), isRepeatable: Bool = false,
         bytes makeSequence: @escaping @Sendable () -> Bytes

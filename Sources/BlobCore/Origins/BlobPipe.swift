@@ -1,25 +1,27 @@
 public import BlobPlatform
 
-/// A bounded pipe: a producer pushes bytes in, a consumer reads them as ``source``, each at its own pace.
+/// A bounded pipe: a producer writes bytes, and a consumer reads them from ``source``, each at its own pace.
 ///
-/// The producer holds the pipe; several may write to it, and a piece of one is not broken up by those of others while
-/// there is room for it. A full pipe makes them wait, by blocking or by suspending the task, until somebody reads: also
-/// when nobody has opened ``source`` yet, so a consumer that gives up before must tell its producer. A producer that
-/// lets go of the pipe without ``finish(throwing:)`` has failed: the reader gets ``BlobError/Code/truncated``, never a
-/// clean end.
+/// The producer holds the pipe; several producers may write to it, and while there is room for it, a write is not
+/// interleaved with others. A full pipe makes producers wait, by blocking or by suspending the task, until bytes are
+/// read, even when ``source`` has not been opened yet: a consumer that gives up before that must notify its producer. A
+/// producer that releases the pipe without ``finish(throwing:)`` has failed: the reader throws
+/// ``BlobError/Code/truncated`` and never reaches a clean end.
 public final class BlobPipe: Sendable {
-    /// How many bytes a pipe holds unless told otherwise: 64 KiB, as a pipe of the system does on Linux (`pipe(7)`).
+    /// The default capacity in bytes: 64 KiB, as of a pipe of the system on Linux (`pipe(7)`).
     @usableFromInline package static let defaultCapacity = 64 * 1024
 
-    /// What the producer writes, to be read once, from the start; opening it at an offset drops the bytes before.
+    /// The source of the bytes that the producer writes. It can be read once, from the start; opening it at an offset
+    /// drops the bytes before.
     public let source: any BlobInputStreamDataSource
     private let buffer: PipeBuffer
 
     /// Creates a pipe.
     ///
     /// - Parameters:
-    ///   - capacity: How many bytes wait in it at most; 1 or more. The memory exists only while bytes wait.
-    ///   - info: What the source says of itself. A byte count is a promise: the reader sees its breach as an error.
+    ///   - capacity: The maximum number of bytes in the pipe, from 1; by default 64 KiB. The memory exists only while
+    ///     the pipe holds bytes.
+    ///   - info: The info of the source. A declared byte count is binding: the reader throws when it does not hold.
     public init(capacity: Int = BlobPipe.defaultCapacity, info: BlobInfo = BlobInfo()) {
         let buffer = PipeBuffer(capacity: capacity)
         self.buffer = buffer
@@ -35,7 +37,8 @@ public final class BlobPipe: Sendable {
     /// Writes all of `bytes`, blocking while the pipe is full.
     ///
     /// - Throws: ``BlobError/Code/closed`` when the reader was closed or the pipe finished,
-    ///   ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` as `context` says. Some bytes may have gone in.
+    ///   ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` as `context` determines. Some bytes may have been
+    ///   written.
     public func write(_ bytes: UnsafeRawBufferPointer, context: BlobContext = BlobContext()) throws(BlobError) {
         try self.buffer.write(bytes, context)
     }
@@ -51,7 +54,8 @@ public final class BlobPipe: Sendable {
 
     /// Writes all of `data`, suspending while the pipe is full.
     ///
-    /// - Throws: ``BlobError/Code/closed`` as the blocking form, or ``BlobError/Code/cancelled`` with the task.
+    /// - Throws: ``BlobError/Code/closed`` as in the blocking form, or ``BlobError/Code/cancelled`` when the task is
+    ///   cancelled.
     public func write(_ data: Data) async throws {
         do {
             try await self.buffer.write(data)
@@ -60,18 +64,18 @@ public final class BlobPipe: Sendable {
         }
     }
 
-    /// Writes what fits now, without waiting.
+    /// Writes as many bytes as fit now, without waiting.
     ///
-    /// - Returns: How many bytes from the front were taken; 0 when the pipe is full.
+    /// - Returns: The number of bytes written, from the front; 0 when the pipe is full.
     /// - Throws: ``BlobError/Code/closed`` when the reader was closed or the pipe finished.
     public func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
         try self.buffer.tryWrite(bytes)
     }
 
-    /// Ends the stream of bytes. Only the first call counts.
+    /// Ends the bytes. Only the first call has an effect.
     ///
-    /// - Parameter error: Why the producer could not go on; the reader throws it after the bytes written so far. Nil is
-    ///   the end.
+    /// - Parameter error: The reason why the producer could not continue, which the reader throws after the bytes
+    ///   written so far. Nil is a clean end.
     public func finish(throwing error: (any Error)? = nil) {
         self.buffer.finish(error.map { BlobError(wrapping: $0) })
     }

@@ -1,6 +1,6 @@
 public import BlobPlatform
 
-/// Bytes in memory.
+/// A source of bytes in memory.
 ///
 /// ```swift
 /// let source = MemorySource(Data("Hello".utf8), mediaType: "text/plain", name: "greeting.txt")
@@ -17,7 +17,7 @@ public struct MemorySource: ForwardingSource {
     ///   - data: The bytes.
     ///   - mediaType: The media type, when known.
     ///   - name: A name for forms and people.
-    ///   - validator: The identity of the bytes; nil, the default, makes a strong one that no other source has.
+    ///   - validator: The identity of the bytes; nil, the default, makes a strong one that is unique to this source.
     public init(_ data: Data, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil) {
         let info = BlobInfo(
             byteCount: Int64(data.count), mediaType: mediaType, name: name, validator: validator ?? Self.identity())
@@ -36,7 +36,7 @@ public struct MemorySource: ForwardingSource {
         self.init(Data(bytes), mediaType: mediaType, name: name, validator: validator)
     }
 
-    /// The bytes never change, so an identity within this process is enough for a strong validator.
+    /// Returns a new identity. The bytes never change, so one within this process is enough for a strong validator.
     private static func identity() -> BlobValidator {
         let number = self.nextIdentity.withLock { identity in
             identity += 1

@@ -1,11 +1,11 @@
 package import BlobPlatform
 
-/// The bounded ring between producers and one reader. Its memory exists only while bytes wait in it.
+/// The bounded ring between producers and one reader. Its memory exists only while it holds bytes.
 package final class PipeBuffer: Sendable {
     private struct State {
         var ring = Ring()
         var waker: BlobWaker?
-        /// Those who wait for room.
+        /// The handlers of the producers that wait for room.
         var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
         var onRoom: (@Sendable () -> Void)?
         var isFinished = false
@@ -25,7 +25,7 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// How large the memory is that exists now.
+    /// The size of the memory that exists now, in bytes.
     var heldByteCount: Int { self.state.withLock { $0.ring.heldByteCount } }
     private let capacity: Int
     private let state = Locked(State())
@@ -37,10 +37,10 @@ package final class PipeBuffer: Sendable {
 
     // MARK: The producer's side
 
-    /// Takes as many bytes as there is room for.
+    /// Writes as many bytes as there is room for.
     ///
-    /// - Returns: How many bytes were taken; 0 when the pipe is full.
-    /// - Throws: ``BlobError/Code/closed`` when the reader is gone, or after ``finish(_:)``.
+    /// - Returns: The number of bytes written; 0 when the pipe is full.
+    /// - Throws: ``BlobError/Code/closed`` when the reader is closed, or after ``finish(_:)``.
     package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
         let (count, waker) = try self.state.withLock { state throws(BlobError) -> (Int, BlobWaker?) in
             if let refusal = state.refusal { throw refusal }
@@ -51,7 +51,7 @@ package final class PipeBuffer: Sendable {
         return count
     }
 
-    /// Takes all bytes, blocking while the pipe is full.
+    /// Writes all bytes, blocking while the pipe is full.
     package func write(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) {
         var rest = bytes
         while !rest.isEmpty {
@@ -59,9 +59,9 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Takes as many bytes as there is room for, blocking while there is none.
+    /// Writes as many bytes as there is room for, blocking while there is none.
     ///
-    /// - Returns: How many bytes were taken; 0 only when there were none to take.
+    /// - Returns: The number of bytes written; 0 only when `bytes` is empty.
     package func writeSome(_ bytes: UnsafeRawBufferPointer, _ context: BlobContext) throws(BlobError) -> Int {
         guard !bytes.isEmpty else { return 0 }
         try context.check()
@@ -78,7 +78,7 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Takes all bytes, suspending while the pipe is full.
+    /// Writes all bytes, suspending while the pipe is full.
     package func write(_ bytes: Data) async throws {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -102,10 +102,10 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// What a write would come to now.
+    /// The room for a write.
     package enum Room {
         case some, none
-        /// No write will be taken any more.
+        /// The reader is closed: no write succeeds any more.
         case readerIsGone
     }
 
@@ -115,12 +115,12 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Calls `handler` each time when a full pipe gets room, and when the reader goes; until ``finish(_:)``.
+    /// Calls `handler` each time that a full pipe gets room, and when the reader closes, until ``finish(_:)``.
     package func onRoom(_ handler: @escaping @Sendable () -> Void) {
         self.state.withLock { $0.onRoom = handler }
     }
 
-    /// Says that no more bytes will come, with the reason if that is not the end. Only the first call counts.
+    /// Ends the bytes, with an error if that is not the clean end. Only the first call has an effect.
     package func finish(_ error: BlobError?) {
         let (handlers, waker) = self.state.withLock { state -> ([@Sendable () -> Void], BlobWaker?) in
             guard !state.isFinished else { return ([], nil) }
@@ -176,7 +176,7 @@ package final class PipeBuffer: Sendable {
         if isReadable { waker.wake() }
     }
 
-    /// Drops what waits; the producer's next write throws ``BlobError/Code/closed``.
+    /// Drops the bytes in the pipe; the producer's next write throws ``BlobError/Code/closed``.
     package func closeReader() {
         let handlers = self.state.withLock { state in
             state.isReaderGone = true
@@ -187,7 +187,7 @@ package final class PipeBuffer: Sendable {
         for handler in handlers { handler() }
     }
 
-    /// Registers `handler` of `waiter` for one call when a write may do something; false when it may right now.
+    /// Registers `handler` of `waiter` for one call when a write is worth trying; false when it is already.
     private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
             guard state.refusal == nil, state.ring.count == self.capacity else { return false }
@@ -196,13 +196,13 @@ package final class PipeBuffer: Sendable {
         }
     }
 
-    /// Drops the handler of a waiter that went on, or gave up. The waiter is still there, so its identity is its own.
+    /// Drops the handler of a waiter that continued or gave up. The waiter still exists, so its identity is unique.
     private func forget(_ waiter: AnyObject) {
         self.state.withLock { $0.handlers[ObjectIdentifier(waiter)] = nil }
     }
 }
 
-/// Lets one suspended task go on, whoever opens it first.
+/// A gate that resumes one suspended task when it is opened for the first time, also before the task enters.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false

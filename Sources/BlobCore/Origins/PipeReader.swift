@@ -1,4 +1,4 @@
-/// The reading end of a ``PipeBuffer``, whoever fills it.
+/// The reading end of a ``PipeBuffer``.
 package final class PipeReader: BlobLendingReader {
     package let info: BlobInfo
     private let buffer: PipeBuffer

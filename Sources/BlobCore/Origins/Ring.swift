@@ -1,8 +1,8 @@
-/// Bytes in a circle: added behind, removed in front.
+/// A ring buffer of bytes, which are added at the back and removed at the front.
 ///
-/// Allocated when the first byte comes and freed when the last one goes, so that an idle ring costs nothing.
+/// The memory is allocated with the first byte and freed with the last one, so that an idle ring costs nothing.
 struct Ring {
-    /// The memory, which also those keep who were lent bytes of it.
+    /// The memory, which is also retained by loans of its bytes.
     private final class Memory: @unchecked Sendable {  // Safe: the ring does not write to what is lent.
         let bytes: UnsafeMutableRawBufferPointer
 
@@ -18,7 +18,7 @@ struct Ring {
     var isEmpty: Bool { self.count == 0 }
     var heldByteCount: Int { self.memory?.bytes.count ?? 0 }
 
-    /// Adds as many bytes as fit below `capacity`, which is the same in every call.
+    /// Adds as many bytes as fit within `capacity`, which must be the same in every call; returns their number.
     mutating func append(_ bytes: UnsafeRawBufferPointer, capacity: Int) -> Int {
         let total = min(bytes.count, capacity - self.count)
         guard total > 0 else { return 0 }
@@ -33,7 +33,7 @@ struct Ring {
         return total
     }
 
-    /// Moves as many bytes as fit to `buffer`.
+    /// Moves as many bytes as fit to `buffer`; returns their number.
     mutating func remove(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let memory = self.memory?.bytes else { return 0 }
         let total = min(buffer.count, self.count)
@@ -45,7 +45,7 @@ struct Ring {
         return total
     }
 
-    /// Takes bytes from the front.
+    /// Drops bytes from the front.
     mutating func drop(_ byteCount: Int) {
         guard let memory else { return }
         self.start = (self.start + byteCount) % memory.bytes.count
@@ -53,7 +53,7 @@ struct Ring {
         if self.count == 0 { self.removeAll() }
     }
 
-    /// The bytes in front that lie side by side; nil when there are none.
+    /// Returns the contiguous bytes at the front; nil when there are none.
     func lend() -> BlobLentBytes? {
         guard let memory, self.count > 0 else { return nil }
         let end = min(self.start + self.count, memory.bytes.count)

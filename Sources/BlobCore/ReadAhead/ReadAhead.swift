@@ -84,7 +84,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
         }
         guard isDirect else { return nil }
         defer { self.reader = nil }
-        return (self.reader as? BlobGuardedReader)?.takeInner() ?? self.reader
+        return self.reader
     }
 
     func close() {

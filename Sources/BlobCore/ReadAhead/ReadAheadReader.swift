@@ -2,6 +2,9 @@
 ///
 /// When it is closed during a call, the thread that makes the call closes the blocking reader after the call returns.
 package final class ReadAheadReader: BlobLendingReader {
+    /// The sizes of the first window and of the largest, in bytes.
+    package static let windowByteCounts = (64 * 1024)...(1024 * 1024)
+
     private let ahead: ReadAhead
     private var current: Window?
 
@@ -14,7 +17,7 @@ package final class ReadAheadReader: BlobLendingReader {
     ///     closed.
     ///   - open: Makes the blocking reader, on a thread of the pool.
     package init(
-        info: BlobInfo = BlobInfo(), windowByteCounts: ClosedRange<Int> = ReadAheadSource.windowByteCounts,
+        info: BlobInfo = BlobInfo(), windowByteCounts: ClosedRange<Int> = ReadAheadReader.windowByteCounts,
         _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> any BlobReader
     ) {
         self.ahead = ReadAhead(info, windowByteCounts, context.makeChild(), open)

@@ -9,9 +9,6 @@
 /// let stream = BlobInputStream(ReadAheadSource(source))
 /// ```
 public struct ReadAheadSource: ForwardingSource, NamedLayer {
-    /// The sizes of the first window and of the largest, in bytes.
-    @usableFromInline static let windowByteCounts = (64 * 1024)...(1024 * 1024)
-
     package let base: any BlobInputStreamDataSource
     private let windowByteCounts: ClosedRange<Int>
 
@@ -22,7 +19,7 @@ public struct ReadAheadSource: ForwardingSource, NamedLayer {
     ///   - windowByteCounts: The size of the first window and of the largest, in bytes, from 1; by default 64 KiB and
     ///     1 MiB.
     public init(
-        _ base: any BlobInputStreamDataSource, windowByteCounts: ClosedRange<Int> = Self.windowByteCounts
+        _ base: any BlobInputStreamDataSource, windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
     ) {
         precondition(windowByteCounts.lowerBound > 0, "A window needs room for at least one byte.")
         self.base = base

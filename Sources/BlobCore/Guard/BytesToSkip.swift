@@ -8,6 +8,8 @@ struct BytesToSkip {
     /// The room in bytes from which a call is cheap compared with the bytes that it moves.
     private static let sufficientByteCount = 4096
 
+    private static let bufferByteCount = 64 * 1024
+
     /// Reads and drops the bytes that are available now.
     ///
     /// - Parameters:
@@ -28,7 +30,7 @@ struct BytesToSkip {
                 output.removeLast(dropped)
             } else {
                 try withUnsafeTemporaryAllocation(
-                    byteCount: min(wanted, BlobPipe.defaultCapacity), alignment: 16
+                    byteCount: min(wanted, Self.bufferByteCount), alignment: 16
                 ) { buffer in
                     var part = OutputRawSpan(buffer: buffer, initializedCount: 0)
                     result = try read(&part)
