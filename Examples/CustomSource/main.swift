@@ -30,17 +30,17 @@ struct DataURLSource: BlobInputStreamDataSource {
 
     final class Reader: BlobReader {
         let info: BlobInfo
-        var rest: Data?
+        var rest: Data
+        var isClosed = false
 
         init(info: BlobInfo, rest: Data) { (self.info, self.rest) = (info, rest) }
 
         func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-            guard let rest = self.rest else { throw BlobError(.closed, "The reader is closed.") }
-            self.rest = rest.dropFirst(rest.withUnsafeBytes { output.append(contentsOf: $0) })
-            return rest.isEmpty ? .end : .bytes
+            guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
+            return .moving(&self.rest, to: &output)
         }
 
-        func close() { self.rest = nil }
+        func close() { (self.isClosed, self.rest) = (true, Data()) }
     }
 }
 
@@ -50,3 +50,5 @@ try registry.register(
 let source = try registry.source(for: "data:text/plain;base64,SGVsbG8sIHdvcmxkIQ==")
 print(String(decoding: try source.data(upTo: 1000), as: UTF8.self))
 print("broken contracts:", violations(of: source, expecting: Data("Hello, world!".utf8)))
+let liar = FaultSource(source, .wrongByteCount(by: 1))
+print("of a liar:", violations(of: liar, expecting: Data("Hello, world!".utf8)).map(\.contract))

@@ -49,9 +49,8 @@ final class TickReader: BlobReader, @unchecked Sendable {  // Safe: `lock` guard
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         try self.lock.withLock {
             guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
-            guard !self.bytes.isEmpty else { return self.ticksLeft == 0 ? .end : .notYet }
-            self.bytes = self.bytes.dropFirst(self.bytes.withUnsafeBytes { output.append(contentsOf: $0) })
-            return .bytes
+            if self.bytes.isEmpty, self.ticksLeft > 0 { return .notYet }
+            return .moving(&self.bytes, to: &output)
         }
     }
 

@@ -69,7 +69,7 @@ private struct Assembly {
 
     mutating func append(_ part: FormPart, _ info: BlobInfo, heading: [UInt8], label: String) {
         let delimiter = (self.segments.isEmpty ? "" : "\r\n") + "--\(self.boundary.text)\r\n"
-        self.appendGlue(Array(delimiter.utf8) + heading)
+        self.appendMemory(Array(delimiter.utf8) + heading)
         let source = MultipartPart(
             part.source, label: label, byteCount: part.byteCount ?? info.byteCount, validator: info.validator,
             boundary: self.boundary.isChosen ? self.boundary : nil)
@@ -79,7 +79,7 @@ private struct Assembly {
     }
 
     mutating func finish() -> MultipartBody {
-        self.appendGlue(Array(((self.segments.isEmpty ? "" : "\r\n") + "--\(self.boundary.text)--\r\n").utf8))
+        self.appendMemory(Array(((self.segments.isEmpty ? "" : "\r\n") + "--\(self.boundary.text)--\r\n").utf8))
         let validators = self.validators.compactMap(\.self)
         let recipe = "multipart-\(self.hasher.finalizeHexadecimal())"
         return MultipartBody(
@@ -87,7 +87,7 @@ private struct Assembly {
             validator: validators.count == self.validators.count ? .combined(recipe, validators) : nil)
     }
 
-    private mutating func appendGlue(_ bytes: [UInt8]) {
+    private mutating func appendMemory(_ bytes: [UInt8]) {
         self.hash(bytes)
         self.segments.append(MemorySource(bytes))
     }

@@ -71,8 +71,8 @@ public struct MultipartNaming: Hashable, Sendable {
         }
         var bytes = Array(fileName.utf8)
         if self.style == .sanitized {
-            let stumblingBlocks = Set("\"\\/;=%\r\n".utf8)
-            bytes = bytes.map { stumblingBlocks.contains($0) ? UInt8(ascii: "_") : $0 }
+            let unsafeCharacters = Set("\"\\/;=%\r\n".utf8)
+            bytes = bytes.map { unsafeCharacters.contains($0) ? UInt8(ascii: "_") : $0 }
         }
         return Array("filename=\"".utf8) + (try self.escaped(bytes, of: "file name '\(fileName)'")) + [quote]
     }

@@ -17,15 +17,13 @@ struct CountingUp: BlobInputStreamDataSource {
     private final class Reader: BlobReader {
         let info = BlobInfo(mediaType: "text/plain")
         private var numbers: ClosedRange<Int>.Iterator
-        private var rest: [UInt8] = []
+        private var rest: ArraySlice<UInt8> = []
 
         init(_ last: Int) { self.numbers = (1...max(last, 1)).makeIterator() }
 
         func read(into output: inout OutputRawSpan) -> BlobReadResult {
-            if self.rest.isEmpty, let number = self.numbers.next() { self.rest = Array("\(number) ".utf8) }
-            let count = self.rest.withUnsafeBytes { output.append(contentsOf: $0) }
-            self.rest.removeFirst(count)
-            return count > 0 ? .bytes : .end
+            if self.rest.isEmpty, let number = self.numbers.next() { self.rest = ArraySlice("\(number) ".utf8) }
+            return .moving(&self.rest, to: &output)
         }
 
         func close() {}

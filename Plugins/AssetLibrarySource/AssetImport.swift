@@ -147,7 +147,7 @@ public final class AssetImport {
         // crash.
         let marker = try LibraryMarker(self.folders)
         let outcomes = try self.commit(group, marker)
-        var isTidy = true
+        var needsNoRecovery = true
         for (member, outcome) in zip(group, outcomes) {
             guard case .success(let added) = outcome, added.isUsed else {
                 member.incoming?.discard()
@@ -156,9 +156,9 @@ public final class AssetImport {
             member.incoming?.keep()
             // A file that cannot be set aside is left to recovery, with the marker.
             guard added.result.isRepaired, let path = member.damagedPath else { continue }
-            if (try? self.folders.setAside(path)) == nil { isTidy = false }
+            if (try? self.folders.setAside(path)) == nil { needsNoRecovery = false }
         }
-        if isTidy { marker.remove() }
+        if needsNoRecovery { marker.remove() }
         for case .success(let added) in outcomes { try self.onCommit(added.result) }
         for case .failure(let error) in outcomes { throw error }
     }
@@ -185,7 +185,7 @@ public final class AssetImport {
             // because of the marker.
             var isKnown = true
             for member in group where member.incoming != nil {
-                if (try? self.library.catalogue.namesNothing(member.storedPath)) == true {
+                if (try? self.library.catalogue.isOrphan(member.storedPath)) == true {
                     member.incoming?.discard()
                 } else {
                     member.incoming?.keep()

@@ -33,7 +33,7 @@ extension AssetLibrary {
             // First, because it throws at an invalid row, whose file must not be set aside.
             report.missingCount = try self.markMissing()
             try folders.forEachOriginal { path throws(BlobError) in
-                guard try self.catalogue.namesNothing(path), try folders.setAside(path) else { return }
+                guard try self.catalogue.isOrphan(path), try folders.setAside(path) else { return }
                 report.quarantinedCount += 1
             }
             for name in traces where folders.incoming.hasFile(named: name) {
@@ -74,7 +74,7 @@ extension AssetLibrary {
 
 extension Catalogue {
     /// Returns true when no original has this path.
-    func namesNothing(_ path: String) throws(BlobError) -> Bool {
+    func isOrphan(_ path: String) throws(BlobError) -> Bool {
         try self.read { db in
             try Row.fetchOne(db, sql: "SELECT 1 FROM original WHERE path = ?", arguments: [path]) == nil
         }

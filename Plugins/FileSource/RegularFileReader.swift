@@ -30,7 +30,7 @@ final class RegularFileReader: BlobReader {
     private var cause: Cause?
     private var fetch: PageFetch?
     private var timer: BlobRegistration?
-    private var patience = RegularFileReader.appendPatience
+    private var patience = RegularFileReader.maximumAppendWaitMilliseconds
 
     init(
         _ descriptor: FileDescriptor, info: BlobInfo, at byteOffset: Int64, growth: FileSource.GrowthPolicy,
@@ -117,7 +117,7 @@ final class RegularFileReader: BlobReader {
     }
 
     /// The longest wait for an append, in milliseconds; copying a page takes far less, unless the writer cannot run.
-    private static let appendPatience = 50
+    private static let maximumAppendWaitMilliseconds = 50
 
     /// Checks that the file is still the one that was opened; returns false when only a later check can tell.
     private func checkSnapshot() throws(BlobError) -> Bool {
@@ -146,7 +146,7 @@ final class RegularFileReader: BlobReader {
 
     private var rewritten: BlobError { BlobError(.changed, "The file was written to while it was read.") }
 
-    /// Waits up to ``appendPatience`` milliseconds for the size to change, and returns the status then.
+    /// Waits up to ``maximumAppendWaitMilliseconds`` milliseconds for the size to change, and returns the status then.
     ///
     /// An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
     private func statusAfterAppend(_ status: FileStatus) throws(BlobError) -> FileStatus {
@@ -154,7 +154,7 @@ final class RegularFileReader: BlobReader {
         let (context, signal) = (BlobContext(deadline: self.deadline, cancellation: self.cancellation), WaitSignal())
         let registration = context.onCancel { signal.signal() }
         defer { registration.remove() }
-        for _ in 0..<Self.appendPatience where now.byteCount == self.snapshot.byteCount {
+        for _ in 0..<Self.maximumAppendWaitMilliseconds where now.byteCount == self.snapshot.byteCount {
             _ = signal.wait(for: .milliseconds(1))
             try context.check()
             now = try self.descriptor.currentStatus()

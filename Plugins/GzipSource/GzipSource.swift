@@ -96,7 +96,7 @@ public struct GzipSource: BlobLayer {
     ) throws -> any BlobReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
         // A reader from the start, without an index and a validator, needs no info of the base.
-        guard self.holder.isOfUse || byteOffset > 0 || validator != nil else {
+        guard self.holder.isIndexable || byteOffset > 0 || validator != nil else {
             return try self.reader(at: 0, matching: nil, context)
         }
         let baseInfo = try self.base.info(context)
@@ -108,23 +108,23 @@ public struct GzipSource: BlobLayer {
             base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
             tuning: self.tuning, context: context)
         return IndexedReader(index, opening, info: info, at: byteOffset) {
-            try self.reader(at: $0, matching: baseInfo.validator, context, isInstead: true)
+            try self.reader(at: $0, matching: baseInfo.validator, context, isFallback: true)
         }
     }
 
     /// Opens a reader that uses no index, and that makes one while it reads from the start.
     ///
-    /// - Parameter isInstead: True when the reader replaces one whose index was wrong: it makes no index, and waits for
+    /// - Parameter isFallback: True when the reader replaces one whose index was wrong: it makes no index, and waits for
     ///   its base.
     private func reader(
-        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, isInstead: Bool = false
+        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, isFallback: Bool = false
     ) throws -> any BlobReader {
         let start = self.members.last(before: byteOffset, in: baseValidator)
         let base = try self.base.open(at: start.bitOffset / 8, matching: baseValidator, context: context)
         let recording =
-            !isInstead && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
+            !isFallback && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
         let reader = GzipReader(
-            base, waits: isInstead, self.format, library: self.library, at: start, locator: self.base.locator,
+            base, waits: isFallback, self.format, library: self.library, at: start, locator: self.base.locator,
             recording: recording, context: context, found: { self.members.append($0, in: baseValidator) },
             info: { self.decoded($0, nil) })
         return reader.skipping(byteOffset - start.byteOffset, from: start.byteOffset)

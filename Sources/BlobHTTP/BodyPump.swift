@@ -21,7 +21,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var isEnded = false
         var isStopped = false
         var failure: BlobError?
-        var takerWaits = false
+        var isConsumerWaiting = false
 
         var available: Int { self.count - self.held }
         var hasNews: Bool { self.available > 0 || self.isEnded || self.failure != nil }
@@ -62,7 +62,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// Returns true when ``take(into:)`` would not return `pending`; otherwise `wake` is called later.
     func hasNews() -> Bool {
         self.state.withLock { state in
-            state.takerWaits = !state.hasNews
+            state.isConsumerWaiting = !state.hasNews
             return state.hasNews
         }
     }
@@ -77,7 +77,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     func take(into buffer: UnsafeMutableRawBufferPointer) -> Supply {
         let (start, count, answer) = self.state.withLock { state -> (Int, Int, Supply?) in
             if let failure = state.failure { return (0, 0, .failed(failure)) }
-            state.takerWaits = !state.hasNews
+            state.isConsumerWaiting = !state.hasNews
             if state.available > 0 { return (state.start, min(state.available, buffer.count), nil) }
             return (0, 0, state.isEnded ? .end : .pending)
         }
@@ -156,8 +156,8 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
                 state.isEnded = true
                 state.held = 0
             }
-            defer { if state.hasNews { state.takerWaits = false } }
-            return state.takerWaits && state.hasNews
+            defer { if state.hasNews { state.isConsumerWaiting = false } }
+            return state.isConsumerWaiting && state.hasNews
         }
         if mustWake { self.wake() }
     }

@@ -8,7 +8,7 @@ import Foundation
 /// again.
 package struct HTTPUploader: Sendable {
     /// The longest time to wait for the reader to close after an upload.
-    private static let closingPatience = Duration.milliseconds(500)
+    private static let closeTimeout = Duration.milliseconds(500)
 
     /// Creates an uploader, and loads libcurl the first time.
     ///
@@ -58,7 +58,7 @@ package struct HTTPUploader: Sendable {
         }
         defer {
             child.cancellation.cancel()
-            pump.stop(patience: Self.closingPatience)
+            pump.stop(patience: Self.closeTimeout)
         }
         pump.start()
         // Later than the source, which has the same limit and a more precise error.

@@ -8,7 +8,7 @@ final class UploadTransfer {
     private static let longestWait = Duration.milliseconds(250)
 
     /// The longest wait for the body of a refusal, from the last byte received.
-    private static let patienceWithRefusal = Duration.seconds(1)
+    private static let refusalTimeout = Duration.seconds(1)
 
     let upload: HTTPUpload
     let byteCount: Int64?
@@ -63,10 +63,10 @@ final class UploadTransfer {
         while true {
             if let code = try self.handle.perform() { return try self.outcome(of: code) }
             // While paused, libcurl would not end before the source does; with a server that stalls, never.
-            if self.isRefused, self.restOfRefusal <= .zero { return try self.outcome(of: CURLE_OK) }
+            if self.isRefused, self.remainingRefusalTime <= .zero { return try self.outcome(of: CURLE_OK) }
             let wait = try self.checkLimits()
             if self.isRefused {
-                try self.wait(for: min(wait, self.restOfRefusal))
+                try self.wait(for: min(wait, self.remainingRefusalTime))
             } else if self.isPaused {
                 let delay = self.delayOfRateLimit()
                 if delay == nil, self.pump.hasNews() {
@@ -85,10 +85,10 @@ final class UploadTransfer {
     private var isRefused: Bool { self.head.isFinal && !self.head.isSuccess }
 
     /// The remaining time to wait for the rest of the explanation.
-    private var restOfRefusal: Duration {
+    private var remainingRefusalTime: Duration {
         if let length = self.head.contentLength, self.body.count >= length { return .zero }
         let idleLimit = self.upload.idleLimit ?? self.context.idleLimit
-        return min(Self.patienceWithRefusal, idleLimit ?? Self.patienceWithRefusal) - (.now - self.lastActivity)
+        return min(Self.refusalTimeout, idleLimit ?? Self.refusalTimeout) - (.now - self.lastActivity)
     }
 
     private func wait(for duration: Duration) throws(BlobError) {

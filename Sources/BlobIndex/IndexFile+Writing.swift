@@ -24,7 +24,7 @@ extension IndexFile {
         guard isReplacing || self.folder != nil || !self.exists || ownFiles.contains(self.path) else { return }
         let state = self.state()
         switch state {
-        case .somethingElse: throw self.somethingElse
+        case .foreignFile: throw self.foreignFile
         case .unreadable(let error) where self.folder == nil: throw error
         default: break
         }
@@ -51,7 +51,7 @@ extension IndexFile {
         try output.append(table.tail(at: output.byteOffset))
         try output.flush()
         try file.commit()
-        folder?.removeSurplus(keeping: self.name)
+        folder?.evict(keeping: self.name)
         if self.folder == nil, !isReplacing { ownFiles.insert(self.path) }
     }
 }

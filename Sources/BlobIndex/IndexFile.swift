@@ -79,7 +79,7 @@ package struct IndexFile: Sendable {
     @discardableResult
     package func remove() throws(BlobError) -> Bool {
         if let folder { return try folder.open()?.remove(self.name) ?? false }
-        if case .somethingElse = self.state() { throw self.somethingElse }
+        if case .foreignFile = self.state() { throw self.foreignFile }
         if unlink(self.path) == 0 { return true }
         guard errno != ENOENT, errno != ENOTDIR else { return false }
         throw BlobError(systemError: errno, doing: "Could not remove \(self.path)")
@@ -99,7 +99,7 @@ extension IndexFile {
         /// An unusable index: damaged, truncated, of another version or of another origin.
         case useless
         /// A file that the user named, and that is not an index of this user.
-        case somethingElse
+        case foreignFile
         case unreadable(BlobError)
     }
 
@@ -108,11 +108,11 @@ extension IndexFile {
             if let folder {
                 guard let file = try folder.open()?.file(self.name) else { return .nothing }
                 let state = try self.state(of: file)
-                if case .somethingElse = state { return .useless }
+                if case .foreignFile = state { return .useless }
                 return state
             }
             let file = try IndexDescriptor(path: self.path)
-            return file.isRegular && file.isOwn ? try self.state(of: file) : .somethingElse
+            return file.isRegular && file.isOwn ? try self.state(of: file) : .foreignFile
         } catch {
             return error.code == .notFound ? .nothing : .unreadable(error)
         }
@@ -122,7 +122,7 @@ extension IndexFile {
         guard file.byteCount > 0 else { return .nothing }
         do throws(BlobError) {
             let beginning = try file.read(at: 0, count: Int(min(file.byteCount, Int64(IndexTable.headByteCount))))
-            guard beginning.starts(with: IndexTable.magic) else { return .somethingElse }
+            guard beginning.starts(with: IndexTable.magic) else { return .foreignFile }
             guard beginning == IndexTable.head else { return .useless }
             let table = try Self.table(of: file)
             return self.folder == nil || table.origin == self.origin ? .index(file, table) : .useless
@@ -147,7 +147,7 @@ extension IndexFile {
 
     private static let usualTailByteCount: Int64 = 1024
 
-    var somethingElse: BlobError {
+    var foreignFile: BlobError {
         BlobError(
             .inconsistent, "\(self.path) is there already and is no index of this kind and user: it is left alone.",
             operation: "write")

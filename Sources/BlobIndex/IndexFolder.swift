@@ -34,7 +34,7 @@ struct IndexFolder: Hashable, Sendable {
         do throws(BlobError) {
             return try OpenIndexFolder(self)
         } catch {
-            guard error.isAboutAccess else { throw error }
+            guard error.isMissingOrInaccessible else { throw error }
             return nil
         }
     }
@@ -61,7 +61,7 @@ struct IndexFolder: Hashable, Sendable {
 
 extension BlobError {
     /// True when a file or folder is missing, or not accessible to this user.
-    fileprivate var isAboutAccess: Bool {
+    fileprivate var isMissingOrInaccessible: Bool {
         self.code == .notFound || self.code == .permissionDenied || self.code == .invalidArgument
             || self.systemErrorNumber == ELOOP
     }
@@ -110,7 +110,7 @@ final class OpenIndexFolder {
             let file = try IndexDescriptor(named: name, in: self.descriptor)
             return file.isRegular && file.isOwn && file.status.st_mode & (S_IWGRP | S_IWOTH) == 0 ? file : nil
         } catch {
-            guard error.isAboutAccess else { throw error }
+            guard error.isMissingOrInaccessible else { throw error }
             return nil
         }
     }
@@ -132,7 +132,7 @@ final class OpenIndexFolder {
     /// Also removes temporary files of interrupted writers. Files that cannot be removed stay.
     ///
     /// - Parameter keptName: The name of a file that is not removed.
-    func removeSurplus(keeping keptName: String) {
+    func evict(keeping keptName: String) {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: self.folder.path)) ?? []
         var files: [(name: String, byteCount: Int64, lastUse: timespec)] = []
         for name in names {
@@ -142,7 +142,7 @@ final class OpenIndexFolder {
             if name.hasSuffix(".\(IndexFolder.fileExtension)") {
                 files.append((name, Int64(status.st_size), status.lastUse))
             } else if name.hasPrefix("."), name.contains(".\(IndexFolder.fileExtension)."),
-                time(nil) - status.lastUse.tv_sec > Self.longestWriting
+                time(nil) - status.lastUse.tv_sec > Self.abandonedAge
             {
                 unlinkat(self.descriptor, name, 0)
             }
@@ -156,7 +156,7 @@ final class OpenIndexFolder {
     }
 
     /// The age in seconds from which a temporary file counts as abandoned: a day.
-    private static let longestWriting = 24 * 3600
+    private static let abandonedAge = 24 * 3600
 }
 
 private func isLink(_ path: String) -> Bool {

@@ -85,11 +85,11 @@ struct IndexTable {
     /// - Parameter byteCount: The length of the file in bytes.
     static func tableByteCount(foot: [UInt8], byteCount: Int64) throws(BlobError) -> Int {
         var reader = IndexReader(foot)
-        let saidByteCount = try reader.fixed(Int64.self)
+        let statedByteCount = try reader.fixed(Int64.self)
         let tableByteCount = Int(try reader.fixed(UInt32.self))
         _ = try reader.fixed(UInt32.self)
         guard try reader.fixed(UInt32.self) == CRC32(of: foot.prefix(Self.footByteCount - 4)).value,
-            saidByteCount == byteCount, tableByteCount <= Self.maximumByteCount,
+            statedByteCount == byteCount, tableByteCount <= Self.maximumByteCount,
             Int64(tableByteCount + Self.headByteCount + Self.footByteCount) <= byteCount
         else { throw reader.failure("has a damaged end") }
         return tableByteCount

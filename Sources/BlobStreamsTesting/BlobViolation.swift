@@ -13,7 +13,7 @@ public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// Collects violations on any thread; equal ones count once.
-final class Findings: Sendable {
+final class ViolationLog: Sendable {
     private let found = Locked<[BlobViolation]>([])
 
     func add(_ contract: Int, _ message: String) {
@@ -22,7 +22,7 @@ final class Findings: Sendable {
     }
 
     /// True when the reader calls its waker in vain endlessly, so that waiting for it is pointless.
-    var isHopeless: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.hopeless) } } }
+    var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.hopeless) } } }
     static let hopeless = "times in vain: is 'whenReadable' missing?"
 
     /// All violations, by number of contract.

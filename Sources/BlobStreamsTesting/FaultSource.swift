@@ -13,11 +13,11 @@ public struct FaultSource: BlobInputStreamDataSource {
         /// Each read appends at most half of the free capacity, but at least one byte. Legal.
         case half
         /// Each read waits for this interval and appends one byte. Legal; can be cancelled.
-        case slowDrip(every: Duration)
+        case delayedBytes(every: Duration)
         /// No bytes arrive from this offset on, until the job is cancelled or times out. Legal.
         case stall(at: Int64)
         /// The read at this offset takes this long and ignores cancellation: breaks C12.
-        case deafStall(at: Int64, for: Duration)
+        case uncancellableStall(at: Int64, for: Duration)
         /// The read that would pass this offset throws, and so do all later ones.
         case fail(at: Int64, BlobError = BlobError(.io, "This is a fault that a test injected."))
         /// The end comes at this offset, without an error: breaks C8.
@@ -25,7 +25,7 @@ public struct FaultSource: BlobInputStreamDataSource {
         /// The bytes from this offset on are inverted, without an error: breaks C8 and C11.
         case change(at: Int64)
         /// The declared byte count is wrong by this number of bytes: breaks C8.
-        case lyingSize(by: Int64)
+        case wrongByteCount(by: Int64)
     }
 
     private let base: any BlobInputStreamDataSource
@@ -40,7 +40,7 @@ public struct FaultSource: BlobInputStreamDataSource {
     /// The traits of the base.
     public var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
-    /// Returns the info of the base, with a wrong byte count for ``Fault/lyingSize(by:)``.
+    /// Returns the info of the base, with a wrong byte count for ``Fault/wrongByteCount(by:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo { self.lying(try self.base.info(context)) }
 
     /// Makes a reader of the base that applies the fault.
@@ -52,7 +52,7 @@ public struct FaultSource: BlobInputStreamDataSource {
     }
 
     private func lying(_ info: BlobInfo) -> BlobInfo {
-        guard case .lyingSize(let difference) = self.fault else { return info }
+        guard case .wrongByteCount(let difference) = self.fault else { return info }
         var info = info
         info.byteCount = info.byteCount.map { $0 + difference }
         return info
@@ -76,14 +76,14 @@ private final class FaultReader: BlobReader {
         switch self.fault {
         case .oneByte: return try self.read(atMost: 1, &output)
         case .half: return try self.read(atMost: max(1, output.freeCapacity / 2), &output)
-        case .slowDrip(let interval):
+        case .delayedBytes(let interval):
             try self.context.pause(for: interval)
             return try self.read(atMost: 1, &output)
-        case .lyingSize: return try self.base.readWaiting(into: &output)
+        case .wrongByteCount: return try self.base.readWaiting(into: &output)
         case .stall(let offset):
             if try self.readUp(to: offset, &output) { return .bytes }
             return try self.context.wait(on: WaitSignal()) { BlobReadResult?.none }
-        case .deafStall(let offset, let duration):
+        case .uncancellableStall(let offset, let duration):
             if try self.readUp(to: offset, &output) { return .bytes }
             if self.base.byteOffset == offset { _ = WaitSignal().wait(for: duration) }
             return try self.base.readWaiting(into: &output)

@@ -6,7 +6,7 @@ extension Kit {
     private static let capacities = [1, 2, 3, 7, 64, 4096, 65536]
 
     /// The number of reads with a small capacity; the rest of a large source is read with a large one.
-    private static let patientReadCount = 2048
+    private static let smallReadCount = 2048
 
     private static let largeCapacity = 1 << 20
 
@@ -30,7 +30,7 @@ extension Kit {
             var byteOffset: Int64 = 0
             var readCount = 0
             reading: while true {
-                let room = readCount < Self.patientReadCount ? capacity : Self.largeCapacity
+                let room = readCount < Self.smallReadCount ? capacity : Self.largeCapacity
                 readCount += 1
                 switch try pass.step(atMost: room) {
                 case .end: break reading

@@ -4,7 +4,7 @@ import Foundation
 /// The checks of `isOpen`, `info` and `neverBlocks`.
 extension Kit {
     /// The time in which a call that never blocks must return, or a waker be called, with a margin for loaded machines.
-    private static let promptness = Duration.seconds(1)
+    private static let callTimeLimit = Duration.seconds(1)
     private static let attemptCount = 3
 
     /// C5, C8: a reader opens once, with its first byte or end at the latest, and its info is final from then on.
@@ -35,12 +35,12 @@ extension Kit {
             let walk = try self.walk()
             let reader = walk.reader
             guard !reader.isOpen, try walk.attempt() == .notYet, !reader.isOpen else { return }
-            let bell = Bell()
+            let bell = RecordingWaker()
             reader.whenReadable(bell.waker)
             let end = ContinuousClock.now + self.patience
             while !reader.isOpen, !bell.wait(for: .milliseconds(1)), ContinuousClock.now < end {}
             // The reader may also have opened for an end or an error: the waker must be called in any case.
-            guard !bell.wait(for: Self.promptness) else { return }
+            guard !bell.wait(for: Self.callTimeLimit) else { return }
             if attempt == Self.attemptCount { self.findings.add(1, "The waker is not called when the reader opens.") }
         }
     }
@@ -55,7 +55,7 @@ extension Kit {
             let says = traits.contains(.neverBlocks)
             func measure<Value>(_ name: String, _ neverBlocks: Bool, _ call: () throws -> Value) rethrows -> Value {
                 let start = ContinuousClock.now
-                defer { if neverBlocks, ContinuousClock.now - start > Self.promptness { slow = name } }
+                defer { if neverBlocks, ContinuousClock.now - start > Self.callTimeLimit { slow = name } }
                 return try call()
             }
             let reader = try measure("makeReader", says) {
@@ -67,7 +67,7 @@ extension Kit {
                 let step = try measure("read", neverBlocks) { try pass.attempt() }
                 if step == .end { break }
                 guard step == nil else { continue }
-                let bell = Bell()
+                let bell = RecordingWaker()
                 measure("whenReadable", neverBlocks) { reader.whenReadable(bell.waker) }
                 guard bell.wait(for: self.patience) else { return }
             }

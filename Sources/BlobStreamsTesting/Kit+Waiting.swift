@@ -12,7 +12,7 @@ extension Kit {
     func walk() throws -> Walk { Walk(try self.open(capacity: 64), expecting: self.expected, self.findings) }
 
     /// Reads until a read returns `notYet`; returns false if none does.
-    func reachWait(_ walk: Walk) throws -> Bool {
+    func readUntilNotYet(_ walk: Walk) throws -> Bool {
         for _ in 0..<Self.readCount {
             switch try walk.attempt() {
             case .notYet: return true
@@ -25,20 +25,20 @@ extension Kit {
 
     /// Calls `body` each time a read returns `notYet`, at most `count` times, until it returns false; in several
     /// passes.
-    func atEachWait(_ count: Int = Self.waitCount, _ body: (Walk) throws -> Bool) throws {
+    func forEachNotYet(_ count: Int = Self.waitCount, _ body: (Walk) throws -> Bool) throws {
         var rest = count
         for _ in 0..<Self.passCount {
             let walk = try self.walk()
-            guard try self.reachWait(walk) else { return }
+            guard try self.readUntilNotYet(walk) else { return }
             repeat {
                 rest -= 1
                 guard try body(walk), rest > 0 else { return }
-            } while try self.reachWait(walk)
+            } while try self.readUntilNotYet(walk)
         }
     }
 
     /// Waits for a waker to be called; otherwise adds a finding and returns false.
-    func hears(_ bell: Bell, _ walk: Walk, _ otherwise: String) throws -> Bool {
+    func expectCall(_ bell: RecordingWaker, _ walk: Walk, _ otherwise: String) throws -> Bool {
         if bell.wait(for: self.patience) { return true }
         // A source that has no bytes yet is slow, which is another fault than a lost signal.
         let isReadable = try walk.attempt() != .notYet

@@ -9,13 +9,13 @@ extension Kit {
 
     /// C1: registering a waker replaces the previous one: only the newest is called.
     func checkNewestWaker() throws {
-        var replaced: [Bell] = []
-        try self.atEachWait { walk in
-            let (first, second) = (Bell(), Bell())
+        var replaced: [RecordingWaker] = []
+        try self.forEachNotYet { walk in
+            let (first, second) = (RecordingWaker(), RecordingWaker())
             walk.reader.whenReadable(first.waker)
             let wasCalled = first.wasCalled
             walk.reader.whenReadable(second.waker)
-            guard try self.hears(second, walk, "A waker that replaced another is not called.") else { return false }
+            guard try self.expectCall(second, walk, "A waker that replaced another is not called.") else { return false }
             if !wasCalled { replaced.append(first) }
             return replaced.count < 2 * Self.raceCount
         }
@@ -27,12 +27,12 @@ extension Kit {
     /// C1: no signal between `notYet` and the registration is lost, however long the time between them.
     func checkEarlySignals() throws {
         var round = 0
-        try self.atEachWait { walk in
+        try self.forEachNotYet { walk in
             self.letTimePass(round)
             round += 1
-            let bell = Bell()
+            let bell = RecordingWaker()
             walk.reader.whenReadable(bell.waker)
-            return try self.hears(bell, walk, "A signal between 'notYet' and 'whenReadable' is lost.")
+            return try self.expectCall(bell, walk, "A signal between 'notYet' and 'whenReadable' is lost.")
         }
     }
 
@@ -50,33 +50,33 @@ extension Kit {
 
     /// C1: a waker that is registered when a read is worth trying is called at once.
     func checkLateRegistrations() throws {
-        try self.atEachWait { walk in
-            let (first, second) = (Bell(), Bell())
+        try self.forEachNotYet { walk in
+            let (first, second) = (RecordingWaker(), RecordingWaker())
             walk.reader.whenReadable(first.waker)
-            guard try self.hears(first, walk, "The waker is not called.") else { return false }
+            guard try self.expectCall(first, walk, "The waker is not called.") else { return false }
             walk.reader.whenReadable(second.waker)
-            return try self.hears(second, walk, "A waker that is registered when a read is worth trying is not called.")
+            return try self.expectCall(second, walk, "A waker that is registered when a read is worth trying is not called.")
         }
     }
 
     /// C1: a read that returns `notYet`, as after a spurious call, leaves the waker registered.
-    func checkVainReads() throws {
-        try self.atEachWait { walk in
+    func checkSpuriousReads() throws {
+        try self.forEachNotYet { walk in
             for _ in 0..<3 where try walk.attempt() != .notYet { return true }
-            let bell = Bell()
+            let bell = RecordingWaker()
             walk.reader.whenReadable(bell.waker)
             guard try walk.attempt() == .notYet else { return true }
-            return try self.hears(bell, walk, "A read in vain loses the waker that was registered before it.")
+            return try self.expectCall(bell, walk, "A read in vain loses the waker that was registered before it.")
         }
     }
 
     /// C1: the waker is not called under a lock that a read takes.
     func checkLocksOfWakers() throws {
         var (heldCount, callCount) = (0, 0)
-        try self.atEachWait(4 * Self.raceCount) { walk in
+        try self.forEachNotYet(4 * Self.raceCount) { walk in
             let (owner, readIsOver) = (pthread_self(), WaitSignal())
             let (isElsewhere, isHeld) = (Locked(false), Locked(false))
-            let bell = Bell {
+            let bell = RecordingWaker {
                 // On the owner's thread, no read can run during this call.
                 guard pthread_equal(pthread_self(), owner) == 0 else { return }
                 isElsewhere.withLock { $0 = true }
@@ -84,7 +84,7 @@ extension Kit {
             }
             walk.reader.whenReadable(bell.waker)
             defer { readIsOver.signal() }
-            guard try self.hears(bell, walk, "The waker is not called.") else { return false }
+            guard try self.expectCall(bell, walk, "The waker is not called.") else { return false }
             _ = (walk.reader.isOpen, walk.reader.info, try walk.attempt())
             if isElsewhere.withLock({ $0 }) { callCount += 1 }
             if isHeld.withLock({ $0 }) { heldCount += 1 }
@@ -105,9 +105,9 @@ extension Kit {
                 let result = try onThread { try shared.value.attempt() }
                 guard result != .end else { return }
                 guard result == .notYet else { continue }
-                let bell = Bell()
+                let bell = RecordingWaker()
                 try onThread { shared.value.reader.whenReadable(bell.waker) }
-                guard try self.hears(bell, shared.value, "A waker that another thread registers is not called.") else {
+                guard try self.expectCall(bell, shared.value, "A waker that another thread registers is not called.") else {
                     return
                 }
             }
@@ -125,11 +125,11 @@ extension Kit {
         var closedCount = 0
         for _ in 0..<(4 * Self.raceCount) {
             let walk = try self.walk()
-            guard try self.reachWait(walk) else { break }
+            guard try self.readUntilNotYet(walk) else { break }
             let isClosed = Locked(false)
-            weak var held: Bell?
+            weak var held: RecordingWaker?
             do {
-                let bell = Bell { if isClosed.withLock({ $0 }) { lateCalls.withLock { $0 += 1 } } }
+                let bell = RecordingWaker { if isClosed.withLock({ $0 }) { lateCalls.withLock { $0 += 1 } } }
                 walk.reader.whenReadable(bell.waker)
                 if bell.wasCalled { continue }
                 walk.reader.close()

@@ -12,7 +12,7 @@ final class Pass {
     static let patience = Duration.seconds(240)
 
     let reader: any BlobReader
-    private let findings: Findings
+    private let findings: ViolationLog
     private let context: BlobContext
     private let memory: UnsafeMutableRawPointer
     private let capacity: Int
@@ -20,12 +20,12 @@ final class Pass {
 
     /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, as for readers
     /// that skip bytes; a reader that does not implement `whenReadable` makes them endlessly.
-    private static let vainCallLimit = 100_000
+    private static let spuriousCallLimit = 100_000
     private var vainCallCount = 0
 
     /// - Parameter context: The context of waiting for an event-driven reader, as the guard does for callers.
     init(
-        _ reader: any BlobReader, _ findings: Findings, capacity: Int, waiting context: BlobContext = BlobContext(),
+        _ reader: any BlobReader, _ findings: ViolationLog, capacity: Int, waiting context: BlobContext = BlobContext(),
         patience: Duration = Pass.patience
     ) {
         self.reader = reader
@@ -76,9 +76,9 @@ final class Pass {
 
     /// C1: waits for the waker, which is called when a read is worth trying again; in vain too, but not endlessly.
     func waitUntilReadable() throws {
-        guard self.vainCallCount < Self.vainCallLimit else {
+        guard self.vainCallCount < Self.spuriousCallLimit else {
             self.findings.add(
-                1, "The waker was called \(Self.vainCallLimit) \(Findings.hopeless)")
+                1, "The waker was called \(Self.spuriousCallLimit) \(ViolationLog.hopeless)")
             throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when.")
         }
         let signal = WaitSignal()

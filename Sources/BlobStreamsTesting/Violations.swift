@@ -51,7 +51,7 @@ struct Kit: Sendable {
 
     let makeSource: Make
     let expected: Expectation
-    let findings = Findings()
+    let findings = ViolationLog()
 
     /// The longest wait for an event-driven reader.
     let patience: Duration
@@ -68,10 +68,10 @@ struct Kit: Sendable {
             self.checkOffsetsOutside, self.checkValidators, self.checkIndependence, self.checkConcurrency,
             self.checkStickyErrors, self.checkCancellation, self.checkDeadline, self.checkClosing, self.checkRelease,
             self.checkErrorContext, self.checkNewestWaker, self.checkEarlySignals, self.checkLateRegistrations,
-            self.checkVainReads, self.checkLocksOfWakers, self.checkThreads, self.checkWakersAfterClose,
+            self.checkSpuriousReads, self.checkLocksOfWakers, self.checkThreads, self.checkWakersAfterClose,
             self.checkIsOpen, self.checkWakerAtOpening, self.checkNeverBlocks,
         ]
-        for check in checks where !self.findings.isHopeless { self.run(check) }
+        for check in checks where !self.findings.neverWakes { self.run(check) }
         return self.findings.all
     }
 

@@ -5,10 +5,10 @@ import Foundation
 final class Walk {
     let pass: Pass
     private let expected: Expectation
-    private let findings: Findings
+    private let findings: ViolationLog
     private var byteOffset: Int64 = 0
 
-    init(_ pass: Pass, expecting expected: Expectation, _ findings: Findings) {
+    init(_ pass: Pass, expecting expected: Expectation, _ findings: ViolationLog) {
         self.pass = pass
         self.expected = expected
         self.findings = findings
@@ -38,7 +38,7 @@ final class Walk {
 }
 
 /// A waker that records its calls.
-final class Bell: Sendable {
+final class RecordingWaker: Sendable {
     private let calls = Locked(0)
     private let signal = WaitSignal()
 

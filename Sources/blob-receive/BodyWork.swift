@@ -59,7 +59,7 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     }
 
     /// True while pieces wait for the disk.
-    var isBehind: Bool { self.state.withLock { $0.waitingCount > 0 } }
+    var hasPendingPieces: Bool { self.state.withLock { $0.waitingCount > 0 } }
 
     /// Ends a complete body: `then` receives a line for each part, stored and named. Not called after an error.
     func finish(then: @escaping Outcome<[String]>) {

@@ -77,13 +77,13 @@ final class ReceivingHandler: ChannelDuplexHandler {
         switch self.phase {
         case .finishing: self.holdsRead = true
         case .receiving(let work, _):
-            self.holdsRead = !work.hasRoom(self.onLoop(context) { $0.goOnReading($1) })
+            self.holdsRead = !work.hasRoom(self.onLoop(context) { $0.resumeReading($1) })
             if !self.holdsRead { context.read() }
         case .awaitingHead, .answering, .refused: context.read()
         }
     }
 
-    private func goOnReading(_ context: ChannelHandlerContext) {
+    private func resumeReading(_ context: ChannelHandlerContext) {
         guard self.holdsRead else { return }
         self.holdsRead = false
         self.read(context: context)
@@ -120,9 +120,9 @@ final class ReceivingHandler: ChannelDuplexHandler {
     }
 
     /// Handles the events that arrived while a request was being finished.
-    private func catchUp(_ context: ChannelHandlerContext) {
+    private func handlePendingEvents(_ context: ChannelHandlerContext) {
         while !self.isFinishing, let event = self.waiting.popFirst() { self.take(event, context) }
-        self.goOnReading(context)
+        self.resumeReading(context)
     }
 
     // MARK: Requests
@@ -198,7 +198,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         case .success(let lines): self.answer(.created, lines.joined(separator: "\n") + "\n", staysOpen, context)
         case .failure(let error): self.refuse(error, context)
         }
-        self.catchUp(context)
+        self.handlePendingEvents(context)
     }
 
     private func answer(
@@ -229,7 +229,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
         self.abandon()
         self.write(status, message + "\n", closes: true, context)
         self.linger(context)
-        self.catchUp(context)
+        self.handlePendingEvents(context)
     }
 
     /// Discards a request that is not complete, and its files.
@@ -271,7 +271,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
 
     private func watchBody(_ context: ChannelHandlerContext) {
         // The time that the disk takes does not count against the sender.
-        if case .receiving(let work, _) = self.phase, work.isBehind { self.lastRead = .now() }
+        if case .receiving(let work, _) = self.phase, work.hasPendingPieces { self.lastRead = .now() }
         let limit = TimeAmount.nanoseconds(Int64(self.settings.idleTimeout * 1e9))
         let rest = self.lastRead + limit - NIODeadline.now()
         guard rest > .nanoseconds(0) else {

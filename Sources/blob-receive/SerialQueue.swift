@@ -23,10 +23,10 @@ final class SerialQueue: Sendable {
             return state.jobs
         }
         for job in jobs { job() }
-        let mustGoOn = self.state.withLock { state in
+        let hasMoreJobs = self.state.withLock { state in
             state.isRunning = !state.jobs.isEmpty
             return state.isRunning
         }
-        if mustGoOn { BlockingPool.brief.run { self.turn() } }
+        if hasMoreJobs { BlockingPool.brief.run { self.turn() } }
     }
 }

@@ -46,7 +46,7 @@ enum Main {
     }
 
     private static func fail(_ error: BlobError) -> Never {
-        while !Interrupts.takeReport() { pause() }  // The thread that handles interrupts is ending the process.
+        while !Interrupts.claimReport() { pause() }  // The thread that handles interrupts is ending the process.
         report(error)
         exit(Interrupts.exitStatus ?? error.code.exitStatus)
     }

@@ -12,7 +12,7 @@ enum Interrupts {
     private static let isReported = Locked(false)
 
     /// Returns true once: for the first of two threads to report how the job ended.
-    static func takeReport() -> Bool { !self.isReported.exchange(true) }
+    static func claimReport() -> Bool { !self.isReported.exchange(true) }
 
     /// The exit status after an interrupt, as a shell reports it; nil when there was none.
     static var exitStatus: Int32? { self.received.withLock { $0.map { 128 + $0 } } }
@@ -38,7 +38,7 @@ enum Interrupts {
             context.cancellation.cancel()
             sleep(UInt32(self.patience))
             self.temporaryPath.withLock { $0.map { _ = unlink($0) } }
-            if self.takeReport() {
+            if self.claimReport() {
                 report(BlobError(.cancelled, "The job was cancelled."))
             } else {
                 sleep(UInt32(self.patience))  // The job has just ended by itself.

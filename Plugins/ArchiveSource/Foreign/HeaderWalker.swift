@@ -3,7 +3,7 @@ import BlobCore
 /// A walker over the headers of a 7z, which decodes nothing unless it has to.
 ///
 /// The target of a symbolic link is its contents, so libarchive decodes them for the header. If that fails because the
-/// bytes before them were skipped (see ``ArchiveFormat/mustNotSkip``), the walk starts again at the beginning of the
+/// bytes before them were skipped (see ``ArchiveFormat/requiresReadingEarlierMembers``), the walk starts again at the beginning of the
 /// archive, and reads all members.
 final class HeaderWalker: MemberWalker {
     private let format: ArchiveFormat

@@ -55,7 +55,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     ///
     /// Skipping decodes them anyway, and before version 3.7.5 libarchive takes a decoder that was skipped to a multiple
     /// of 64 KiB for the end of the archive (libarchive issue 2106).
-    var mustNotSkip: Bool { self == .sevenzip }
+    var requiresReadingEarlierMembers: Bool { self == .sevenzip }
 
     /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
@@ -73,7 +73,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     func headerWalker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
-        if self.mustNotSkip { return try HeaderWalker(self, over: base, context) }
+        if self.requiresReadingEarlierMembers { return try HeaderWalker(self, over: base, context) }
         return try self.walker(over: base, context)
     }
 

@@ -36,8 +36,8 @@ struct MemberSearch {
         if let known {
             index = known.member.index
             self.go(walker, to: known.place, index: known.member.index)
-        } else if case .name(let name) = self.selector, let scout = try self.scout(walker) {
-            let unique = try self.uniqueMember(name, scout)
+        } else if case .name(let name) = self.selector, let headerPass = try self.headerPass(walker) {
+            let unique = try self.uniqueMember(name, headerPass)
             index = unique.index
             if !self.go(walker, to: unique.place, index: unique.index) { walker = try self.makeWalker() }
         }
@@ -60,9 +60,9 @@ struct MemberSearch {
     }
 
     /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted on the way.
-    private func scout(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
+    private func headerPass(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
         // Headers are cheap here, so a name that is not unique throws before the first byte.
-        if self.format.mustNotSkip { return try self.format.headerWalker(over: self.base, self.context) }
+        if self.format.requiresReadingEarlierMembers { return try self.format.headerWalker(over: self.base, self.context) }
         if !walker.isSequential { return walker }
         guard self.format.endsWithData else { return nil }
         guard self.base.traits.contains(.repeatable) else {
@@ -93,7 +93,7 @@ struct MemberSearch {
             } else if case .name(let name) = self.selector, walker.isNamed(name) {
                 return walker.entry
             }
-            if self.format.mustNotSkip, walker.entry.hasBytes { try walker.dropData() }
+            if self.format.requiresReadingEarlierMembers, walker.entry.hasBytes { try walker.dropData() }
         }
         return nil
     }
@@ -133,15 +133,15 @@ struct MemberSearch {
             let earlier = try table.records(named: link.member.linkTarget ?? [])
                 .last { $0.member.index < link.member.index }
             let walker = try self.makeWalker()
-            guard let earlier else { throw Self.leadsAstray(link) }
+            guard let earlier else { throw Self.brokenLinkError(link) }
             self.go(walker, to: earlier.place, index: earlier.member.index)
-            guard let entry = try self.advance(walker, to: earlier.member.index) else { throw Self.leadsAstray(link) }
+            guard let entry = try self.advance(walker, to: earlier.member.index) else { throw Self.brokenLinkError(link) }
             return (walker, entry)
         }
         let target = link.member.linkTarget
         var (targetIndex, count): (Int?, Int) = (nil, 0)
-        let scout = try self.makeWalker()
-        while let entry = try scout.next() {
+        let headerPass = try self.makeWalker()
+        while let entry = try headerPass.next() {
             if entry.member.index < link.member.index, entry.member.name == target { targetIndex = entry.member.index }
             if entry.member.name == uniqueName { count += 1 }
             if entry.member.index >= link.member.index, uniqueName == nil { break }
@@ -149,12 +149,12 @@ struct MemberSearch {
         if let uniqueName, count > 1 { throw .ambiguous(uniqueName, count: count, first: link.member.index) }
         let walker = try self.makeWalker()
         guard let targetIndex, let entry = try self.advance(walker, to: targetIndex) else {
-            throw Self.leadsAstray(link)
+            throw Self.brokenLinkError(link)
         }
         return (walker, entry)
     }
 
-    private static func leadsAstray(_ link: ArchiveEntry) -> BlobError {
+    private static func brokenLinkError(_ link: ArchiveEntry) -> BlobError {
         BlobError(
             .corrupted,
             "This member is a hard link to '\(BlobMember.printable(link.member.linkTarget ?? []))', "
@@ -195,7 +195,7 @@ struct MemberSearch {
                 }
             throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
         }
-        if let warning = entry.warning, !warning.isAboutNames {
+        if let warning = entry.warning, !warning.isHarmless {
             throw BlobError(
                 warning.contains("nconsistent") ? .inconsistent : .corrupted,
                 "The header of this member is not sound: \(warning)")
@@ -213,7 +213,7 @@ extension BlobError {
     }
 
     /// True when a table that does not fit the archive can be the reason.
-    var mayComeOfTable: Bool {
+    var mayBeCausedByTable: Bool {
         switch self.code {
         case .notFound, .ambiguousMember, .inconsistent, .internalError: true
         default: self.isAboutFormat
@@ -231,7 +231,7 @@ extension BlobError {
 extension String {
     /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
     /// attributes that are not read.
-    var isAboutNames: Bool {
+    var isHarmless: Bool {
         self.contains("be converted") || self.contains("acl") || self.contains("ACL") || self.contains("xattr")
     }
 }

@@ -56,11 +56,11 @@ struct MemberSource: BlobLayer {
         do {
             known = try table.record(of: self.selector)
         } catch {
-            return try self.findBesideTable(context, error)
+            return try self.findWithoutTable(context, error)
         }
         do {
             return try self.find(context, table, known)
-        } catch  where error.mayComeOfTable {
+        } catch  where error.mayBeCausedByTable {
             self.tables.discard()
             return try self.find(context, nil, nil)
         }
@@ -68,8 +68,8 @@ struct MemberSource: BlobLayer {
 
     /// Searches without the table for a member that is not in it, or is in it several times, because the archive may
     /// have been rewritten since.
-    private func findBesideTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> Opening {
-        guard error.mayComeOfTable, !self.tables.isConfirmed else { throw error }
+    private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> Opening {
+        guard error.mayBeCausedByTable, !self.tables.isConfirmed else { throw error }
         do {
             let opening = try self.find(context, nil, nil)
             // A table does not have names in other encodings.

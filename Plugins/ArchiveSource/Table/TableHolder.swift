@@ -4,7 +4,7 @@ import BlobCore
 /// The holder of the member table of one archive, which loads it from an index file, builds it and writes it.
 final class TableHolder: Sendable {
     /// The number of members from which a table is worth its space; fewer are listed in a few milliseconds.
-    private static let worthwhileCount = 1000
+    private static let minimumTableCount = 1000
 
     /// The maximum length of a path of layers in bytes; with a longer one, the table is not kept in a file.
     private static let maximumLayerByteCount = 4096
@@ -35,10 +35,10 @@ final class TableHolder: Sendable {
         let locator = base.locator
         let layer = locator?.layer(format.rawValue) ?? format.rawValue
         // Without locators, layers over one origin cannot be told apart.
-        let isNameless =
+        let hasNoLayerPath =
             layer.utf8.count > Self.maximumLayerByteCount || locator == nil && base is any BlobLayer
-        self.key = IndexSection.Key(layer: isNameless ? format.rawValue : layer, kind: .members)
-        self.file = isNameless ? nil : IndexFile(policy, for: locator)
+        self.key = IndexSection.Key(layer: hasNoLayerPath ? format.rawValue : layer, kind: .members)
+        self.file = hasNoLayerPath ? nil : IndexFile(policy, for: locator)
     }
 
     /// The source below all layers, for whose content a table is valid.
@@ -111,7 +111,7 @@ final class TableHolder: Sendable {
         guard let file, let content = try IndexedContent.of(self.origin, context) else { return nil }
         let isNamed = if case .file = self.policy.place { true } else { false }
         return TableRecording(
-            minimumCount: isRequired || isNamed ? 0 : Self.worthwhileCount
+            minimumCount: isRequired || isNamed ? 0 : Self.minimumTableCount
         ) { [self] bytes throws(BlobError) in
             try self.keep(bytes, context)
             do throws(BlobError) {

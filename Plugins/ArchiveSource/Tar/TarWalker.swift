@@ -127,10 +127,10 @@ final class TarWalker: MemberWalker {
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         if self.hasMapInData { try self.readMap() }
         guard let part = self.currentPart() else {
-            guard self.data.isEmpty || self.parts == nil else { throw self.isUnevenlySparse }
+            guard self.data.isEmpty || self.parts == nil else { throw self.sparseLengthError }
             return (UnsafeRawBufferPointer(start: nil, count: 0), max(self.byteCount, self.byteOffset))
         }
-        guard !self.data.isEmpty else { throw self.isUnevenlySparse }
+        guard !self.data.isEmpty else { throw self.sparseLengthError }
         let rest = min(part.byteCount - self.partPosition, self.data.upperBound - self.data.lowerBound)
         let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: rest)
         guard !bytes.isEmpty else { throw self.isTruncated }
@@ -144,7 +144,7 @@ final class TarWalker: MemberWalker {
         return (bytes, offset)
     }
 
-    private var isUnevenlySparse: BlobError {
+    private var sparseLengthError: BlobError {
         BlobError(
             .corrupted, "The lengths of the parts of the sparse file do not add up to its bytes in the archive.",
             byteOffset: self.data.lowerBound)

@@ -44,7 +44,7 @@ struct ZipEntry: Equatable {
     ///   - surroundings: The bounds of its header and bytes: the end of earlier members and the next header.
     /// - Returns: The range of its compressed bytes in the base.
     /// - Throws: ``BlobError/Code/inconsistent``.
-    func locate(_ scanner: ArchiveScanner, within surroundings: ZipSurroundings) throws(BlobError) -> Range<Int64> {
+    func locate(_ scanner: ArchiveScanner, within surroundings: ZipMemberBounds) throws(BlobError) -> Range<Int64> {
         let fixed = try scanner.bytes(at: self.localOffset, count: 30)
         let (nameCount, extraCount) = (Int(fixed.number16(at: 26)), Int(fixed.number16(at: 28)))
         guard fixed.number32(at: 0) == 0x0403_4B50 else { throw self.differs("place") }
@@ -58,7 +58,7 @@ struct ZipEntry: Equatable {
         guard (flags ^ self.flags) & (1 | 1 << 13) == 0 else { throw self.differs("encryption") }
         let start = self.localOffset + Int64(header.count)
         let (end, overflows) = start.addingReportingOverflow(self.compressedByteCount)
-        guard !overflows, end <= surroundings.next, surroundings.earlierEnd <= self.localOffset else {
+        guard !overflows, end <= surroundings.next, surroundings.precedingEnd <= self.localOffset else {
             throw BlobError(
                 .inconsistent, "The member overlaps another part of the zip archive.",
                 byteOffset: self.localOffset)
@@ -127,9 +127,9 @@ extension Zip64Numbers {
 }
 
 /// The bounds that other parts of a zip set for a member.
-struct ZipSurroundings: Equatable {
+struct ZipMemberBounds: Equatable {
     /// The lowest offset at which all earlier members can have ended.
-    var earlierEnd: Int64
+    var precedingEnd: Int64
     /// The offset of the next local header, or of the directory.
     var next: Int64
 }

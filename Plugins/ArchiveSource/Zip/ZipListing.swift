@@ -33,7 +33,7 @@ struct ZipListing {
             // There is no table of more members, and their extents would only take memory.
             if let recording, index <= MemberTable.maximumCount {
                 recording.append(member, at: records.recordOffset)
-                extents.append((record.localOffset, record.leastEnd))
+                extents.append((record.localOffset, record.minimumEnd))
             }
             guard try body(member) else { return }
             index += 1
@@ -53,7 +53,7 @@ struct ZipListing {
             entry.byteCount <= Self.maximumTargetByteCount,
             entry.compressedByteCount <= Self.maximumCompressedTargetByteCount
         else { return nil }
-        let around = ZipSurroundings(earlierEnd: 0, next: .max)
+        let around = ZipMemberBounds(precedingEnd: 0, next: .max)
         guard let data = try? entry.locate(scanner, within: around),
             let reader = try? ZipReader(
                 ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner), method,

@@ -99,7 +99,7 @@ struct ZipRecord {
 
     /// The lowest offset at which the member can end: the local header has at least 30 bytes and the name, and the
     /// compressed bytes follow it.
-    var leastEnd: Int64 {
+    var minimumEnd: Int64 {
         let (end, overflows) = (self.localOffset + 30 + Int64(self.nameCount))
             .addingReportingOverflow(self.compressedByteCount)
         return overflows ? .max : end

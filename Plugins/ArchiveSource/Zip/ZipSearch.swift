@@ -26,7 +26,7 @@ struct ZipSearch {
             guard let record = try records.next(), record.isNamed(known.member.name) else {
                 throw BlobError(.corrupted, "The table of members does not fit the archive.")
             }
-            let around = ZipSurroundings(earlierEnd: 0, next: directory.range.lowerBound)
+            let around = ZipMemberBounds(precedingEnd: 0, next: directory.range.lowerBound)
             return try Self.open(ZipEntry(record, index: known.member.index), within: around, directory.scanner)
         }
         let (entry, surroundings) = try self.find(directory)
@@ -35,7 +35,7 @@ struct ZipSearch {
 
     /// Checks the local header of a known member.
     static func open(
-        _ entry: ZipEntry, within surroundings: ZipSurroundings, _ scanner: ArchiveScanner
+        _ entry: ZipEntry, within surroundings: ZipMemberBounds, _ scanner: ArchiveScanner
     ) throws(BlobError) -> Found {
         guard !entry.isEncrypted else { throw BlobError(.encrypted, "This member is encrypted.") }
         let data = try entry.locate(scanner, within: surroundings)
@@ -51,7 +51,7 @@ struct ZipSearch {
         return Found(entry: entry, data: data, next: surroundings.next, scanner: scanner)
     }
 
-    private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipSurroundings) {
+    private func find(_ directory: ZipDirectory) throws(BlobError) -> (ZipEntry, ZipMemberBounds) {
         if let found = try self.find(directory, { self.means($0, $1) }) { return found }
         // Exact names come before the names that other programs show.
         guard case .name(let name) = self.selector,
@@ -62,7 +62,7 @@ struct ZipSearch {
 
     private func find(
         _ directory: ZipDirectory, _ means: (ZipRecord, Int) -> Bool
-    ) throws(BlobError) -> (ZipEntry, ZipSurroundings)? {
+    ) throws(BlobError) -> (ZipEntry, ZipMemberBounds)? {
         var found: ZipEntry?
         var (count, index) = (0, 0)
         var before = Neighbours(next: directory.range.lowerBound)
@@ -88,7 +88,7 @@ struct ZipSearch {
         guard before.highest < found.localOffset else {
             return (found, try self.surroundings(of: found, directory))
         }
-        return (found, ZipSurroundings(earlierEnd: max(before.end, around.end), next: around.next))
+        return (found, ZipMemberBounds(precedingEnd: max(before.end, around.end), next: around.next))
     }
 
     private func means(_ record: ZipRecord, _ index: Int) -> Bool {
@@ -98,13 +98,13 @@ struct ZipSearch {
         }
     }
 
-    private func surroundings(of entry: ZipEntry, _ directory: ZipDirectory) throws(BlobError) -> ZipSurroundings {
+    private func surroundings(of entry: ZipEntry, _ directory: ZipDirectory) throws(BlobError) -> ZipMemberBounds {
         var around = Neighbours(next: directory.range.lowerBound)
         var records = directory.records()
         while let record = try records.next() {
             if !entry.isSame(as: record) { around.add(record, around: entry) }
         }
-        return ZipSurroundings(earlierEnd: around.end, next: around.next)
+        return ZipMemberBounds(precedingEnd: around.end, next: around.next)
     }
 
     /// The bounds that the other members set, gathered during a pass.
@@ -116,7 +116,7 @@ struct ZipSearch {
 
         mutating func add(_ record: ZipRecord) {
             self.highest = max(self.highest, record.localOffset)
-            self.end = max(self.end, record.leastEnd)
+            self.end = max(self.end, record.minimumEnd)
         }
 
         mutating func add(_ record: ZipRecord, around entry: ZipEntry) {
@@ -124,7 +124,7 @@ struct ZipSearch {
                 self.next = min(self.next, record.localOffset)
             } else if record.localOffset < entry.localOffset || !entry.isSame(as: record) {
                 // Another member at the same offset ends behind its beginning, which is reported as an overlap.
-                self.end = max(self.end, record.leastEnd)
+                self.end = max(self.end, record.minimumEnd)
             }
         }
     }

@@ -100,20 +100,20 @@ extension Asset {
         let byteCount: Int64 = try original.value("byte_size")
         guard byteCount >= 0 else { throw original.corrupted("byte_size") }
         var media = MediaDescription()
-        media.mediaType = try original.valueIfAny("media_type")
-        media.typeIdentifier = try original.valueIfAny("uti")
-        media.pixelWidth = try original.valueIfAny("pixel_width")
-        media.pixelHeight = try original.valueIfAny("pixel_height")
-        media.orientation = try original.valueIfAny("orientation")
-        media.captureDate = try original.valueIfAny("capture_date")
-        media.captureOffset = try original.valueIfAny("capture_offset")
-        media.captureSubsecond = try original.valueIfAny("capture_subsecond")
-        media.cameraMake = try original.valueIfAny("camera_make")
-        media.cameraModel = try original.valueIfAny("camera_model")
-        let fileExtension: String? = try asset.valueIfAny("file_extension")
-        let modificationTime: Int64? = try asset.valueIfAny("modified_at")
+        media.mediaType = try original.optionalValue("media_type")
+        media.typeIdentifier = try original.optionalValue("uti")
+        media.pixelWidth = try original.optionalValue("pixel_width")
+        media.pixelHeight = try original.optionalValue("pixel_height")
+        media.orientation = try original.optionalValue("orientation")
+        media.captureDate = try original.optionalValue("capture_date")
+        media.captureOffset = try original.optionalValue("capture_offset")
+        media.captureSubsecond = try original.optionalValue("capture_subsecond")
+        media.cameraMake = try original.optionalValue("camera_make")
+        media.cameraModel = try original.optionalValue("camera_model")
+        let fileExtension: String? = try asset.optionalValue("file_extension")
+        let modificationTime: Int64? = try asset.optionalValue("modified_at")
         self.init(
-            id: id, name: try asset.valueIfAny("original_filename"),
+            id: id, name: try asset.optionalValue("original_filename"),
             fileExtension: fileExtension.flatMap { Self.isFileExtension($0) ? $0 : nil }, byteCount: byteCount,
             sha256: Array(sha256), media: media, generation: try asset.value("generation"),
             isMissing: try original.isMissing(), importDate: Date(nanoseconds: try asset.value("ingested_at")),

@@ -28,7 +28,7 @@ struct CheckedRow {
     }
 
     /// Returns the value of a column as ``value(_:as:)`` does; nil for NULL.
-    func valueIfAny<Value: DatabaseValueConvertible>(
+    func optionalValue<Value: DatabaseValueConvertible>(
         _ column: String, as type: Value.Type = Value.self
     ) throws(BlobError) -> Value? {
         self.stored(column).isNull ? nil : try self.value(column)

@@ -42,7 +42,7 @@ final class OriginalFile {
     /// Accepts the current status of the file as right, unless its content was written to.
     ///
     /// - Returns: False when the content was written to.
-    func acceptMove() throws(BlobError) -> Bool {
+    func acceptStatus() throws(BlobError) -> Bool {
         let now = try self.status()
         guard now.hasContent(of: self.snapshot) else { return false }
         self.snapshot = now

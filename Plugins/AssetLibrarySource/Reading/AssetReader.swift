@@ -176,18 +176,18 @@ final class AssetReader: BlobReader {
     /// Looks for the file once; returns false when another attempt may succeed.
     private func find(_ reason: Representation.Reason) throws(BlobError) -> Bool {
         guard let asset = try self.resolver.library.catalogue.asset(self.resolver.id) else {
-            if self.removal == .finish, reason == .moved { return try self.file?.acceptMove() ?? false }
+            if self.removal == .finish, reason == .moved { return try self.file?.acceptStatus() ?? false }
             throw BlobError(.changed, "The asset was removed from the library while it was read.")
         }
         try asset.check(sameContentAs: self.asset)
-        if self.removal == .finish, reason == .moved { return try self.file?.acceptMove() ?? false }
+        if self.removal == .finish, reason == .moved { return try self.file?.acceptStatus() ?? false }
         let found: OriginalFile
         do {
             found = try self.resolver.file(of: asset)
         } catch  where error.code == .notFound {
             return false
         }
-        if reason == .moved, let file, found.snapshot.isSameFile(as: file.snapshot) { return try file.acceptMove() }
+        if reason == .moved, let file, found.snapshot.isSameFile(as: file.snapshot) { return try file.acceptStatus() }
         guard try found.hasContent(of: self.asset, self.blocks, self.context) else {
             throw BlobError(.changed, "The original was written to or replaced while it was read.")
         }

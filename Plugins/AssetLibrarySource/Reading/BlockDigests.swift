@@ -52,24 +52,24 @@ struct BlockHasher {
     private var whole = CryptoDigest.sha256.makeHasher()
     /// The hasher of the incomplete block; nil in the first block, for which ``whole`` is used.
     private var block: (any BlobHasher)?
-    private var blockRest = BlockDigests.blockByteCount
+    private var remainingInBlock = BlockDigests.blockByteCount
     private var digests: [UInt8] = []
 
     mutating func update(_ bytes: UnsafeRawBufferPointer) {
         var rest = bytes
         while !rest.isEmpty {
-            if self.blockRest == 0 { self.endBlock() }
-            let part = UnsafeRawBufferPointer(rebasing: rest.prefix(self.blockRest))
+            if self.remainingInBlock == 0 { self.endBlock() }
+            let part = UnsafeRawBufferPointer(rebasing: rest.prefix(self.remainingInBlock))
             self.whole.update(part)
             self.block?.update(part)
-            self.blockRest -= part.count
+            self.remainingInBlock -= part.count
             rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(part.count))
         }
     }
 
     /// Returns the digests. No other call may follow.
     mutating func finalize() -> (sha256: [UInt8], blocks: BlockDigests) {
-        if !self.digests.isEmpty || self.blockRest < BlockDigests.blockByteCount { self.endBlock() }
+        if !self.digests.isEmpty || self.remainingInBlock < BlockDigests.blockByteCount { self.endBlock() }
         return (self.whole.finalize(), BlockDigests(digests: self.digests))
     }
 
@@ -78,6 +78,6 @@ struct BlockHasher {
         var block = self.block ?? self.whole
         self.digests += block.finalize()
         self.block = CryptoDigest.sha256.makeHasher()
-        self.blockRest = BlockDigests.blockByteCount
+        self.remainingInBlock = BlockDigests.blockByteCount
     }
 }

@@ -118,7 +118,7 @@ final class BlockPipeline {
             self.end.bitOffset += Int64(batch.bytes.count) * 8
             self.buffer = members.buffer
             return true
-        } catch let error where error.isAboutContent && !self.waiting.isEmpty {
+        } catch let error where error.isContentError && !self.waiting.isEmpty {
             // The caller decodes these bytes as one stream, which shows whether only the block headers are wrong.
             self.pipeline.close()
             (self.isOver, self.isStarved) = (true, false)

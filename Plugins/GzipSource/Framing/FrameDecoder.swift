@@ -46,7 +46,7 @@ struct FrameDecoder: ~Copyable {
     private(set) var sum: FrameSum
 
     /// True when ``sum`` lacks the bytes of its frame before the restart point.
-    private(set) var lacksBeginning = false
+    private(set) var isPartial = false
 
     /// The end of the frame whose beginning is unknown; nil before that end.
     private(set) var remainder: Remainder?
@@ -101,7 +101,7 @@ struct FrameDecoder: ~Copyable {
         self.surplus = Inflater.Surplus()
         self.isFirstMember = point.bitOffset == 0
         self.remainder = nil
-        self.lacksBeginning = false
+        self.isPartial = false
         guard point.window != nil else {
             self.inflater.reset()
             self.sum = FrameSum(self.format)
@@ -111,7 +111,7 @@ struct FrameDecoder: ~Copyable {
         }
         self.inflater.resume(bits: bit == 0 ? 0 : firstByte >> UInt8(bit), bitCount: (8 - bit) % 8, window: window)
         self.sum = beginning ?? FrameSum(self.format)
-        self.lacksBeginning = beginning == nil
+        self.isPartial = beginning == nil
         self.phase = .data
     }
 
@@ -261,15 +261,15 @@ struct FrameDecoder: ~Copyable {
 
     private mutating func checkChecksum(_ expected: UInt32) throws(BlobError) {
         let place = self.byteOffset - 3
-        guard self.lacksBeginning else { return try self.sum.check(checksum: expected, at: place) }
+        guard self.isPartial else { return try self.sum.check(checksum: expected, at: place) }
         self.remainder = Remainder(sum: self.sum, checksum: expected, byteOffset: place)
-        self.lacksBeginning = self.format == .gzip
+        self.isPartial = self.format == .gzip
     }
 
     private mutating func checkByteCount(_ expected: UInt32) throws(BlobError) {
-        guard self.lacksBeginning else { return try self.sum.check(byteCount: expected, at: self.byteOffset - 3) }
+        guard self.isPartial else { return try self.sum.check(byteCount: expected, at: self.byteOffset - 3) }
         self.remainder?.byteCount = expected
-        self.lacksBeginning = false
+        self.isPartial = false
     }
 
     private func trailingData(at byteOffset: Int64) -> BlobError {

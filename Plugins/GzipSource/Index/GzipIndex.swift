@@ -9,7 +9,7 @@ final class GzipIndex: Sendable {
     let content: IndexedContent
     private let windows: IndexSection
     private let file: IndexFile
-    private let damageIsKnown = Locked(false)
+    private let isDamageReported = Locked(false)
     private let disproof = Locked(false)
 
     /// Opens the index of `content` in a file; nil when there is none, or it is damaged.
@@ -35,7 +35,7 @@ final class GzipIndex: Sendable {
     /// Removes its file, unless the user named it.
     func disprove() {
         self.disproof.withLock { $0 = true }
-        self.noteDamage()
+        self.discardFile()
     }
 
     /// Returns the last slice up to `slice` at which decoding can begin, and the window of its point.
@@ -62,7 +62,7 @@ final class GzipIndex: Sendable {
             return try self.window(place)
         } catch {
             guard error.code == .corrupted else { throw error }
-            self.noteDamage()
+            self.discardFile()
             throw IndexMismatch(error: error)
         }
     }
@@ -79,8 +79,8 @@ final class GzipIndex: Sendable {
 
     /// Removes the file from the folder for indexes, so that the next read of the whole blob makes a new one. A file
     /// that the user named stays.
-    private func noteDamage() {
-        if !self.damageIsKnown.exchange(true) { self.file.discard() }
+    private func discardFile() {
+        if !self.isDamageReported.exchange(true) { self.file.discard() }
     }
 
     /// - Throws: ``BlobError/Code/corrupted`` when the index file is damaged at that place.

@@ -43,7 +43,7 @@ final class IndexHolder: Sendable {
     var looksForFile: Bool { self.file != nil }
 
     /// True when an index is possible: there is a place for its file, and the base can be opened again.
-    var isOfUse: Bool {
+    var isIndexable: Bool {
         self.file != nil && self.base.traits.contains(.repeatable)
     }
 
@@ -81,7 +81,7 @@ final class IndexHolder: Sendable {
     private func forget() { self.found.withLock { $0 = nil } }
 
     private func look(_ context: BlobContext) throws(BlobError) -> Found? {
-        guard let file, self.isOfUse else { return nil }
+        guard let file, self.isIndexable else { return nil }
         let info = try self.base.info(context)
         if let found = self.found.withLock({ $0 }), found.isOf(info) { return found }
         guard let validator = info.validator, let content = try IndexedContent.of(self.base, context) else {

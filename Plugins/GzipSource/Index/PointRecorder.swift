@@ -33,8 +33,8 @@ final class PointRecorder {
 
     private var memberCount = 0
     private var memberStart: Int64 = 0
-    private var membersAreShort = false
-    private var searchIsOver = false
+    private var hasShortMembers = false
+    private var isSearchStopped = false
 
     init(_ tuning: GzipTuning) {
         self.spacing = tuning.pointSpacing
@@ -44,12 +44,12 @@ final class PointRecorder {
 
     /// True when decoding should stop at the next block end. Where members are short, their starts are better points.
     var wantsBlockEnd: Bool {
-        !self.searchIsOver && self.probe == nil && self.upcomingPoint == nil
-            && self.byteOffset >= self.nextPoint + (self.membersAreShort ? self.spacing : 0)
+        !self.isSearchStopped && self.probe == nil && self.upcomingPoint == nil
+            && self.byteOffset >= self.nextPoint + (self.hasShortMembers ? self.spacing : 0)
     }
 
     /// Stops the search for block ends; called at the end of the input, where a point would be useless.
-    func stopSearching() { self.searchIsOver = true }
+    func stopSearching() { self.isSearchStopped = true }
 
     /// Records that a member begins at this byte of the compressed data.
     func memberBegins(at inputByteOffset: Int64) {
@@ -62,7 +62,7 @@ final class PointRecorder {
     /// Records that a member ended and passed all checks.
     func memberEnds() {
         self.memberCount += 1
-        self.membersAreShort = self.byteOffset - self.memberStart < self.spacing
+        self.hasShortMembers = self.byteOffset - self.memberStart < self.spacing
     }
 
     /// Records that the deflate data of a member ended: no later reference reaches back across this end.
@@ -71,7 +71,7 @@ final class PointRecorder {
     /// Records compressed bytes that were consumed.
     func take(_ input: UnsafeRawBufferPointer) {
         guard let count = self.probe?.input.count else { return }
-        guard count + input.count <= Self.maximumProbeByteCount else { return self.giveUpProbe() }
+        guard count + input.count <= Self.maximumProbeByteCount else { return self.abandonProbe() }
         self.probe?.input.append(contentsOf: input)
     }
 
@@ -146,7 +146,7 @@ final class PointRecorder {
     }
 
     /// Ends the probe without its input, so that the whole window is kept.
-    private func giveUpProbe() {
+    private func abandonProbe() {
         self.probe?.input = []
         self.endProbe()
     }

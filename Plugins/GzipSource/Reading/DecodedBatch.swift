@@ -6,10 +6,10 @@ import BlobPlatform
 struct DecodedBatch: Sendable {
     /// The state of decoding at the next restart point.
     struct End: Sendable {
-        /// The sum of the frame that contains the point; without the bytes before the batch if ``lacksBeginning`` is
+        /// The sum of the frame that contains the point; without the bytes before the batch if ``isPartial`` is
         /// true.
         let sum: FrameSum
-        let lacksBeginning: Bool
+        let isPartial: Bool
         /// The end of the frame within which the batch began.
         let remainder: FrameDecoder.Remainder?
         /// The first bytes after the point, decoded by continuing past it: as many as its window can influence.
@@ -46,7 +46,7 @@ struct IndexMismatch: Error {
 
 extension Error {
     /// True when the cause is the bytes or the index, and not the access to them.
-    var isAboutContent: Bool {
+    var isContentError: Bool {
         switch self {
         case is IndexMismatch: true
         case let error as BlobError:

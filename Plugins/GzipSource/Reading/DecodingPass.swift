@@ -35,7 +35,7 @@ final class DecodingPass {
     var compressedByteOffset: Int64 { self.decoder.byteOffset }
 
     /// The sum of the current frame, and whether it lacks the bytes before the restart point.
-    var sum: (FrameSum, lacksBeginning: Bool) { (self.decoder.sum, self.decoder.lacksBeginning) }
+    var sum: (FrameSum, isPartial: Bool) { (self.decoder.sum, self.decoder.isPartial) }
 
     /// See ``FrameDecoder/remainder``.
     var remainder: FrameDecoder.Remainder? { self.decoder.remainder }

@@ -97,13 +97,13 @@ final class GzipReader: BlobReader {
             // Continues after the last block, where there may be only the end.
             let pass = try self.makePass(at: pipeline.end, beginning: pipeline.rest)
             self.phase = .decoding(pass)
-            if pipeline.hasFailed { self.held = try self.decodeInstead(pass) }
+            if pipeline.hasFailed { self.held = try self.decodeSequentially(pass) }
             return try self.decode(into: &output)
         }
     }
 
     /// Decodes as many bytes as a batch has, so that none of them is delivered if more than the headers is damaged.
-    private func decodeInstead(_ pass: DecodingPass) throws -> SliceBuffer {
+    private func decodeSequentially(_ pass: DecodingPass) throws -> SliceBuffer {
         let buffer = SliceBuffer(byteCount: BlockPipeline.bufferByteCount)
         try buffer.fill { output in
             while output.freeCapacity > 0, try pass.decode(into: &output) == .bytes {}

@@ -130,7 +130,7 @@ final class IndexedPass {
 
     /// Discards the batches that began at restart points, and continues on this thread from the last bytes that are
     /// proven.
-    private func goOnPlainly() throws {
+    private func continueSequentially() throws {
         self.closePipeline()
         self.mayUsePoints = false
         guard self.decoder == nil, let proven else { return }
@@ -159,11 +159,11 @@ final class IndexedPass {
         self.nextSlice = slices.upperBound
         guard let end = batch.end else {
             // The decoder continues after the batch.
-            try self.goOnPlainly()
+            try self.continueSequentially()
             return true
         }
         self.proven = Proven(
-            slice: slices.lowerBound, beginning: nil, sum: end.lacksBeginning ? nil : end.sum, ahead: end.ahead)
+            slice: slices.lowerBound, beginning: nil, sum: end.isPartial ? nil : end.sum, ahead: end.ahead)
         let index = self.index
         var opening = self.opening
         opening.context = opening.context.makeChild()
@@ -189,15 +189,15 @@ final class IndexedPass {
                 self.nextSlice = slices.upperBound
                 return slices.isEmpty ? nil : slices
             }
-        } catch let error where error.isAboutContent {
+        } catch let error where error.isContentError {
             // The restart point may be the cause; decoding without it shows whether it is.
-            return try self.goOnPlainly()
+            return try self.continueSequentially()
         }
         guard let batch else { return try self.endPipeline() }
-        guard let end = batch.end, let proven, batch.begins(with: proven.ahead) else { return try self.goOnPlainly() }
+        guard let end = batch.end, let proven, batch.begins(with: proven.ahead) else { return try self.continueSequentially() }
         if let beginning = proven.sum { try self.check(end.remainder, behind: beginning) }
         var sum: FrameSum? = end.sum
-        if end.lacksBeginning {
+        if end.isPartial {
             sum = proven.sum
             sum?.append(end.sum)
         }
@@ -232,8 +232,8 @@ final class IndexedPass {
             if decoder.begins(with: proven.ahead) { return }
             decoder.close()
             self.decoder = nil
-        } catch let error where error.isAboutContent {}
-        try self.goOnPlainly()
+        } catch let error where error.isContentError {}
+        try self.continueSequentially()
     }
 
     private func closePipeline() {

@@ -8,22 +8,22 @@ final class IndexedReader: BlobReader {
     private let index: GzipIndex
     private let pass: IndexedPass
     private let startOffset: Int64
-    private let openPlainly: (Int64) throws -> any BlobReader
+    private let openUnindexed: (Int64) throws -> any BlobReader
     private var plain: (any BlobReader)?
     private var failure: (any Error)?
 
     /// - Parameters:
     ///   - byteOffset: 0 to the byte count of the index.
-    ///   - openPlainly: Opens a reader at an offset that uses no index, and whose reads wait for bytes.
+    ///   - openUnindexed: Opens a reader at an offset that uses no index, and whose reads wait for bytes.
     init(
         _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
-        openPlainly: @escaping (Int64) throws -> any BlobReader
+        openUnindexed: @escaping (Int64) throws -> any BlobReader
     ) {
         self.index = index
         self.pass = IndexedPass(index, opening, at: byteOffset)
         self.info = info
         self.startOffset = byteOffset
-        self.openPlainly = openPlainly
+        self.openUnindexed = openUnindexed
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -48,26 +48,26 @@ final class IndexedReader: BlobReader {
         if let plain { return try plain.read(into: &output) }
         do {
             return try self.pass.read(into: &output)
-        } catch let error where error.isAboutContent {
-            let plain = try self.readerInstead(of: error)
+        } catch let error where error.isContentError {
+            let plain = try self.fallbackReader(of: error)
             self.plain = plain
             return try plain.read(into: &output)
         }
     }
 
     /// Returns a reader that uses no index, if the compressed data are intact and the index is wrong; throws otherwise.
-    private func readerInstead(of error: any Error) throws -> any BlobReader {
+    private func fallbackReader(of error: any Error) throws -> any BlobReader {
         // In a pass from the start, any other error comes from the data. Bytes delivered by a pass from elsewhere
         // depend on the index, and cannot be continued without it.
         guard error is IndexMismatch || !self.pass.isFromStart,
             self.pass.isFromStart || self.pass.byteOffset == self.startOffset
         else { throw error }
         self.pass.close()
-        let whole = try self.openPlainly(0)
+        let whole = try self.openUnindexed(0)
         defer { whole.close() }
         try whole.drain()
         self.index.disprove()
-        return try self.openPlainly(self.pass.byteOffset)
+        return try self.openUnindexed(self.pass.byteOffset)
     }
 }
 

@@ -79,12 +79,12 @@ final class SegmentDecoder {
     func decodeBatch(_ slices: Range<Int>, into buffer: SliceBuffer) throws -> DecodedBatch {
         let byteCount = Int(self.layout.slice(slices.upperBound - 1).upperBound - self.byteOffset)
         let next = slices.upperBound < self.layout.points.count ? self.layout.points[slices.upperBound] : nil
-        var comesByNext = false
+        var reachesNextPoint = false
         try buffer.fill { output in
             if let next {
                 // Room for one more byte, because a trailer before the point is parsed only while there is room.
                 try output.append(atMost: byteCount + 1) { output in
-                    comesByNext = try self.pass.decode(upTo: next, into: &output) && output.byteCount == byteCount
+                    reachesNextPoint = try self.pass.decode(upTo: next, into: &output) && output.byteCount == byteCount
                 }
             }
             if output.byteCount < byteCount { try self.appendBytes(byteCount - output.byteCount, to: &output) }
@@ -102,7 +102,7 @@ final class SegmentDecoder {
         self.slice = slices.upperBound - 1
         self.advance(by: byteCount)
         if next == nil { try self.finish() }
-        guard next == nil || comesByNext else { return DecodedBatch(slices: slices, buffer: buffer, end: nil) }
+        guard next == nil || reachesNextPoint else { return DecodedBatch(slices: slices, buffer: buffer, end: nil) }
         let (sum, remainder) = (self.pass.sum, self.pass.remainder)
         guard next?.window == nil || self.lookAhead() else {
             return DecodedBatch(slices: slices, buffer: buffer, end: nil)
@@ -110,7 +110,7 @@ final class SegmentDecoder {
         return DecodedBatch(
             slices: slices, buffer: buffer,
             end: DecodedBatch.End(
-                sum: sum.0, lacksBeginning: sum.lacksBeginning, remainder: remainder, ahead: self.ahead))
+                sum: sum.0, isPartial: sum.isPartial, remainder: remainder, ahead: self.ahead))
     }
 
     /// Returns true when the next bytes are equal to `bytes`, as far as there are that many. Consumes none of them.

@@ -29,7 +29,7 @@ public struct ConcatenatedSource: BlobInputStreamDataSource {
         try info.check(byteOffset: byteOffset, matching: validator)
         // Refused now, not when a part is reached that can be read only once.
         guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
-            throw BlobError(.unsupported, "A part of this source passes by once, and was taken already.")
+            throw BlobError(.unsupported, "A part of this source can be read only once, and was opened already.")
         }
         var parts = zip(self.parts, infos).map(ConcatenatedReader.Part.init)[...]
         var offset = byteOffset

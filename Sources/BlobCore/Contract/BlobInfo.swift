@@ -6,20 +6,20 @@ public struct BlobInfo: Hashable, Sendable {
     /// The media type, as in RFC 6838: `image/jpeg`; nil when unknown.
     public var mediaType: String?
 
-    /// A name for people and for forms, the last component of a path; nil when there is none.
+    /// A name for people and forms: the last component of a path; nil when there is none.
     public var name: String?
 
     /// The identity of the content; nil when two openings cannot be compared.
     public var validator: BlobValidator?
 
-    /// True when opening at an offset costs about as much as opening at the start; otherwise the bytes before the offset
-    /// are read and dropped.
+    /// True when opening at an offset costs about as much as opening at the start; otherwise the bytes before the
+    /// offset are read and dropped.
     public var isRandomAccess: Bool
 
-    /// The time of the last change of a file or of its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.
+    /// The time of the last change of a file or its status (`st_ctime`), in nanoseconds since 1970; nil when unknown.
     ///
-    /// No call sets it, so it tells of changes that were made under the same length and time of modification. It also
-    /// comes with new names and permissions: too strict for a validator, right for what is only a cache.
+    /// No call can set it, so it reveals changes that kept the length and the time of modification. It also changes
+    /// with names and permissions: too strict for a validator, right for a cache.
     package var statusChangeTime: Int64?
 
     /// Creates an info; facts that are left out are unknown.
@@ -36,9 +36,10 @@ public struct BlobInfo: Hashable, Sendable {
 }
 
 extension BlobInfo {
-    /// Checks what was asked for at opening against what there is (contracts C5 and C7).
+    /// Checks the offset and the validator of an opening against these facts (contracts C5 and C7).
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` or ``BlobError/Code/changed``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset that is negative or past the end,
+    ///   ``BlobError/Code/changed`` for another validator.
     public func check(byteOffset: Int64, matching validator: BlobValidator?) throws(BlobError) {
         guard byteOffset >= 0 else {
             throw BlobError(.invalidArgument, "The offset \(byteOffset) is negative.")

@@ -1,10 +1,10 @@
-/// A source that stands on another one, and lets it be seen.
+/// A source over another one, which it exposes.
 public protocol BlobLayer: BlobInputStreamDataSource {
-    /// Whose bytes this one makes its own from.
+    /// The source from whose bytes this one makes its own.
     var underlying: any BlobInputStreamDataSource { get }
 }
 
-/// A source and those that it stands on, outermost first; ends at the first one that does not let its own be seen.
+/// Returns a source and the sources below it, outermost first, up to the first one that is not a ``BlobLayer``.
 package func layers(
     of source: any BlobInputStreamDataSource
 ) -> some Sequence<any BlobInputStreamDataSource> {

@@ -1,4 +1,4 @@
-/// The constant abilities of a data source: known without looking, and the same for its whole life.
+/// The constant traits of a data source, known without opening it and unchanged for its whole life.
 public struct BlobTraits: OptionSet, Hashable, Sendable {
     /// The bits.
     public let rawValue: Int
@@ -8,14 +8,14 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
 
     /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
     ///
-    /// A source that cannot know before it opens leaves it out; its readers can still say so, with
+    /// A source that cannot know this before it opens leaves the trait out; its readers can still declare it with
     /// ``BlobReader/neverBlocks``.
     public static let neverBlocks = Self(rawValue: 1 << 0)
 
-    /// The source can be opened again, and gives the same bytes as long as its validator is the same. Without it, the
-    /// second opening throws ``BlobError/Code/unsupported``.
+    /// The source can be opened again, and delivers the same bytes as long as its validator is the same. Without this
+    /// trait, the second opening throws ``BlobError/Code/unsupported``.
     public static let repeatable = Self(rawValue: 1 << 1)
 
-    /// Readers may be open and read on several threads at once. Without it, the calls of two readers never overlap.
+    /// Readers may be open and read on several threads at once. Without this trait, calls of two readers never overlap.
     public static let concurrentReaders = Self(rawValue: 1 << 2)
 }

@@ -1,21 +1,21 @@
-/// The identity of a blob's content at one moment, to be compared with that of a later one.
+/// The identity of a blob's content at one moment, for comparison with that of a later one.
 public struct BlobValidator: Hashable, Sendable {
-    /// True when the same token means the same bytes: a digest, an ETag. Otherwise it means the same bytes in all
-    /// likelihood: the size and the times of a file.
+    /// True when the same token means the same bytes, as with a digest or an ETag. Otherwise it means the same bytes in
+    /// all likelihood, as with the size and the times of a file.
     public let isStrong: Bool
 
     /// The text that is compared.
     public let token: String
 
-    /// A validator whose token is the same for the same bytes only.
+    /// Returns a validator whose token is the same for the same bytes only.
     public static func strong(_ token: String) -> Self { Self(isStrong: true, token: token) }
 
-    /// A validator whose token is the same for the same bytes in all likelihood.
+    /// Returns a validator whose token is the same for the same bytes in all likelihood.
     public static func weak(_ token: String) -> Self { Self(isStrong: false, token: token) }
 
-    /// The identity of something made of `parts` in the way that `recipe` says; strong when all parts are.
+    /// Returns the identity of content made of `parts` in the way that `recipe` names; strong when all parts are.
     ///
-    /// For sources that stand on others.
+    /// For sources that are built on others.
     public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> Self {
         let text = recipe + "(" + parts.map(\.text).joined(separator: ",") + ")"
         if parts.allSatisfy(\.isStrong) { return .strong(text) }

@@ -1,17 +1,18 @@
 import BlobPlatform
 
-/// An error of Foundation, which has its text from there.
+/// An error whose text comes from Foundation.
 package protocol LocallyDescribedError: Error {
     /// The localised description.
     var localText: String { get }
 }
 
 extension BlobError {
-    /// The `BlobError` that any error stands for: itself, or a wrapper with the original as its cause.
+    /// Creates a `BlobError` from any error: the error itself, or a wrapper with the original as its cause.
     ///
-    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX or
-    /// Cocoa file error gets the code of its `errno`; anything else is ``Code/io``. The message is the error's own
-    /// where it has one: that of a `LocalizedError`, else its `description`.
+    /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
+    /// error gets the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound`` or
+    /// ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own where it has one: the
+    /// text of a `LocalizedError`, otherwise its `description`.
     public init(wrapping error: any Error) {
         switch error {
         case let error as BlobError:
@@ -45,28 +46,28 @@ extension BlobError {
         }
     }
 
-    /// The text of any error for a person.
+    /// Returns the text of any error, for a person.
     private static func text(of error: any Error) -> String {
         self.ownText(of: error) ?? (error as? any LocallyDescribedError)?.localText ?? "\(error)"
     }
 
-    /// The text that the author of an error wrote for it; nil when there is none.
+    /// Returns the text that the error itself provides; nil when there is none.
     private static func ownText(of error: any Error) -> String? {
         if let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty { return text }
         // The description of an error with a domain of its own, such as an `NSError`, is for debugging. The type is
-        // asked, as on Apple's systems an error can be cast to an `NSError`, and so to whatever that is.
+        // checked, because on Apple's systems an error can be cast to an `NSError` and to all that is one.
         let type = type(of: error)
         guard type is any CustomStringConvertible.Type, error._domain == String(reflecting: type) else { return nil }
         let text = "\(error)"
         return text.isEmpty ? nil : text
     }
 
-    /// The error for a failed system call.
+    /// Creates the error for a failed system call.
     ///
     /// - Parameters:
-    ///   - number: The `errno` that the call left.
-    ///   - act: What was being done, as the beginning of a sentence: "Could not open x".
-    ///   - cause: The error that this one is made from, if it is not the first.
+    ///   - number: The `errno` of the call.
+    ///   - act: The action that failed, as the beginning of a sentence: "Could not open x".
+    ///   - cause: The underlying error, if there is one.
     public init(systemError number: CInt, doing act: String, cause: (any Error)? = nil) {
         let code: Code =
             switch number {
@@ -82,7 +83,7 @@ extension BlobError {
         self.systemErrorNumber = number
     }
 
-    /// This error with what the layer that it passes knows about it: only gaps are filled.
+    /// Returns this error with the facts of a layer that it passes; only missing ones are filled in.
     package func passing(
         layer: String, operation: String, locator: @autoclosure () -> String?, byteOffset: Int64? = nil
     ) -> BlobError {
@@ -96,7 +97,7 @@ extension BlobError {
         return error
     }
 
-    /// A blob cannot be longer than its offsets can say.
+    /// The error for a blob that is longer than the largest offset.
     static var pastLargestOffset: BlobError {
         BlobError(.limitExceeded, "The offset is at the limit of \(Int64.max) bytes.")
     }

@@ -1,18 +1,18 @@
 import BlobPlatform
 
-/// What went wrong, to what, at which byte, and whether trying again can help.
+/// An error with its kind, the affected locator and byte offset, and whether trying again can help.
 ///
-/// Every error that leaves this framework is a `BlobError`; errors of plugins that are something else are wrapped once,
-/// with the original as ``cause``. A `BlobError` bridges to `NSError` with the domain `BlobStreams`, the number of
-/// its ``Code`` and the cause under `NSUnderlyingErrorKey`.
+/// Every error that leaves this framework is a `BlobError`; other errors of plugins are wrapped once, with the original
+/// as ``cause``. A `BlobError` bridges to `NSError` with the domain `BlobStreams`, the number of its ``Code`` and the
+/// cause under `NSUnderlyingErrorKey`.
 public struct BlobError: Error, Equatable, Sendable {
     /// The domain of the `NSError` that a `BlobError` becomes.
     package static let domain = "BlobStreams"
 
-    /// What kind of failure this is; the value to switch on.
+    /// The kind of the failure; the value to switch on.
     public var code: Code { self.fields.code }
 
-    /// What happened, for a person: a full sentence or two, without the locator and offset that ``description`` adds.
+    /// A message for a person: a full sentence or two, without the locator and offset that ``description`` adds.
     public var message: String { self.fields.message }
 
     /// True when the same request may succeed later, unchanged.
@@ -21,26 +21,26 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.isTransient = newValue }
     }
 
-    /// The step that failed: `resolve`, `open`, `info`, `read`, `write` or `close`; filled in by the framework where the
-    /// thrower left it out.
+    /// The operation that failed: `resolve`, `open`, `info`, `read`, `write` or `close`; filled in by the framework
+    /// where the thrower left it out.
     public var operation: String? {
         get { self.fields.operation }
         set { self.fields.operation = newValue }
     }
 
-    /// The locator of what failed, without passwords; filled in by the framework when the source knows its own.
+    /// The locator of the source that failed, without passwords; filled in by the framework when the source has one.
     public var locator: String? {
         get { self.fields.locator }
         set { self.fields.locator = newValue }
     }
 
-    /// The offset of the failure in bytes from the start of what ``locator`` or the innermost layer names.
+    /// The offset of the failure in bytes, from the start of the bytes of ``locator`` or of the innermost layer.
     public var byteOffset: Int64? {
         get { self.fields.byteOffset }
         set { self.fields.byteOffset = newValue }
     }
 
-    /// The layers that the error came through, outermost first.
+    /// The layers that the error passed through, outermost first.
     public var layers: [String] {
         get { self.fields.layers }
         set { self.fields.layers = newValue }
@@ -52,7 +52,7 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.systemErrorNumber = newValue }
     }
 
-    /// The error of the layer below that led to this one.
+    /// The underlying error, of the layer below.
     public var cause: (any Error)? { self.fields.cause.error }
 
     private struct Fields: Equatable, Sendable {
@@ -67,7 +67,7 @@ public struct BlobError: Error, Equatable, Sendable {
         let cause: Cause
     }
 
-    /// Errors have no equality: all causes are alike.
+    /// The cause, which does not count in a comparison, because errors have no equality.
     private struct Cause: Equatable, Sendable {
         let error: (any Error)?
 
@@ -78,7 +78,7 @@ public struct BlobError: Error, Equatable, Sendable {
         case holding(Fields)
     }
 
-    // One reference, so that the states that may hold an error stay small.
+    // One reference, so that states that may hold an error stay small.
     private var box: Box
 
     private var fields: Fields {
@@ -93,12 +93,12 @@ public struct BlobError: Error, Equatable, Sendable {
     /// Creates an error.
     ///
     /// - Parameters:
-    ///   - code: What kind of failure this is.
-    ///   - message: What happened, for a person.
-    ///   - operation: The step that failed; nil lets the framework fill it in, as with the next two.
-    ///   - locator: What failed; must not hold a password.
-    ///   - byteOffset: Where it failed, in bytes.
-    ///   - isTransient: Whether trying again can help; nil takes the default of the code.
+    ///   - code: The kind of the failure.
+    ///   - message: The message for a person.
+    ///   - operation: The operation that failed; nil lets the framework fill it in, as with the next two.
+    ///   - locator: The locator of the source that failed; must not hold a password.
+    ///   - byteOffset: The offset of the failure in bytes.
+    ///   - isTransient: True when trying again can help; nil takes the default of the code.
     ///   - cause: The error of the layer below.
     public init(
         _ code: Code, _ message: String, operation: String? = nil, locator: String? = nil,
@@ -112,7 +112,7 @@ public struct BlobError: Error, Equatable, Sendable {
 }
 
 extension BlobError: CustomStringConvertible {
-    /// One line: `CODE: what happened, to what, at which byte`. Control characters are escaped.
+    /// One line: `CODE: MESSAGE [LOCATOR] (at byte N)`. Control characters are escaped.
     public var description: String {
         var line = "\(self.code): \(self.message)"
         if let locator, !self.message.contains(locator) { line += " [\(locator)]" }

@@ -1,6 +1,6 @@
 import BlobPlatform
 
-/// Reads of the bytes of an open regular file. They take an offset, so that threads can share a descriptor.
+/// Functions that read an open regular file at an offset, so that threads can share its descriptor.
 package enum RegularFile {
     /// Calls `pread(2)`, again after an interruption.
     ///

@@ -8,7 +8,7 @@ extension BlobGuardedReader {
             let result = try self.read(into: &output)
             guard result == .notYet else { return result }
             guard !EventLoop.isCurrentThread else {
-                throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that wakes those who wait."))
+                throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that calls wakers."))
             }
             self.whenReadable(self.wait.unblocker())
             self.wait.block()

@@ -10,7 +10,7 @@ package struct ReaderWait {
     /// Begins a wait; throws for one that took too long, or whose waker is never called.
     mutating func begin(_ context: BlobContext) throws(BlobError) {
         if self.relay?.0.isMissing == true {
-            throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when (C1).")
+            throw BlobError(.misbehavingPlugin, "A read returned 'notYet', but the reader never calls its waker (C1).")
         }
         guard self.isLimited else { return }
         let limit = self.limit ?? context.stepLimit()

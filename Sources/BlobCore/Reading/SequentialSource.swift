@@ -28,7 +28,7 @@ package final class SequentialSource: NamedLayer {
     ) throws -> any BlobReader {
         try self.info.check(byteOffset: byteOffset, matching: validator)
         guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
-            throw BlobError(.unsupported, "The bytes of this source pass by once, and were taken already.")
+            throw BlobError(.unsupported, "This source can be read only once, and was opened already.")
         }
         let reader = try self.open(context)
         return reader.skipping(byteOffset)

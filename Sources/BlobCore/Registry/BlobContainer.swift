@@ -1,21 +1,22 @@
-/// A source with members in it, as a plugin of kind container makes it.
+/// A container of members, which a provider of kind ``BlobProvider/Kind/container(_:)`` makes.
 public protocol BlobContainer: Sendable {
-    /// The member that `selector` names, as a source.
+    /// Returns the member that `selector` names, as a source.
     ///
-    /// Need not look: a member that is not there may also be an error of the source's info and opening.
+    /// An implementation need not look it up: a missing member may also be reported when the source is described or
+    /// opened.
     ///
-    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, and what reading the container
-    ///   throws.
+    /// - Throws: ``BlobError/Code/notFound``, ``BlobError/Code/ambiguousMember``, and the errors of reading the
+    ///   container.
     func member(_ selector: BlobLocator.Selector, context: BlobContext) throws -> any BlobInputStreamDataSource
 
     /// Calls `body` with each member, in the container's order, as they are found.
     ///
-    /// Memory does not grow with what was listed. Returning means that the listing is whole, and that every check on
-    /// the way passed, or that `body` ended it.
+    /// Memory does not grow with the number of members. When this returns, either the listing is complete and every
+    /// check on the way passed, or `body` ended it.
     ///
     /// - Parameters:
-    ///   - context: The terms.
-    ///   - body: Gets a member; returns whether to go on.
-    /// - Throws: What reading the container throws, after the members before it; and what `body` throws.
+    ///   - context: The context of the job.
+    ///   - body: A closure that receives a member, and returns true to continue.
+    /// - Throws: The errors of reading the container, after the members before them; and the errors of `body`.
     func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws
 }

@@ -1,14 +1,14 @@
-/// A source or container that can make an index, so that any part of it is found at once the next time.
+/// A source or container that can build an index, so that any part of it is found at once the next time.
 ///
-/// ``BlobContext/index`` says where indexes are kept.
+/// ``BlobContext/index`` determines where indexes are kept.
 public protocol BlobIndexing: Sendable {
-    /// Makes the index, reading as much as is needed, unless there is one already that is valid.
+    /// Builds the index, reading as much as is needed, unless there is already a valid one.
     ///
-    /// Reports how many bytes of its base it has read as ``BlobEvent/bytes(_:)``, and what it made as
-    /// ``BlobEvent/indexBuilt(byteCount:)``.
+    /// Reports the bytes that it reads of its base as ``BlobEvent/Kind/bytes``, and the index as
+    /// ``BlobEvent/Kind/indexBuilt``.
     ///
-    /// - Returns: Whether there is an index now; false when none is of use, or none is wanted.
-    /// - Throws: What reading throws, and what writing the index throws, also when ``BlobIndexPolicy/automatic`` would
-    ///   have it ignored: somebody asked for it.
+    /// - Returns: True when there is an index now; false when an index is of no use or not wanted.
+    /// - Throws: The errors of reading and of writing the index, even those that ``BlobIndexPolicy/automatic``
+    ///   otherwise ignores, because the index was requested.
     func buildIndex(_ context: BlobContext) throws -> Bool
 }

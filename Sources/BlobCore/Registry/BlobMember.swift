@@ -1,49 +1,50 @@
 public import BlobPlatform
 
-/// One line of the listing of a ``BlobContainer``.
+/// A member of a ``BlobContainer``, as in its listing.
 public struct BlobMember: Hashable, Sendable {
-    /// What a member is.
+    /// The kind of a member.
     public enum Kind: Hashable, Sendable {
         /// Bytes that can be read.
         case file
         /// A folder; has no bytes.
         case directory
-        /// The name of something else; has no bytes of its own.
+        /// A link to another name; has no bytes of its own.
         case symbolicLink
         /// Another name of an earlier member, whose bytes it stands for.
         case hardLink
-        /// A device, a FIFO, a socket; has no bytes.
+        /// A device, a FIFO or a socket; has no bytes.
         case special
     }
 
-    /// The place in the container's order, from 0: the member is `@N` in a locator.
+    /// The index in the container's order, from 0: the member is `@N` in a locator.
     public var index: Int
 
-    /// The name as the container has it: bytes, not necessarily UTF-8, not necessarily unique, and no path to write to.
+    /// The name as in the container: bytes, not necessarily UTF-8, not necessarily unique, and not a path to write to.
     public var name: [UInt8]
 
-    /// What it is.
+    /// The kind of the member.
     public var kind: Kind
 
-    /// The length in bytes, from 0; nil when the container does not tell before the end, and for what has none.
+    /// The length in bytes, from 0; nil when the container does not state it before the end, and for members without
+    /// bytes.
     public var byteCount: Int64?
 
-    /// The time of the last modification; nil when the container does not tell.
+    /// The time of the last modification; nil when the container does not state it.
     public var modificationTime: Date?
 
-    /// The permissions, twelve bits as in `chmod(2)`; nil when the container does not tell.
+    /// The permissions, twelve bits as in `chmod(2)`; nil when the container does not state them.
     public var permissions: UInt16?
 
-    /// The checksum of the bytes that the container lists, as `crc32:1a2b3c4d`; nil when there is none.
+    /// The checksum of the bytes as the container lists it, in the form `crc32:1a2b3c4d`; nil when there is none.
     public var checksum: String?
 
-    /// What a link leads to, as the container has it; nil for others.
+    /// The target of a link, as in the container; nil for other members.
     public var linkTarget: [UInt8]?
 
-    /// Whether reading it is ``BlobError/Code/encrypted``.
+    /// True when reading the member throws ``BlobError/Code/encrypted``.
     public var isEncrypted: Bool
 
-    /// Creates a member; what is left out is unknown.
+    /// Creates a member; values that are left out are unknown.
     public init(
         index: Int, name: [UInt8], kind: Kind = .file, byteCount: Int64? = nil, modificationTime: Date? = nil,
         permissions: UInt16? = nil, checksum: String? = nil, linkTarget: [UInt8]? = nil, isEncrypted: Bool = false
@@ -61,13 +62,13 @@ public struct BlobMember: Hashable, Sendable {
 }
 
 extension BlobMember {
-    /// The name on one line, for people, in a form that is accepted back where people write locators.
+    /// The name on one line, for people, in a form that is accepted where people write locators.
     ///
-    /// Readable as it is, but for control characters, `%`, bytes that are no UTF-8, `!`, `#` and a leading `@`, which
-    /// are `%XX`.
+    /// Nothing is encoded but control characters, `%`, bytes that are not UTF-8, `!`, `#` and a leading `@`, which
+    /// become `%XX`.
     package var printableName: String { Self.printable(self.name) }
 
-    /// As ``printableName``, of any bytes.
+    /// Returns the printable form of any bytes; see ``printableName``.
     package static func printable(_ name: [UInt8]) -> String {
         // Most names are plain, and a container may have millions of them.
         if name.allSatisfy({ $0 >= 0x20 && $0 < 0x7F && !Self.marks.contains($0) }) && name.first != Self.at {

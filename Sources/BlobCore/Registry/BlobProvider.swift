@@ -1,36 +1,37 @@
-/// What a plugin adds to a ``BlobRegistry``: how to make sources, and what they are recognised by.
+/// The entry of a plugin in a ``BlobRegistry``: a factory of sources, and the properties by which formats are
+/// recognised.
 public struct BlobProvider: Sendable {
-    /// What a provider makes its sources from.
+    /// The kind of a provider, with the closure that makes its sources.
     public enum Kind: Sendable {
-        /// From a locator whose scheme is the provider's.
+        /// Makes a source from a locator with a scheme of the provider.
         case origin(@Sendable (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource)
-        /// From another source, whose bytes it decodes: `gzip`.
+        /// Makes a source from another source, whose bytes it decodes: `gzip`.
         case filter(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobInputStreamDataSource)
-        /// From another source, of which each member is a source: `tar`.
+        /// Makes a container from another source; each member is a source: `tar`.
         case container(@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> any BlobContainer)
     }
 
-    /// What it makes its sources from.
+    /// The kind of the provider.
     package let kind: Kind
 
-    /// The schemes it answers to, in lower case; those of filters and containers are the wrappers of locators.
+    /// The schemes of the provider, in lower case; those of filters and containers are the wrappers of locators.
     public internal(set) var schemes: [String]
 
-    /// The media types of what it decodes, in lower case and without parameters.
+    /// The media types of the formats that it decodes, in lower case and without parameters.
     package let mediaTypes: [String]
 
-    /// The file name extensions of what it decodes, in lower case and without the dot; `tar.gz` is one.
+    /// The file name extensions of the formats that it decodes, in lower case and without the dot; `tar.gz` is one.
     package let fileExtensions: [String]
 
-    /// The signatures of what it decodes.
+    /// The signatures of the formats that it decodes.
     package let signatures: [BlobSignature]
 
-    /// Recognises a format that has no signature of its own by its first 512 bytes at most (fewer when the blob has
-    /// fewer); asked when no signature of any provider matches. Nil when there is no such format.
+    /// Recognises a format without a signature by its first 512 bytes at most (fewer when the blob has fewer). Called
+    /// when no signature of any provider matches; nil when there is no such format.
     package let recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)?
 
-    /// Recognises a format that a source has something else before, such as a program that unpacks it; asked last, and
-    /// only of sources that can seek. Nil when there is no such format.
+    /// Recognises a format that other data precedes, such as a program that unpacks it. Called last, and only for
+    /// repeatable sources with random access; nil when there is no such format.
     package let recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)?
 
     /// Creates a provider; at least one scheme is needed.

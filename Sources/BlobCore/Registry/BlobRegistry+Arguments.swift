@@ -1,15 +1,15 @@
 import BlobPlatform
 
 extension BlobRegistry {
-    /// Returns the locator that a person means by a text: a locator, a path, or `-` for standard input, with wrappers of
-    /// this registry before it and `#MEMBER` behind it.
+    /// Returns the locator for a text that a person writes: a locator, a path, or `-` for standard input, preceded by
+    /// wrappers of this registry and followed by `#MEMBER`.
     ///
     ///     photo.jpg    gzip+log.gz    backup.tgz#etc/hosts    tar+backup.tar#@0    -#first.txt    file:///x.tgz#a.txt
     ///
-    /// An existing file of that name wins over any other reading. Relative paths are resolved against the current folder.
-    /// Characters of members that a locator must percent-encode may be written as they are.
+    /// An existing file of that name takes precedence over any other reading. Relative paths are resolved against the
+    /// current folder. Characters of members that a locator must percent-encode may be written unencoded.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator`` with the offset in bytes of the error.
+    /// - Throws: ``BlobError/Code/invalidLocator`` with the offset of the error in bytes.
     /// - Complexity: A few calls of `lstat(2)`; opens nothing.
     public func locator(for text: String) throws(BlobError) -> BlobLocator {
         var wrappers: [String] = []
@@ -70,7 +70,8 @@ private func hasScheme(_ text: String) -> Bool {
     return end != text.startIndex
 }
 
-/// Returns the place where a path ends and the members begin: the first `#` behind the name of a file, or else the first.
+/// Returns the index at which a path ends and members begin: of the first `#` after the name of a file, or else the
+/// first.
 private func memberMark(_ text: String) -> String.Index? {
     let marks = text.indices.filter { text[$0] == "#" }
     return marks.first { isFile(String(text[..<$0])) } ?? marks.first

@@ -1,16 +1,16 @@
 import BlobPlatform
 
 extension BlobRegistry {
-    /// Finds the provider that decodes `source`: by signature, then by what providers recognise without one, then by
-    /// media type, then by file name extension, then by looking further into a source that can seek.
+    /// Finds the provider that decodes `source`: by signature, then by the formats that providers recognise without
+    /// one, then by media type, then by file name extension, then by looking further into a source with random access.
     ///
-    /// Always gives the same answer: the longest signature wins, then the longest extension, then the provider that was
-    /// registered first. Looks at the first 36 KiB at most, and no further than the signatures that are registered,
-    /// unless all of these fail and the source can seek.
+    /// The result is deterministic: the longest signature wins, then the longest extension, then the provider that was
+    /// registered first. Reads the first 36 KiB at most, and no more than the registered signatures need, unless all of
+    /// these fail and the source has random access.
     ///
-    /// - Returns: The provider that decodes the source, nil when there is none; and the source to go on with, which has all
-    ///   bytes also when it can be read only once and its beginning was looked at.
-    /// - Throws: What reading the source throws.
+    /// - Returns: The provider that decodes the source, nil when there is none; and the source to continue with, which
+    ///   has all bytes even when it can be read only once and its beginning was read.
+    /// - Throws: The errors of reading the source.
     public func identify(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) throws(BlobError) -> (provider: BlobProvider?, source: any BlobInputStreamDataSource) {
@@ -35,7 +35,7 @@ extension BlobRegistry {
         }
     }
 
-    /// What ``BlobProvider/recognizes`` gets to see: a header of tar.
+    /// The number of bytes that ``BlobProvider/recognizes`` receives: the size of a tar header.
     private static let recognizedByteCount = 512
 
     private func providerByContent(of beginning: Data) -> BlobProvider? {
@@ -62,7 +62,7 @@ extension BlobRegistry {
         }
     }
 
-    /// The first of the providers with the highest score.
+    /// Returns the first of the providers with the highest score.
     private func best(_ score: (BlobProvider) -> Int?) -> BlobProvider? {
         var best: (provider: BlobProvider, score: Int)?
         for provider in self.providers {
@@ -72,13 +72,13 @@ extension BlobRegistry {
         return best?.provider
     }
 
-    /// Looks at the first bytes of a source.
+    /// Reads the first bytes of a source.
     ///
-    /// - Returns: With them and its info, the source that is to be read from now on.
+    /// - Returns: The bytes, the info, and the source to read from now on.
     private func peek(
         _ source: any BlobInputStreamDataSource, _ byteCount: Int, _ context: BlobContext
     ) throws -> (beginning: Data, info: BlobInfo, source: any BlobInputStreamDataSource) {
-        // A child, so that whoever reads on can cancel it too.
+        // A child, so that the later reader can cancel it too.
         let context = context.makeChild()
         let reader = try source.open(context: context)
         let (beginning, info) = (try reader.data(upTo: byteCount), reader.info)
@@ -86,7 +86,7 @@ extension BlobRegistry {
             reader.close()
             return (beginning, info, source)
         }
-        // Read only once: what was looked at is put before the rest.
+        // The source can be read only once: the bytes that were read are put before the rest.
         let rest = HandedOver(reader)  // To the one opening that takes it.
         let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
             PeekedReader(beginning, rest.value, later.onCancel { context.cancellation.cancel() })

@@ -1,8 +1,9 @@
 extension BlobRegistry {
-    /// What can be indexed of a locator: the outermost layer that can, or what is found by signature in a plain source: a
-    /// container first, which stands for the filters around it too, then a filter.
+    /// Returns the part of a locator that can be indexed: the outermost layer that supports it, or for a plain source
+    /// the layer found by signature: a container first, which includes the filters around it, then a filter.
     ///
-    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when nothing can be indexed.
+    /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when nothing can be
+    ///   indexed.
     package func indexable(
         for locator: BlobLocator, context: BlobContext
     ) throws(BlobError) -> any BlobIndexing {
@@ -22,12 +23,12 @@ extension BlobRegistry {
     private func indexableBySignature(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> (any BlobIndexing)? {
-        // Looking twice at what passes by once is not possible, and an index of it would be of no use.
+        // A source that can be read only once cannot be read again, and an index of it would be of no use.
         guard source.traits.contains(.repeatable) else { return nil }
         do {
             if let container = try self.containerBySignature(source, context) as? any BlobIndexing { return container }
         } catch let error as BlobError where error.code == .unsupported {
-            // No container: a filter perhaps.
+            // Not a container; perhaps a filter.
         }
         let identification = try self.identify(source, context: context)
         guard case .filter(let decode) = identification.provider?.kind else { return nil }

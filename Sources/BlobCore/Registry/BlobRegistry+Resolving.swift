@@ -4,7 +4,7 @@ extension BlobRegistry {
         case container(any BlobContainer)
     }
 
-    /// Runs what finds the meaning of `locator`, and has its errors say so.
+    /// Runs `find`, and adds to its errors that they are from resolving `locator`.
     func resolving<Found>(_ locator: BlobLocator, _ find: () throws -> Found) throws(BlobError) -> Found {
         do {
             return try find()
@@ -14,7 +14,7 @@ extension BlobRegistry {
         }
     }
 
-    /// Builds the chain from the base outwards: each container on the way takes the next selector.
+    /// Builds the chain of sources from the base outwards; each container on the way takes the next selector.
     func resolve(_ locator: BlobLocator, _ context: BlobContext) throws -> Resolution {
         guard locator.selectors.count <= Self.maximumDepth else {
             throw BlobError(
@@ -58,9 +58,9 @@ extension BlobRegistry {
         return wrappers.first.map(isContainer) ?? true
     }
 
-    /// The wrappers of a scheme, outermost first (nil is the one by signature), and what makes the source of its base.
+    /// Splits a scheme into its wrappers, outermost first (nil is the one by signature), and the factory of its base.
     ///
-    /// A registered whole scheme wins before splitting, at each step.
+    /// At each step, a registered scheme takes precedence over splitting.
     private func split(_ scheme: String) throws(BlobError) -> (
         wrappers: [BlobProvider?], makeOrigin: (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource
     ) {
@@ -88,7 +88,7 @@ extension BlobRegistry {
         }
     }
 
-    /// Opens the container that `source` is, decoding filters around it on the way.
+    /// Opens `source` as a container, decoding the filters around it on the way.
     func containerBySignature(
         _ source: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws -> any BlobContainer {
@@ -104,7 +104,7 @@ extension BlobRegistry {
                 throw BlobError(.unsupported, "This is no container that is registered: \(registered).")
             }
         }
-        throw BlobError(.limitExceeded, "More filters lie in one another than the limit of \(Self.maximumDepth).")
+        throw BlobError(.limitExceeded, "There are more nested filters than the limit of \(Self.maximumDepth).")
     }
 
     private func notRegistered(_ scheme: String) -> BlobError {

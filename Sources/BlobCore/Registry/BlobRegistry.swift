@@ -1,15 +1,15 @@
-/// Which plugins there are, and how a locator becomes a source.
+/// The registered plugins, which resolve locators to sources.
 ///
 /// A value: copy it, extend the copy, pass it on. Nothing registers itself.
 public struct BlobRegistry: Sendable {
-    /// How many containers may lie in one another in a locator.
+    /// The maximum number of nested containers in a locator.
     static let maximumDepth = 8
 
-    /// How many wrappers a locator may have: a filter around each container. Each is a frame of every read, and a
-    /// locator may come from a stranger.
+    /// The maximum number of wrappers in a locator: a filter around each container. Each adds a frame to every read,
+    /// and a locator may come from an untrusted source.
     static let maximumWrapperCount = 2 * maximumDepth
 
-    /// The wrapper that finds containers, and the filters around them, by signature.
+    /// The wrapper for containers, and the filters around them, that are found by signature.
     static let bySignature = "archive"
 
     /// The providers, in the order of their registration.
@@ -21,9 +21,11 @@ public struct BlobRegistry: Sendable {
     /// Adds a provider.
     ///
     /// - Parameters:
-    ///   - provider: What to add.
-    ///   - isReplacing: Whether it takes the place of providers that answer to one of its schemes.
-    /// - Throws: ``BlobError/Code/invalidArgument`` when a scheme is taken and not to be replaced, or is no scheme.
+    ///   - provider: The provider to add.
+    ///   - isReplacing: True to take schemes over from the providers that have them; providers without a scheme are
+    ///     removed.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when a scheme is already registered and not replaced, or is not
+    ///   valid.
     public mutating func register(_ provider: BlobProvider, replacing isReplacing: Bool = false) throws(BlobError) {
         for scheme in provider.schemes {
             guard (try? BlobLocator("\(scheme):"))?.scheme == scheme, scheme != Self.bySignature else {
@@ -43,14 +45,14 @@ public struct BlobRegistry: Sendable {
         self.providers.append(provider)
     }
 
-    /// The provider that answers to `scheme`, if there is one.
+    /// Returns the provider with a scheme; nil when there is none.
     package func provider(for scheme: String) -> BlobProvider? {
         self.providers.first { $0.schemes.contains(scheme) }
     }
 
-    /// The source that a locator stands for.
+    /// Returns the source that a locator stands for.
     ///
-    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and what the providers throw.
+    /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and the errors of the providers.
     public func source(
         for locator: BlobLocator, context: BlobContext = BlobContext()
     ) throws(BlobError) -> any BlobInputStreamDataSource {
@@ -62,7 +64,7 @@ public struct BlobRegistry: Sendable {
         }
     }
 
-    /// Returns the source that a locator or path stands for, as ``locator(for:)`` reads it.
+    /// Returns the source that a locator or path stands for, as interpreted by ``locator(for:)``.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/notRegistered``, and the errors of the providers.
     public func source(
@@ -71,7 +73,7 @@ public struct BlobRegistry: Sendable {
         try self.source(for: self.locator(for: text), context: context)
     }
 
-    /// The container that a locator stands for, to list its members.
+    /// Returns the container that a locator stands for, to list its members.
     ///
     /// - Throws: As ``source(for:context:)-(BlobLocator,_)``; ``BlobError/Code/unsupported`` when it is not a
     ///   container.

@@ -1,16 +1,16 @@
-/// Bytes at a fixed place that give a format away.
+/// Bytes at a fixed offset that identify a format.
 public struct BlobSignature: Hashable, Sendable {
-    /// The furthest that identification looks into a blob, in bytes: 36 KiB, past the volume descriptor of ISO 9660 at
-    /// 32 KiB (ECMA-119, section 7.2.1), which is the furthest signature in use.
+    /// The number of bytes of a blob within which signatures lie: 36 KiB, past the volume descriptor of ISO 9660 at 32
+    /// KiB (ECMA-119, section 7.2.1), which is the furthest signature in use.
     static let maximumExtent = 36 * 1024
 
-    /// Where the bytes are, from the start of the blob.
+    /// The offset of the bytes from the start of the blob.
     let byteOffset: Int
 
     /// The bytes.
     package let bytes: [UInt8]
 
-    /// Creates a signature, which must lie within ``maximumExtent`` and not be empty.
+    /// Creates a signature, which must lie within the first 36 KiB of a blob and not be empty.
     public init(_ bytes: [UInt8], at byteOffset: Int = 0) {
         precondition(!bytes.isEmpty && byteOffset >= 0, "A signature has bytes, at an offset from 0.")
         precondition(byteOffset + bytes.count <= Self.maximumExtent, "A signature lies within the first 36 KiB.")

@@ -1,7 +1,7 @@
 /// An instant of the system's monotonic clock.
 ///
-/// The compiler knows its size. It does not know the size of `ContinuousClock.Instant`, nor of a type that holds one:
-/// each use of a ``BlobContext`` would look it up at run time.
+/// Its size is known to the compiler. The size of `ContinuousClock.Instant`, and of types that hold one, is not: each
+/// use of a ``BlobContext`` would look it up at run time.
 package struct Moment: Comparable, Sendable {
     private static let origin = ContinuousClock.now
     private let sinceOrigin: Duration

@@ -4,7 +4,7 @@ extension BlobInputStream {
     /// Creates a stream over the source that a locator names.
     ///
     /// - Parameters:
-    ///   - locator: The text of a ``BlobLocator``.
+    ///   - locator: A locator or a path, as interpreted by ``BlobRegistry/locator(for:)``.
     ///   - registry: The registry that resolves the locator; `BlobRegistry.standard` of `BlobStreamsStandard` contains
     ///     the plugins of this package.
     ///   - mode: The mode, which determines whether calls wait.

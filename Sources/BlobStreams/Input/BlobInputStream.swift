@@ -83,9 +83,10 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.read(into: UnsafeMutableRawBufferPointer(start: buffer, count: max(length, 0)))
     }
 
-    /// Lends the bytes that are in memory until the next call of the stream, without consuming them. An end of the
-    /// stream for another reason, such as a cancellation, does not affect the memory. Any thread may call this, but
-    /// only one caller has the memory: with several, each call ends the loan to another. Never waits.
+    /// Lends the bytes that are in memory until the next call of the stream, without consuming them.
+    ///
+    /// An end of the stream for another reason, such as a cancellation, does not affect the memory. Any thread may call
+    /// this, but only one caller has the memory: with several, each call ends the loan to another. Never waits.
     ///
     /// - Returns: False when no bytes are in memory. In synchronous mode there are some after a read of less than 16
     ///   KiB, and when the source never blocks.
@@ -99,9 +100,10 @@ open class BlobInputStream: InputStream, StreamDelegate {
         return true
     }
 
-    /// True from opening until the end is known, and after an error: callers that poll, such as `URLSession` on Linux,
-    /// take false for the end. ``BlobStreamState/hasBytesAvailable`` shows whether a read would wait. Any thread may
-    /// call this; never waits.
+    /// True from opening until the end is known, and after an error.
+    ///
+    /// Callers that poll, such as `URLSession` on Linux, take false for the end. ``BlobStreamState/hasBytesAvailable``
+    /// shows whether a read would wait. Any thread may call this; never waits.
     open override var hasBytesAvailable: Bool {
         switch self.state.value.phase {
         case .opening, .open, .failed: true
@@ -115,9 +117,10 @@ open class BlobInputStream: InputStream, StreamDelegate {
     /// synchronous mode it waits for the source.
     open override func open() { self.engine.open() }
 
-    /// Closes the stream permanently, in any phase; before opening it does nothing. Removes the stream from its run
-    /// loops. Any thread may call this; in synchronous mode the reader is closed before this returns, unless another
-    /// thread is using it.
+    /// Closes the stream permanently, in any phase; before opening it does nothing.
+    ///
+    /// Removes the stream from its run loops. Any thread may call this; in synchronous mode the reader is closed before
+    /// this returns, unless another thread is using it.
     open override func close() { self.engine.close() }
 
     /// The status of the stream; `reading` while a read runs. Any thread may call this; never waits.
@@ -146,9 +149,10 @@ open class BlobInputStream: InputStream, StreamDelegate {
         self.engine.unschedule(from: runLoop, mode)
     }
 
-    /// Returns the offset of the next byte, as a number, for `.fileCurrentOffsetKey`; other keys are passed to the
-    /// reader if it is a ``BlobPropertyReader``. Any thread may call this; for other keys it waits while another thread
-    /// reads.
+    /// Returns the offset of the next byte, as a number, for `.fileCurrentOffsetKey`.
+    ///
+    /// Other keys are passed to the reader if it is a ``BlobPropertyReader``; for these it waits while another thread
+    /// reads. Any thread may call this.
     open override func property(forKey key: Stream.PropertyKey) -> BlobStreamProperty? {
         if key == .fileCurrentOffsetKey { return NSNumber(value: self.state.value.byteOffset) }
         return self.engine.withProperties { $0.property(forKey: key) }?.map { $0 as BlobStreamProperty }

@@ -38,7 +38,7 @@ extension StreamMachine {
         (self.window, self.ending) = (nil, nil)
         if let cancellation = self.pass.cancellation { actions.append(.cancel(cancellation)) }
         // A thread that is using the reader closes it itself.
-        if !self.pass.isBusy, let reader = self.pass.reader { actions.append(self.letGo(of: reader)) }
+        if !self.pass.isBusy, let reader = self.pass.reader { actions.append(self.closeAction(of: reader)) }
         self.pass = Pass()
         return actions
     }

@@ -99,7 +99,7 @@ extension StreamMachine {
     ) -> (goesOn: Bool, [Action]) {
         var actions = self.wakeWaiters()
         guard self.pass.id == use.passID else {
-            return (false, actions + [self.letGo(of: use.reader), .release(outcome.window)])
+            return (false, actions + [self.closeAction(of: use.reader), .release(outcome.window)])
         }
         if self.pass.isReading, outcome.appended > 0 { self.wantsEvent = true }
         if self.pass.wasWoken { actions.append(.look) }

@@ -171,7 +171,7 @@ struct StreamMachine<Reader: AnyObject> {
         let isCurrent = self.pass.id == id
         switch result {
         case .success(let reader):
-            guard isCurrent else { return (nil, [self.letGo(of: reader)]) }
+            guard isCurrent else { return (nil, [self.closeAction(of: reader)]) }
             self.pass.reader = reader
             self.pass.neverBlocks = neverBlocks
             return (self.beginUse(), [])
@@ -196,7 +196,7 @@ struct StreamMachine<Reader: AnyObject> {
     }
 
     /// Registers the calling thread as one that closes a reader, until ``released()``.
-    mutating func letGo(of reader: Reader) -> Action {
+    mutating func closeAction(of reader: Reader) -> Action {
         self.occupants.append(pthread_self())
         return .close(reader)
     }
