@@ -141,7 +141,7 @@ final class OpenIndexFolder {
             else { continue }
             if name.hasSuffix(".\(IndexFolder.fileExtension)") {
                 files.append((name, Int64(status.st_size), status.lastUse))
-            } else if name.hasPrefix("."), name.contains(".\(IndexFolder.fileExtension)."),
+            } else if name.hasPrefix("."), name.holds(".\(IndexFolder.fileExtension)."),
                 time(nil) - status.lastUse.tv_sec > Self.abandonedAge
             {
                 unlinkat(self.descriptor, name, 0)

@@ -131,7 +131,7 @@ private struct Account: Equatable {
                     name: entry.member.name, kind: entry.member.kind, byteCount: entry.member.byteCount,
                     linkTarget: entry.member.linkTarget)
                 member.warning = entry.warning
-                if entry.hasBytes, entry.warning?.isAboutNames ?? true {
+                if entry.hasBytes, entry.warning?.isHarmless ?? true {
                     do throws(BlobError) {
                         member.parts = try Self.parts(walker, entry)
                     } catch {

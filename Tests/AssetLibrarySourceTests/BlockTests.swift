@@ -20,7 +20,7 @@ import Testing
         defer { reader.close() }
         var bytes: [UInt8] = []
         while bytes.count < count {
-            let next = try AssetLibrarySourceTests.read(reader, upTo: min(piece, count - bytes.count))
+            let next = try BlobTestSupport.read(reader, upTo: min(piece, count - bytes.count))
             guard !next.isEmpty else { break }
             bytes += next
         }
@@ -60,12 +60,12 @@ import Testing
         let path = try self.test.originalPath(of: asset)
         for start in [0, 1000, self.block, 2 * self.block + 1] {
             let reader = try self.test.library.source(for: asset.id).open(at: start)
-            let first = try AssetLibrarySourceTests.read(reader, upTo: 1000)
+            let first = try BlobTestSupport.read(reader, upTo: 1000)
             #expect(first == Array(self.bytes[Int(start)..<Int(start) + 1000]))
             try self.rewrite(path, [UInt8](repeating: 7, count: self.bytes.count))
             var got = first
             let code = codeThrown {
-                while case let piece = try AssetLibrarySourceTests.read(reader, upTo: 1000), !piece.isEmpty {
+                while case let piece = try BlobTestSupport.read(reader, upTo: 1000), !piece.isEmpty {
                     got += piece
                 }
             }

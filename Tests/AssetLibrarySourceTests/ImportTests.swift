@@ -95,7 +95,7 @@ import Testing
         #expect(asset.fileExtension == "png" && asset.name == nil)
     }
 
-    @Test(arguments: [FaultSource.Fault.fail(at: 0), .fail(at: 5000), .truncate(at: 5000), .lyingSize(by: 1)])
+    @Test(arguments: [FaultSource.Fault.fail(at: 0), .fail(at: 5000), .truncate(at: 5000), .wrongByteCount(by: 1)])
     func aSourceThatFailsLeavesNothing(_ fault: FaultSource.Fault) throws {
         let source = FaultSource(MemorySource(Data(makeContent(9000))), fault)
         #expect(codeThrown { try self.test.library.importAsset(from: source) } != nil)

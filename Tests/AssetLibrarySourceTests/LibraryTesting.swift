@@ -76,8 +76,6 @@ final class Events: Sendable {
     var all: [BlobEvent] { self.events.withLock { $0 } }
 }
 
-func write(_ bytes: [UInt8], to path: String) throws { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
-
 /// Writes into a file as it is, without replacing it.
 func overwrite(_ path: String, at byteOffset: Int64, with bytes: [UInt8]) throws {
     let descriptor = open(path, O_WRONLY | O_CLOEXEC)

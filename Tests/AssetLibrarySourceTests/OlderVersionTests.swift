@@ -23,7 +23,7 @@ import Testing
             let file = self.folder.appendingPathComponent(path)
             try FileManager.default.createDirectory(
                 at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try AssetLibrarySourceTests.write(try #require(self.contents[name]), to: file.path)
+            try BlobTestSupport.write(try #require(self.contents[name]), to: file.path)
         }
     }
 

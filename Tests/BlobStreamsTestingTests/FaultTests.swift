@@ -11,8 +11,8 @@ private func faulty(_ fault: FaultSource.Fault) -> FaultSource { FaultSource(Mem
 /// Each fault that breaks a contract is caught by the kit, and turned into an error by the guard.
 @Suite struct FaultTests {
     @Test(arguments: [
-        (FaultSource.Fault.truncate(at: 1234), 8), (.change(at: 1234), 8), (.lyingSize(by: 1), 8),
-        (.lyingSize(by: -1), 8), (.fail(at: 1234), 8),
+        (FaultSource.Fault.truncate(at: 1234), 8), (.change(at: 1234), 8), (.wrongByteCount(by: 1), 8),
+        (.wrongByteCount(by: -1), 8), (.fail(at: 1234), 8),
     ])
     func theKitNamesTheContractThatAFaultBreaks(_ fault: FaultSource.Fault, contract: Int) async {
         let found = await violations(of: faulty(fault), expecting: bytes)
@@ -20,7 +20,7 @@ private func faulty(_ fault: FaultSource.Fault) -> FaultSource { FaultSource(Mem
     }
 
     @Test func aCallThatDoesNotHearItsCancellationIsNamed() async {
-        let kit = Kit({ faulty(.deafStall(at: 100, for: .seconds(4))) }, expecting: Expectation(bytes))
+        let kit = Kit({ faulty(.uncancellableStall(at: 100, for: .seconds(4))) }, expecting: Expectation(bytes))
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {
                 kit.checkCancellation()
@@ -52,13 +52,13 @@ private func faulty(_ fault: FaultSource.Fault) -> FaultSource { FaultSource(Mem
     @Test func aSlowSourceBreaksNothing() async {
         let few = bytes.prefix(5)
         let found = await violations(
-            of: FaultSource(MemorySource(Data(few)), .slowDrip(every: .milliseconds(1))), expecting: Data(few))
+            of: FaultSource(MemorySource(Data(few)), .delayedBytes(every: .milliseconds(1))), expecting: Data(few))
         #expect(found == [])
     }
 
     @Test(arguments: [
         (FaultSource.Fault.truncate(at: 1234), BlobError.Code.misbehavingPlugin),
-        (.lyingSize(by: 1), .misbehavingPlugin), (.lyingSize(by: -1), .misbehavingPlugin), (.fail(at: 1234), .io),
+        (.wrongByteCount(by: 1), .misbehavingPlugin), (.wrongByteCount(by: -1), .misbehavingPlugin), (.fail(at: 1234), .io),
     ])
     func theGuardTurnsAFaultIntoAnError(_ fault: FaultSource.Fault, code: BlobError.Code) async {
         let error = await #expect(throws: BlobError.self) { try await faulty(fault).data(upTo: 10_000) }

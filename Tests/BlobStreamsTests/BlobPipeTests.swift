@@ -37,6 +37,19 @@ import Testing
 
     // MARK: Bytes and the end
 
+    /// A chunk has the memory of the pipe, whose place the next bytes would take.
+    @Test func aChunkStaysAsItIsWhileThePipeIsFilledAgain() async throws {
+        let pipe = BlobPipe(capacity: 16)
+        try pipe.write(Data(0..<16), context: BlobContext())
+        var iterator = pipe.source.chunks(ofAtMost: 4).makeAsyncIterator()
+        var chunks: [Data] = []
+        for round in 1...20 {
+            chunks.append(try #require(try await iterator.next()))
+            try pipe.write(Data(UInt8(12 + 4 * round)..<UInt8(16 + 4 * round)), context: BlobContext())
+        }
+        #expect(chunks.reduce(Data(), +) == Data(0..<80))
+    }
+
     @Test func bytesComeInOrderAndThenTheEnd() async throws {
         let pipe = BlobPipe()
         try self.write(pipe, Data("hel".utf8))

@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// A process that was run to its end.
 package struct FinishedProcess: Sendable {

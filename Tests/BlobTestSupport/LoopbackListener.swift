@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+package import Foundation
 
 /// A socket that listens on 127.0.0.1, on a port that the system chooses. The owner closes its descriptor.
 package struct LoopbackListener: Sendable {

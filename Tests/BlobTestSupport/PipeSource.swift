@@ -1,5 +1,5 @@
-import BlobCore
-import Foundation
+package import BlobCore
+package import Foundation
 
 /// A source whose bytes pass by once: those of a pipe, which a thread of its own writes.
 package func pipeSource(_ bytes: Data, info: BlobInfo = BlobInfo()) -> any BlobInputStreamDataSource {

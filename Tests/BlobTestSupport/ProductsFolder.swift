@@ -1,4 +1,4 @@
-import Foundation
+package import Foundation
 
 /// The folder of the executables that were built with the tests, which lie beside them.
 package let productsFolder: URL = {

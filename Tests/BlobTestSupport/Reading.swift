@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 import Foundation
 
 /// Reads once, waiting while there are no bytes; nothing is the end.

@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+package import Foundation
 
 /// A folder that is removed, with all that is in it, when it is released.
 package final class TemporaryFolder: Sendable {

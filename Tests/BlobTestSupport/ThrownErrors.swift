@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 
 /// The error that `body` throws, as a `BlobError`; nil when it throws nothing.
 package func errorThrown(by body: () async throws -> some Any) async -> BlobError? {

@@ -74,8 +74,8 @@ struct RandomRound {
             let offset = Int64.random(in: 0...Int64(byteCount), using: &random)
             switch (self, Int.random(in: 0..<10, using: &random)) {
             case (.memory, 0) where offset < byteCount: return .truncate(at: offset)
-            case (.memory, 1): return .lyingSize(by: Int64.random(in: 1...10, using: &random))
-            case (.memory, 2) where offset > 0: return .lyingSize(by: -offset)
+            case (.memory, 1): return .wrongByteCount(by: Int64.random(in: 1...10, using: &random))
+            case (.memory, 2) where offset > 0: return .wrongByteCount(by: -offset)
             case (_, 3), (_, 4): return .fail(at: offset)
             case (.memory, 5), (.generator, 5): return byteCount < 50 ? .oneByte : .half
             default: return nil

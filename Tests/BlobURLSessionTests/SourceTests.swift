@@ -62,7 +62,7 @@ extension URLSessionTests {
         }
 
         @Test(
-            arguments: [.truncate(at: 100_000), .truncate(at: 0), .lyingSize(by: 1), .lyingSize(by: -1)]
+            arguments: [.truncate(at: 100_000), .truncate(at: 0), .wrongByteCount(by: 1), .wrongByteCount(by: -1)]
                 as [FaultSource.Fault], modes)
         func aSourceOfAnotherLengthThanItSaysIsAnError(fault: FaultSource.Fault, mode: BlobStreamMode) async throws {
             let server = try HTTPServer()

@@ -124,10 +124,5 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
 
 /// One member of gzip.
 private func gzipped(_ bytes: Data) throws -> Data {
-    let reader = try GzipEncodedSource(MemorySource(bytes)).open()
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
-    defer { memory.deallocate() }
-    var all = Data()
-    while case let count = try reader.readWaiting(into: memory), count > 0 { all.append(contentsOf: memory[..<count]) }
-    return all
+    Data(try readAll(GzipEncodedSource(MemorySource(bytes)).open()))
 }

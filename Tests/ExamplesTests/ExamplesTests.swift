@@ -99,7 +99,8 @@ import Testing
         }
     }
 
-    @Test(.enabled(if: FileManager.default.fileExists(atPath: productsFolder.appendingPathComponent("UploadAsset").path)))
+    @Test(
+        .enabled(if: FileManager.default.fileExists(atPath: productsFolder.appendingPathComponent("UploadAsset").path)))
     func anAssetIsUploadedAsAPartOfAForm() throws {
         let folder = try TemporaryFolder()
         let library = folder.path("library")
@@ -168,7 +169,6 @@ import Testing
             .deletingLastPathComponent()
         return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
-}
 }
 
 private func output(of product: String, _ arguments: [String] = []) throws -> String {

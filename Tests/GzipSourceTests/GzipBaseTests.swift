@@ -29,16 +29,8 @@ import Testing
         let reader = try GzipSource(DripSource(MemorySource(compressed(bytes, format))), format: format).open()
         #expect(!reader.isOpen)
         let shared = HandedOver(reader)  // Safe: this task waits while the thread reads.
-        let all = try await onThread {
-            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 16)
-            defer { memory.deallocate() }
-            var all = Data()
-            while case let count = try shared.value.readWaiting(into: memory), count > 0 {
-                all.append(contentsOf: memory[..<count])
-            }
-            return all
-        }
-        #expect(all == bytes)
+        let all = try await onThread { try readAll(shared.value, inPiecesOf: 100) }
+        #expect(Data(all) == bytes)
         #expect(reader.isOpen && reader.hasEnded)
     }
 

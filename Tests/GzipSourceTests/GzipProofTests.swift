@@ -1,5 +1,5 @@
-import BlobIndex
 import BlobDeflate
+import BlobIndex
 import BlobStreams
 import BlobTestSupport
 import FileSource

@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: [-1, 1] as [Int64]) func aSourceThatLiesAboutItsSizeIsNamed(difference: Int64) async throws {
-        let lying = FaultSource(MemorySource("12345".utf8), .lyingSize(by: difference))
+        let lying = FaultSource(MemorySource("12345".utf8), .wrongByteCount(by: difference))
         let body = try makeBody { try $0.appendPart(source: lying, name: "liar") }
         let error = try #require(await errorThrown { try await bytes(of: body) })
         #expect(error.code == .misbehavingPlugin)

@@ -34,9 +34,10 @@ final class SpooledSource: BlobLayer {
             return try self.base.open(at: byteOffset, matching: validator, context: context)
         }
         let spool = try self.spool(context)
-        return try PositionalReader(spool.info, at: byteOffset, matching: validator) { byteOffset, output in
+        let bytes = ClosureSource(info: spool.info) { byteOffset, output, _ in
             try spool.read(into: &output, at: byteOffset)
         }
+        return try bytes.makeReader(at: byteOffset, matching: validator, context: context)
     }
 
     /// Returns the info of a base that needs no copy; nil for one that does.

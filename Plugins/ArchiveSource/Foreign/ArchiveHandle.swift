@@ -1,4 +1,5 @@
 import BlobCore
+import BlobPlatform
 import CArchive
 
 /// The owner of one `struct archive` and its input.
@@ -96,24 +97,24 @@ extension BlobError {
             return
         }
         // With a single format enabled, the message concerns the bytes, not the format.
-        let message = reason.replacing("Unrecognized archive format", with: "its structure was not found")
+        let message = reason == "Unrecognized archive format" ? "its structure was not found" : reason
         let text = message.lowercased()
         let code: Code =
-            if text.contains("encrypt") || text.contains("passphrase") || text.contains("password") {
+            if text.holds("encrypt") || text.holds("passphrase") || text.holds("password") {
                 .encrypted
-            } else if text.contains("truncated") || text.contains("unexpected end") || text.contains("premature")
-                || text.contains("no progress is possible") || text.contains("end of file")
+            } else if text.holds("truncated") || text.holds("unexpected end") || text.holds("premature")
+                || text.holds("no progress is possible") || text.holds("end of file")
             {
                 .truncated
-            } else if text.contains("crc") || text.contains("checksum") || text.contains("digest") {
+            } else if text.holds("crc") || text.holds("checksum") || text.holds("digest") {
                 .checksumMismatch
-            } else if text.contains("wrong size") || text.contains("size mismatch") {
+            } else if text.holds("wrong size") || text.holds("size mismatch") {
                 .sizeMismatch
-            } else if text.contains("unsupported") || text.contains("not supported")
-                || text.contains("unknown compression")
+            } else if text.holds("unsupported") || text.holds("not supported")
+                || text.holds("unknown compression")
             {
                 .unsupported
-            } else if text.contains("allocate memory") || text.contains("too much memory") {
+            } else if text.holds("allocate memory") || text.holds("too much memory") {
                 .limitExceeded
             } else {
                 .corrupted

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobPlatform
 
 /// A search for the bytes of one member of an archive.
 struct MemberSearch {
@@ -197,7 +198,7 @@ struct MemberSearch {
         }
         if let warning = entry.warning, !warning.isHarmless {
             throw BlobError(
-                warning.contains("nconsistent") ? .inconsistent : .corrupted,
+                warning.holds("nconsistent") ? .inconsistent : .corrupted,
                 "The header of this member is not sound: \(warning)")
         }
     }
@@ -232,6 +233,6 @@ extension String {
     /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
     /// attributes that are not read.
     var isHarmless: Bool {
-        self.contains("be converted") || self.contains("acl") || self.contains("ACL") || self.contains("xattr")
+        self.holds("be converted") || self.holds("acl") || self.holds("ACL") || self.holds("xattr")
     }
 }

@@ -13,7 +13,7 @@ extension ZipSearch.Found {
         // libarchive treats LZMA without content as an error.
         if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
             do {
-                return try PositionalReader(info, at: 0, matching: nil) { _, _ in }
+                return EmptyReader(info)
             } catch {
                 throw BlobError(wrapping: error)
             }
@@ -71,4 +71,19 @@ extension ZipEntry {
     private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
         withUnsafeBytes(of: number.littleEndian) { Array($0) }
     }
+}
+
+/// The reader of a member without bytes.
+private final class EmptyReader: BlobReader {
+    let info: BlobInfo
+    private var isClosed = false
+
+    init(_ info: BlobInfo) { self.info = info }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.isClosed { throw BlobError(.closed, "The reader is closed.") }
+        return .end
+    }
+
+    func close() { self.isClosed = true }
 }

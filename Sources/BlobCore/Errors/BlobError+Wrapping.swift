@@ -34,7 +34,8 @@ extension BlobError {
         switch (error._domain, error._code) {
         case (BlobError.domain, let number):
             let code = Code(rawValue: number)
-            self.init(code, String(Self.text(of: error).trimmingPrefix("\(code): ")), cause: error)
+            let (text, prefix) = (Self.text(of: error), "\(code): ")
+            self.init(code, text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text, cause: error)
         case ("NSPOSIXErrorDomain", let number):
             self.init(systemError: CInt(truncatingIfNeeded: number), doing: Self.text(of: error), cause: error)
         case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoSuchFile.rawValue):

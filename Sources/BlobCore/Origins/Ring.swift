@@ -14,6 +14,8 @@ struct Ring {
     private var memory: Memory?
     private var start = 0
     private(set) var count = 0
+    /// The bytes of the memory behind these were never written.
+    private var usedByteCount = 0
 
     var isEmpty: Bool { self.count == 0 }
     var heldByteCount: Int { self.memory?.bytes.count ?? 0 }
@@ -22,15 +24,29 @@ struct Ring {
     mutating func append(_ bytes: UnsafeRawBufferPointer, capacity: Int) -> Int {
         let total = min(bytes.count, capacity - self.count)
         guard total > 0 else { return 0 }
+        var end = (self.start + self.count) % capacity
+        // Bytes that were removed may still be lent: without a loan nobody else holds the memory.
+        let isUnused = end >= self.usedByteCount && total <= capacity - end
+        if self.memory != nil, !isUnused, !isKnownUniquelyReferenced(&self.memory) {
+            self.moveToNewMemory(capacity)
+            end = self.count
+        }
         let memory = self.memory ?? Memory(capacity)
         self.memory = memory
-        let end = (self.start + self.count) % capacity
         let first = min(total, capacity - end)
         UnsafeMutableRawBufferPointer(rebasing: memory.bytes[end...])
             .copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<first]))
         memory.bytes.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[first..<total]))
+        self.usedByteCount = first < total ? capacity : max(self.usedByteCount, end + total)
         self.count += total
         return total
+    }
+
+    /// Leaves the memory to the loans of its bytes.
+    private mutating func moveToNewMemory(_ capacity: Int) {
+        let memory = Memory(capacity)
+        let count = self.remove(into: UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<self.count]))
+        (self.memory, self.start, self.count, self.usedByteCount) = (memory, 0, count, count)
     }
 
     /// Moves as many bytes as fit to `buffer`; returns their number.
@@ -61,5 +77,5 @@ struct Ring {
     }
 
     /// Drops all bytes.
-    mutating func removeAll() { (self.memory, self.start, self.count) = (nil, 0, 0) }
+    mutating func removeAll() { (self.memory, self.start, self.count, self.usedByteCount) = (nil, 0, 0, 0) }
 }

@@ -44,6 +44,6 @@ extension BlobReader {
     ///   - byteCount: The number of bytes to drop, from 0.
     ///   - byteOffset: The offset of this reader's first byte from the start of the blob, for messages.
     public func skipping(_ byteCount: Int64, from byteOffset: Int64 = 0) -> any BlobReader {
-        byteCount == 0 ? self : self.skipping(byteCount, from: byteOffset)
+        byteCount == 0 ? self : SkippingReader(self, bytesToSkip: byteCount, from: byteOffset)
     }
 }

@@ -1,0 +1,48 @@
+import Foundation
+import Testing
+
+/// The promise that a third party can write every source that the built-in plugins are.
+@Suite struct SurfaceTests {
+    /// The symbols of the core that only this package sees and that its plugins use, with the reasons.
+    private static let allowed = [
+        "AtomicFile": "writing files is the task of their owners",
+        "BlockingPool": "work of our own beside the reads shares the pool's bound; others have threads of their own",
+        "HandedOver": "a box to move a value between threads, without any state",
+        "LocallyDescribedError": "Foundation's errors are described where Foundation is linked",
+        "Locked": "a mutex, as the standard library has one on newer systems",
+        "RegularFile": "a loop over pread(2)",
+        "UnlinkedFile": "a temporary file",
+        "WaitSignal": "a semaphore",
+        "writeAll": "a loop over write(2)",
+    ]
+
+    @Test(arguments: ["FileSource", "GzipSource", "ArchiveSource", "AssetLibrarySource", "CryptoDigest"])
+    func aPluginUsesNoHiddenTypeOfTheCoreWithoutAReason(_ plugin: String) throws {
+        let hidden = try Self.hiddenNames()
+        #expect(hidden.count > 20 && hidden.contains("Locked") && hidden.contains("PositionalReader"))
+        let words = try Self.code(below: "Plugins/\(plugin)").matches(of: /\w+/).map { String($0.output) }
+        #expect(Set(words).intersection(hidden).subtracting(Self.allowed.keys).isEmpty)
+    }
+
+    /// The examples are written as third parties write: they use nothing that only this package sees.
+    @Test func anExampleUsesNoHiddenTypeOfTheCore() throws {
+        let words = try Self.code(below: "Examples").matches(of: /\w+/).map { String($0.output) }
+        #expect(Set(words).intersection(try Self.hiddenNames()).isEmpty)
+    }
+
+    /// The types and free functions of the core that are `package`.
+    private static func hiddenNames() throws -> Set<String> {
+        let declaration = /(?m)^package (?:final |indirect )?(?:class|struct|enum|protocol|func|typealias) (\w+)/
+        return Set(try self.code(below: "Sources/BlobCore").matches(of: declaration).map { String($0.output.1) })
+    }
+
+    /// The text of all Swift files in a folder, without comments.
+    private static func code(below folder: String) throws -> String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent(folder)
+        let files = FileManager.default.enumerator(at: root, includingPropertiesForKeys: nil)?.compactMap { $0 as? URL }
+        return try (files ?? []).filter { $0.pathExtension == "swift" }.map {
+            try String(contentsOf: $0, encoding: .utf8).replacing(/\/\/[^\n]*/, with: "")
+        }.joined(separator: "\n")
+    }
+}
