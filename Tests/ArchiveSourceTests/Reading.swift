@@ -13,7 +13,7 @@ struct SequentialSource: BlobInputStreamDataSource {
     init(_ bytes: Data) { self.bytes = MemorySource(bytes) }
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
-    func describe(_ context: BlobContext) -> BlobInfo { self.bytes.describe(context) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.bytes.describe(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {

@@ -111,7 +111,7 @@ import Testing
             #expect(try start + readAll(reader) == bytes)
             #expect(
                 events.all == [
-                    .invalidated(byteOffset: Int64(self.window)), .recovered(byteOffset: Int64(self.window)),
+                    BlobEvent(.invalidated, Int64(self.window)), BlobEvent(.recovered, Int64(self.window)),
                 ])
         }
     }
@@ -140,7 +140,7 @@ import Testing
         let start = try read(reader, upTo: self.window)
         try #require(utimes(self.test.originalPath(of: asset), nil) == 0)
         #expect(try start + readAll(reader) == bytes)
-        #expect(events.all.last == .recovered(byteOffset: Int64(self.window)))
+        #expect(events.all.last == BlobEvent(.recovered, Int64(self.window)))
     }
 
     @Test func anOriginalThatIsRewrittenWhileItIsReadHasChanged() throws {
@@ -163,7 +163,7 @@ import Testing
             try change()
             #expect(codeThrown { try read(reader, upTo: self.window) } == .changed)
             #expect(codeThrown { try read(reader, upTo: self.window) } == .changed)
-            #expect(events.all == [.invalidated(byteOffset: Int64(self.window))])
+            #expect(events.all == [BlobEvent(.invalidated, Int64(self.window))])
         }
     }
 
@@ -217,7 +217,7 @@ import Testing
             var rest: [UInt8] = []
             #expect(codeThrown { rest = try readAll(reader) } == code)
             #expect(code != nil || start + rest == bytes)
-            #expect(events.all.first == .invalidated(byteOffset: Int64(self.window)))
+            #expect(events.all.first == BlobEvent(.invalidated, Int64(self.window)))
             #expect(codeThrown { try source.open() } == .notFound)
             #expect(codeThrown { try source.info() } == .notFound)
         }

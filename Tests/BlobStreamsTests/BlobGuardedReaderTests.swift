@@ -405,7 +405,7 @@ import Testing
     @Test func aReaderThatIsLetGoOfIsClosed() throws {
         let plugin = Plugin { _, output in output.append(1, as: UInt8.self) }
         var reader: BlobGuardedReader? = try PluginSource(plugin).open()
-        #expect(try reader.map(read) == [1])
+        #expect(try reader.map { try read($0) } == [1])
         #expect(plugin.closeCount == 0)
         reader = nil
         #expect(plugin.closeCount == 1)

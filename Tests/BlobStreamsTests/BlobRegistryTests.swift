@@ -2,6 +2,8 @@ import BlobStreams
 import Foundation
 import Testing
 
+@testable import BlobCore
+
 @Suite struct BlobRegistryTests {
     // MARK: Registering
 

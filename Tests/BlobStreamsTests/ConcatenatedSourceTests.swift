@@ -120,7 +120,7 @@ import Testing
     private final class ChangingSource: BlobInputStreamDataSource {
         let current = Locked(MemorySource([3, 4]))
         var traits: BlobTraits { [.repeatable, .concurrentReaders] }
-        func describe(_ context: BlobContext) -> BlobInfo { self.current.withLock { $0.describe(context) } }
+        func describe(_ context: BlobContext) throws -> BlobInfo { try self.current.withLock { try $0.describe(context) } }
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
         ) throws -> any BlobReader {

@@ -32,7 +32,8 @@ import Testing
     func theOutermostLayerThatCanIsIndexed(locator: String, expected: String) throws {
         let made = Locked<[String]>([])
         let context = BlobContext { event in
-            if case .indexBuilt(let count) = event { made.withLock { $0.append(count == 1 ? "filter" : "container") } }
+            guard event.kind == .indexBuilt else { return }
+            made.withLock { $0.append(event.value == 1 ? "filter" : "container") }
         }
         let indexable = try self.registry().indexable(for: BlobLocator(locator), context: context)
         #expect(try indexable.buildIndex(context))

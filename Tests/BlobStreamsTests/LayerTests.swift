@@ -59,7 +59,7 @@ import Testing
             #expect(counts.values.reduce(0, +) == 8)
             #expect(counts.values.allSatisfy { $0 > 0 })
             #expect(ends.values.last == 10)
-            #expect(events.values == counts.values.map(BlobEvent.bytes))
+            #expect(events.values == counts.values.map { BlobEvent(.bytes, Int64($0)) })
         }
     }
 

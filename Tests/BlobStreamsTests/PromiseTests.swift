@@ -17,7 +17,7 @@ import Testing
         let base = MemorySource([1, 2, 3])
         var traits: BlobTraits { [.repeatable, .concurrentReaders] }
         var locator: BlobLocator? { try? BlobLocator("memory:there") }
-        func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+        func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
         func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
             -> any BlobReader
         { try self.base.makeReader(at: byteOffset, matching: validator, context: context) }

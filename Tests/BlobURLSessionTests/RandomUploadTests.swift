@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import BlobURLSession
 import Foundation
 import Testing

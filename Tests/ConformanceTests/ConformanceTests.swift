@@ -122,7 +122,9 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
     ]
 }
 
-private func reading(_ bytes: Data) -> ClosureSource.ReadAt {
+private func reading(
+    _ bytes: Data
+) -> @Sendable (_ byteOffset: Int64, inout OutputRawSpan, BlobContext) throws -> Void {
     { byteOffset, output, _ in
         guard byteOffset < bytes.count else { return }
         bytes.withUnsafeBytes {
@@ -157,7 +159,9 @@ extension TemporaryFolder {
             _ = signal(SIGPIPE, SIG_IGN)
             bytes.withUnsafeBytes { bytes in
                 var rest = bytes
-                while !rest.isEmpty, case let count = write(descriptor, rest.baseAddress, rest.count), count > 0 {
+                while !rest.isEmpty {
+                    let count = Foundation.write(descriptor, rest.baseAddress, rest.count)
+                    guard count > 0 else { return }
                     rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
                 }
             }

@@ -1,5 +1,6 @@
 #if os(Linux)
     import BlobStreams
+    import BlobTestSupport
     import Foundation
     import Testing
 

@@ -1,3 +1,4 @@
+import BlobDeflate
 import BlobStreams
 import BlobTestSupport
 import FileSource

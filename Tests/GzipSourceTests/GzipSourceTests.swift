@@ -129,7 +129,7 @@ private struct LocatedSource: BlobInputStreamDataSource {
     let locator: BlobLocator?
 
     var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
-    func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {

@@ -541,7 +541,7 @@ struct FailingSource: BlobInputStreamDataSource {
     }
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
-    func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {
@@ -580,7 +580,7 @@ private struct UnmarkedSource: BlobInputStreamDataSource {
     }
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
-    func describe(_ context: BlobContext) -> BlobInfo { self.base.describe(context) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobReader
     {

@@ -13,7 +13,7 @@ import Testing
                 gate.wait()
                 output.append(UInt8(offset))
             }
-            let context = BlobContext(eventSink: { if $0 == .waitingForThread { waiting.append($0) } })
+            let context = BlobContext(eventSink: { if $0.kind == .waitingForThread { waiting.append($0) } })
             let streams = (0..<600).map { _ in BlobInputStream(stalled, mode: .asynchronous, context: context) }
             for stream in streams { stream.open() }
             await waiting.values(count: 600 - 512)

@@ -1,6 +1,6 @@
 import BlobStreams
 import BlobTestSupport
-import Foundation
+public import Foundation
 import Testing
 
 /// A delegate that records its events and does what the test says.
