@@ -9,7 +9,7 @@ BLOB := .build/release/blob
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize setup release install benchmark clean
+.PHONY: all demo test sanitize link-check api-check setup archives release install benchmark clean
 
 all: release
 
@@ -39,7 +39,7 @@ STATIC := --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --gc-sections -Xli
   $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
 endif
 
-release: setup
+archives:
 	@# The linker searches this folder first, and it holds only archives: so no shared library is preferred.
 	@if [ -n "$(ARCHIVES)" ]; then \
 	  mkdir -p $(ARCHIVES); \
@@ -48,6 +48,8 @@ release: setup
 	    case $$path in /*) ln -sf $$path $(ARCHIVES)/;; esac; \
 	  done; \
 	fi
+
+release: setup archives
 	swift build -c release --product blob $(STATIC)
 	swift build -c release --product blob-receive $(STATIC)
 
@@ -76,6 +78,18 @@ sanitize: setup
 	swift build --build-tests --sanitize=address --scratch-path .build-address
 	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
 	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --skip 'OpenReadersTests|tenThousandIdleStreams'
+
+# What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 18 MB stripped.
+SCRATCH := .build
+link-check: archives
+	swift build -c release --scratch-path $(SCRATCH) --product SmallChecksum $(STATIC)
+	Tests/check-link.sh $(SCRATCH)/release/SmallChecksum
+
+# The public API against that of the last release: without a tag there is none.
+API_TARGETS := BlobCore BlobStreams BlobStreamsTesting BlobURLSession FileSource GzipSource ArchiveSource CryptoDigest
+api-check: RELEASE := $(shell git describe --tags --abbrev=0 2>/dev/null)
+api-check:
+	$(if $(RELEASE),swift package diagnose-api-breaking-changes $(RELEASE) --targets $(API_TARGETS),@echo "There is no release to compare the API with.")
 
 install: release
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin

@@ -179,8 +179,8 @@ let package = Package(
         tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
         tests(
             "ExamplesTests", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm",
-            "CustomSource", "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SynchronousChecksum",
-            "UploadCustomSource"),
+            "CustomSource", "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SmallChecksum",
+            "SynchronousChecksum", "UploadCustomSource"),
         tests("FileSourceTests", "BlobTestSupport", "BlobStreams", "FileSource"),
         tests(
             "GzipSourceTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams", "BlobStreamsTesting",

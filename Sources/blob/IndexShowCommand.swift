@@ -42,7 +42,7 @@ struct IndexShowCommand: ParsableCommand {
         let origin = try registry.source(for: locator.origin, context: context)
         if let content = try IndexedContent.of(origin, context) { contents.insert(content) }
         guard let source = try? registry.source(for: locator, context: context) else { return contents }
-        for layer in layers(of: source) {
+        for layer in layerChain(of: source) {
             if let content = try? IndexedContent.of(layer, context) { contents.insert(content) }
         }
         return contents

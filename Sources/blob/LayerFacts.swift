@@ -21,7 +21,7 @@ struct LayerFacts: Encodable {
     /// Returns the facts of all layers that have some, outermost first.
     static func all(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> [LayerFacts] {
         var all: [LayerFacts] = []
-        for (depth, layer) in layers(of: source).enumerated() {
+        for (depth, layer) in layerChain(of: source).enumerated() {
             guard let facts = try (layer as? any BlobDescribing)?.facts(context), !facts.isEmpty else { continue }
             let scheme = layer.locator?.scheme.split(separator: "+").first.map(String.init)
             all.append(LayerFacts(layer: scheme ?? layer.layerName, facts: facts, isOutermost: depth == 0))

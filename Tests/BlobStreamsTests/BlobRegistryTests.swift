@@ -68,17 +68,12 @@ import Testing
         #expect(error.code == .notRegistered)
     }
 
-    @Test func aSchemeThatIsNotRegisteredListsThoseThatAreAndNamesTheModule() throws {
+    @Test func aSchemeThatIsNotRegisteredListsThoseThatAre() throws {
         let registry = try toyRegistry()
-        let table = [
-            "gzip+mem:x": "GzipSource", "zlib+mem:x": "GzipSource", "zip+mem:x#a": "ArchiveSource",
-            "xz+mem:x": "ArchiveSource", "file:///x": "FileSource", "stdin:": "FileSource",
-            "assets-library://asset/a": "AssetLibrarySource", "toy+xor+gzip+mem:x#a": "GzipSource",
-        ]
-        for (locator, module) in table {
+        let locators = ["gzip+mem:x", "zip+mem:x#a", "file:///x", "assets-library://asset/a", "toy+xor+gzip+mem:x#a"]
+        for locator in locators {
             let error = try #require(throws: BlobError.self) { try registry.source(for: locator) }
             #expect(error.code == .notRegistered)
-            #expect(error.message.contains(module), "\(error)")
             #expect(error.message.contains("Registered: mem, once, toy, xor."), "\(error)")
             #expect(error.operation == "resolve")
         }

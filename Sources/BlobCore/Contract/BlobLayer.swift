@@ -5,7 +5,7 @@ public protocol BlobLayer: BlobInputStreamDataSource {
 }
 
 /// Returns a source and the sources below it, outermost first, up to the first one that is not a ``BlobLayer``.
-package func layers(
+package func layerChain(
     of source: any BlobInputStreamDataSource
 ) -> some Sequence<any BlobInputStreamDataSource> {
     sequence(first: source) { ($0 as? any BlobLayer)?.underlying }

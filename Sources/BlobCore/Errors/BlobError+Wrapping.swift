@@ -21,24 +21,24 @@ extension BlobError {
             self = BlobError(.cancelled, "The task was cancelled.", cause: error)
         case let error as POSIXError:
             self = BlobError(systemError: error.code.rawValue, doing: "The system call failed", cause: error)
-        case let error as CocoaError where error.code == .fileReadNoSuchFile || error.code == .fileNoSuchFile:
-            self = BlobError(.notFound, Self.text(of: error), cause: error)
-        case let error as CocoaError where error.code == .fileReadNoPermission:
-            self = BlobError(.permissionDenied, Self.text(of: error), cause: error)
         default: self = BlobError(foreign: error)
         }
     }
 
     private init(foreign error: any Error) {
-        // Every error has a domain and a number; an `NSError` has its own.
-        switch (error._domain, error._code) {
+        // Every error has a domain and a number; an `NSError` has its own. The type of an error is asked, as one of another
+        // domain can be cast to a `CocoaError`.
+        let isCocoaError = type(of: error) == CocoaError.self
+        let cocoaCode = isCocoaError ? (error as? CocoaError)?.code.rawValue : nil
+        switch (isCocoaError ? "NSCocoaErrorDomain" : error._domain, cocoaCode ?? error._code) {
         case (BlobError.domain, let number):
             let code = Code(rawValue: number)
             let (text, prefix) = (Self.text(of: error), "\(code): ")
             self.init(code, text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text, cause: error)
         case ("NSPOSIXErrorDomain", let number):
             self.init(systemError: CInt(truncatingIfNeeded: number), doing: Self.text(of: error), cause: error)
-        case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoSuchFile.rawValue):
+        case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoSuchFile.rawValue),
+            ("NSCocoaErrorDomain", CocoaError.Code.fileNoSuchFile.rawValue):
             self.init(.notFound, Self.text(of: error), cause: error)
         case ("NSCocoaErrorDomain", CocoaError.Code.fileReadNoPermission.rawValue):
             self.init(.permissionDenied, Self.text(of: error), cause: error)
@@ -55,6 +55,7 @@ extension BlobError {
     /// Returns the text that the error itself provides; nil when there is none.
     private static func ownText(of error: any Error) -> String? {
         if let text = (error as? any LocalizedError)?.errorDescription, !text.isEmpty { return text }
+        if error is any LocallyDescribedError { return nil }
         // The description of an error with a domain of its own, such as an `NSError`, is for debugging. The type is
         // checked, because on Apple's systems an error can be cast to an `NSError` and to all that is one.
         let type = type(of: error)

@@ -12,7 +12,7 @@ extension BlobRegistry {
             switch try self.resolve(locator, context) {
             case .container(let container): found = container as? any BlobIndexing
             case .source(let source):
-                let layer = layers(of: source).lazy.compactMap { $0 as? any BlobIndexing }.first
+                let layer = layerChain(of: source).lazy.compactMap { $0 as? any BlobIndexing }.first
                 found = if let layer { layer } else { try self.indexableBySignature(source, context) }
             }
             guard let found else { throw BlobError(.unsupported, "No layer of this can be indexed.") }

@@ -70,7 +70,7 @@ package final class BlockingPool: Sendable {
     private static let current = makeThreadKey()
 
     private let state = Locked(State())
-    private let timer = Locked<BlobRegistration?>(nil)
+    private let timer = Locked((lastNumber: 0, registration: BlobRegistration?.none))
     private let maximumThreadCount: Int
     private let idleLifetime: Duration
     private let patience: Duration
@@ -153,8 +153,17 @@ package final class BlockingPool: Sendable {
     // MARK: More threads
 
     private func watch() {
-        let timer = EventLoop.shared.wake(after: self.patience, BlobWaker { [weak self] in self?.look() })
-        self.timer.withLock { $0 = timer }
+        let number = self.timer.withLock { timer in
+            timer.lastNumber += 1
+            return timer.lastNumber
+        }
+        let registration = EventLoop.shared.wake(after: self.patience, BlobWaker { [weak self] in self?.look() })
+        // It may have fired already and been followed by another, which must not be cancelled.
+        _ = self.timer.withLock { timer -> BlobRegistration? in
+            guard number == timer.lastNumber else { return nil }
+            defer { timer.registration = registration }
+            return timer.registration  // Released outside of the lock.
+        }
     }
 
     private func look() {

@@ -1,0 +1,121 @@
+import BlobTestSupport
+import Foundation
+import Testing
+
+/// The Swift of the documentation compiles: the blocks of the articles, of the README and of the doc comments.
+@Suite(.timeLimit(.minutes(15))) struct DocumentationTests {
+    @Test func everyBlockOfSwiftCompiles() async throws {
+        let blocks = try Self.blocks()
+        #expect(blocks.count > 25)
+        let folder = try TemporaryFolder()
+        // A compiler for each processor, as each of its runs is for one file.
+        try await withThrowingTaskGroup { group in
+            var rest = blocks.enumerated().makeIterator()
+            func addNext() {
+                guard let (number, block) = rest.next() else { return }
+                group.addTask {
+                    let file = folder.url("Block\(number).swift")
+                    try Data(block.program.utf8).write(to: file)
+                    let errors = try await onThread { try Self.errors(in: file) }
+                    #expect(errors.isEmpty, "\(block.place):\n\(errors)")
+                }
+            }
+            for _ in 0..<2 { addNext() }
+            while try await group.next() != nil { addNext() }
+        }
+    }
+
+    @Test func aBlockThatDoesNotCompileIsFound() async throws {
+        let folder = try TemporaryFolder()
+        let block = Block(place: "here", text: "let locator: BlobLocator = source.nothing")
+        try Data(block.program.utf8).write(to: folder.url("Wrong.swift"))
+        let errors = try await onThread { try Self.errors(in: folder.url("Wrong.swift")) }
+        #expect(errors.contains("'nothing'"), "\(errors)")
+    }
+
+    private struct Block {
+        let place: String
+        let text: String
+
+        /// The block as a file of its own. Unless it begins with its imports, it may use a few names.
+        var program: String {
+            let imports = """
+                import BlobStreams
+                import BlobStreamsStandard
+                import BlobStreamsTesting
+                import BlobURLSession
+                import Foundation
+                #if canImport(FoundationNetworking)
+                import FoundationNetworking
+                #endif
+
+                """
+            let text = self.text.replacing("#expect(", with: "precondition(")
+            let lines = text.split(separator: "\n")
+            if lines.contains(where: { $0.hasPrefix("import ") || $0.hasPrefix("extension ") }) { return imports + text }
+            return imports + """
+                func use(_ value: Any...) {}
+                let source: any BlobInputStreamDataSource = MemorySource(Data())
+                let other: any BlobInputStreamDataSource = MemorySource(Data())
+                let registry = BlobRegistry.standard
+                let (url, path, digest, data) = (URL(fileURLWithPath: "/"), "/", [UInt8](), Data())
+                let context = BlobContext()
+                let request = URLRequest(url: url)
+                do {
+                \(text)
+                }
+                """
+        }
+    }
+
+    private static func blocks() throws -> [Block] {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        var files = [root.appendingPathComponent("README.md")]
+        for folder in ["Sources/BlobCore", "Sources/BlobStreams", "Sources/BlobStreamsTesting", "Sources/BlobURLSession"] {
+            let found = FileManager.default.enumerator(
+                at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil)
+            files += (found?.compactMap { $0 as? URL } ?? []).filter { ["md", "swift"].contains($0.pathExtension) }
+        }
+        return try files.sorted { $0.path < $1.path }.flatMap { file -> [Block] in
+            var text = try String(contentsOf: file, encoding: .utf8)
+            if file.pathExtension == "swift" {
+                let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map { line in
+                    let line = line.drop { $0 == " " }
+                    return line.hasPrefix("/// ") ? line.dropFirst(4) : line.hasPrefix("///") ? line.dropFirst(3) : line
+                }
+                text = lines.joined(separator: "\n")
+            }
+            return text.components(separatedBy: "```swift\n").dropFirst().enumerated().compactMap { number, part -> Block? in
+                guard let block = part.components(separatedBy: "```").first, !block.hasPrefix(".package(") else {
+                    return nil
+                }
+                return Block(place: "\(file.lastPathComponent), block \(number + 1)", text: block)
+            }
+        }
+    }
+
+    /// Returns the errors of the compiler; an empty text when there are none.
+    private static func errors(in file: URL) throws -> String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let products = try FileManager.default.contentsOfDirectory(at: productsFolder, includingPropertiesForKeys: nil)
+        let maps =
+            products.filter { $0.pathExtension == "build" }.map { $0.appendingPathComponent("module.modulemap") }
+            + ["CZlib", "CIsal"].map { root.appendingPathComponent("Sources/\($0)/module.modulemap") }
+        let mapArguments = maps.filter { FileManager.default.fileExists(atPath: $0.path) }.flatMap {
+            ["-Xcc", "-fmodule-map-file=\($0.path)"]
+        }
+        let (process, pipe) = (Process(), Pipe())
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments =
+            ["swiftc", "-typecheck", "-swift-version", "6", "-I", productsFolder.appendingPathComponent("Modules").path]
+            + mapArguments + [file.path]
+        process.standardError = pipe
+        process.standardOutput = pipe
+        try process.run()
+        let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+        process.waitUntilExit()
+        return process.terminationStatus == 0 ? "" : String(decoding: output, as: UTF8.self)
+    }
+}
