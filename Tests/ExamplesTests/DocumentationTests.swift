@@ -9,7 +9,7 @@ import Testing
         #expect(blocks.count > 25)
         let folder = try TemporaryFolder()
         // A compiler for each processor, as each of its runs is for one file.
-        try await withThrowingTaskGroup { group in
+        try await withThrowingTaskGroup(of: Void.self) { group in
             var rest = blocks.enumerated().makeIterator()
             func addNext() {
                 guard let (number, block) = rest.next() else { return }
