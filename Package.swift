@@ -47,7 +47,8 @@ let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] 
 /// A plugin: one module and one product.
 func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(
-        name: name, dependencies: ["BlobCore", "BlobPlatform"] + dependencies, path: "Plugins/\(name)", swiftSettings: settings)
+        name: name, dependencies: ["BlobCore", "BlobPlatform"] + dependencies, path: "Plugins/\(name)",
+        swiftSettings: settings)
 }
 
 /// A program that shows one use, run by a test.

@@ -46,7 +46,9 @@ public struct ArchiveContainer: BlobContainer {
     public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none) {
         let needsCopy = format.needsRandomAccess
         let whole = needsCopy ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
-        self.base = format.isEmbedded && (needsCopy || base.traits.contains(.repeatable)) ? EmbeddedSource(whole, format) : whole
+        self.base =
+            format.isEmbedded && (needsCopy || base.traits.contains(.repeatable))
+            ? EmbeddedSource(whole, format) : whole
         self.format = format
         self.tables = TableHolder(base, format, index)
     }

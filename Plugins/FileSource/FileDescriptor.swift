@@ -1,6 +1,6 @@
 import BlobCore
-import CPlatform
 import BlobPlatform
+import CPlatform
 
 /// A descriptor that is open for reading, closed with this object unless it is borrowed.
 final class FileDescriptor {

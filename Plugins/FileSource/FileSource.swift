@@ -54,7 +54,6 @@ public struct FileSource: BlobInputStreamDataSource {
     /// when the source was created.
     public let traits: BlobTraits
 
-
     /// The locator, with scheme `file`.
     public var locator: BlobLocator? { BlobLocator(filePath: self.path.bytes) }
 

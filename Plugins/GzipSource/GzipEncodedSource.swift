@@ -1,5 +1,5 @@
-import BlobDeflate
 public import BlobCore
+import BlobDeflate
 
 /// A source that encodes the bytes of another source as a gzip of one member, as for `Content-Encoding: gzip`.
 ///

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// An encoder of one gzip member (RFC 1952).
 ///

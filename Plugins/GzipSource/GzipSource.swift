@@ -1,5 +1,5 @@
-import BlobDeflate
 public import BlobCore
+import BlobDeflate
 import BlobPlatform
 
 /// A source that decodes the compressed bytes of another source: gzip, zlib or raw deflate.

@@ -1,5 +1,5 @@
-import BlobDeflate
 package import BlobCore
+import BlobDeflate
 import BlobPlatform
 
 extension IndexFile {

@@ -1,5 +1,5 @@
-import BlobDeflate
 internal import BlobCore
+import BlobDeflate
 
 /// A buffered output to an index file, which counts its bytes and computes checksums.
 struct IndexOutput: ~Copyable {

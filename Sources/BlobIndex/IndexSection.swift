@@ -1,5 +1,5 @@
-import BlobDeflate
 package import BlobCore
+import BlobDeflate
 import BlobPlatform
 
 /// A section of an index file, open for reading; unaffected when the file is replaced or removed.

@@ -1,5 +1,5 @@
-import BlobDeflate
 internal import BlobCore
+import BlobDeflate
 
 /// The head, the table of sections and the foot of an index file, with their encoding and decoding.
 ///

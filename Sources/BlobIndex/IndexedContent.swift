@@ -1,5 +1,5 @@
-import BlobDeflate
 package import BlobCore
+import BlobDeflate
 
 /// The identity of the bytes that an index was made from, as far as it is known without reading all of them.
 package struct IndexedContent: Hashable, Sendable {

@@ -15,7 +15,9 @@ extension Kit {
             walk.reader.whenReadable(first.waker)
             let wasCalled = first.wasCalled
             walk.reader.whenReadable(second.waker)
-            guard try self.expectCall(second, walk, "A waker that replaced another is not called.") else { return false }
+            guard try self.expectCall(second, walk, "A waker that replaced another is not called.") else {
+                return false
+            }
             if !wasCalled { replaced.append(first) }
             return replaced.count < 2 * Self.raceCount
         }
@@ -55,7 +57,8 @@ extension Kit {
             walk.reader.whenReadable(first.waker)
             guard try self.expectCall(first, walk, "The waker is not called.") else { return false }
             walk.reader.whenReadable(second.waker)
-            return try self.expectCall(second, walk, "A waker that is registered when a read is worth trying is not called.")
+            return try self.expectCall(
+                second, walk, "A waker that is registered when a read is worth trying is not called.")
         }
     }
 
@@ -107,7 +110,8 @@ extension Kit {
                 guard result == .notYet else { continue }
                 let bell = RecordingWaker()
                 try onThread { shared.value.reader.whenReadable(bell.waker) }
-                guard try self.expectCall(bell, shared.value, "A waker that another thread registers is not called.") else {
+                guard try self.expectCall(bell, shared.value, "A waker that another thread registers is not called.")
+                else {
                     return
                 }
             }

@@ -13,7 +13,8 @@ struct SharedContainers {
     /// Returns the source that an argument names, as a member of a container that is already open if possible.
     mutating func source(_ argument: String, _ context: BlobContext) throws -> any BlobInputStreamDataSource {
         let locator = try self.registry.locator(for: argument)
-        guard let selector = locator.selectors.last, let parent = locator.container, self.registry.endsWithMember(locator)
+        guard let selector = locator.selectors.last, let parent = locator.container,
+            self.registry.endsWithMember(locator)
         else {
             return try self.registry.source(for: locator, context: context)
         }

@@ -178,7 +178,8 @@ import Testing
 
     @Test(
         arguments: [
-            (FaultSource.Fault.truncate(at: 2_000_000), false), (.wrongByteCount(by: 1), false), (.wrongByteCount(by: -1), false),
+            (FaultSource.Fault.truncate(at: 2_000_000), false), (.wrongByteCount(by: 1), false),
+            (.wrongByteCount(by: -1), false),
             (.wrongByteCount(by: 1_000_000), false), (.wrongByteCount(by: -3_000_000), false),
         ] as [(FaultSource.Fault, Bool)])
     func aSourceThatLiesAboutItsSizeNeverBecomesAWholeBody(fault: FaultSource.Fault, isChunked: Bool) async throws {
@@ -213,7 +214,9 @@ import Testing
         #expect(message.count - headCount < declared)
     }
 
-    @Test(arguments: [FaultSource.Fault.stall(at: 100_000), .uncancellableStall(at: 100_000, for: .seconds(60)), .stall(at: 0)])
+    @Test(arguments: [
+        FaultSource.Fault.stall(at: 100_000), .uncancellableStall(at: 100_000, for: .seconds(60)), .stall(at: 0),
+    ])
     func aSourceThatStallsCanBeCancelled(fault: FaultSource.Fault) async throws {
         let server = try ScriptedServer { $0.receiveAll() }
         let context = BlobContext()

@@ -58,7 +58,8 @@ private func faulty(_ fault: FaultSource.Fault) -> FaultSource { FaultSource(Mem
 
     @Test(arguments: [
         (FaultSource.Fault.truncate(at: 1234), BlobError.Code.misbehavingPlugin),
-        (.wrongByteCount(by: 1), .misbehavingPlugin), (.wrongByteCount(by: -1), .misbehavingPlugin), (.fail(at: 1234), .io),
+        (.wrongByteCount(by: 1), .misbehavingPlugin), (.wrongByteCount(by: -1), .misbehavingPlugin),
+        (.fail(at: 1234), .io),
     ])
     func theGuardTurnsAFaultIntoAnError(_ fault: FaultSource.Fault, code: BlobError.Code) async {
         let error = await #expect(throws: BlobError.self) { try await faulty(fault).data(upTo: 10_000) }

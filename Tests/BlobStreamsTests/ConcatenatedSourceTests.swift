@@ -87,7 +87,10 @@ import Testing
     }
 
     @Test func itCanWhatAllPartsCan() throws {
-        #expect(ConcatenatedSource([MemorySource([1]), MemorySource([2])]).traits == [.neverBlocks, .repeatable, .concurrentReaders])
+        #expect(
+            ConcatenatedSource([MemorySource([1]), MemorySource([2])]).traits == [
+                .neverBlocks, .repeatable, .concurrentReaders,
+            ])
         let withPipe = try ConcatenatedSource([MemorySource([1]), self.part(.pipe, [])])
         #expect(withPipe.traits == .neverBlocks)
         let withSequence = try ConcatenatedSource([MemorySource([1]), self.part(.sequence, [])])
@@ -120,7 +123,9 @@ import Testing
     private final class ChangingSource: BlobInputStreamDataSource {
         let current = Locked(MemorySource([3, 4]))
         var traits: BlobTraits { [.repeatable, .concurrentReaders] }
-        func describe(_ context: BlobContext) throws -> BlobInfo { try self.current.withLock { try $0.describe(context) } }
+        func describe(_ context: BlobContext) throws -> BlobInfo {
+            try self.current.withLock { try $0.describe(context) }
+        }
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
         ) throws -> any BlobReader {

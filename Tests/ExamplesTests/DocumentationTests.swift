@@ -52,7 +52,9 @@ import Testing
                 """
             let text = self.text.replacing("#expect(", with: "precondition(")
             let lines = text.split(separator: "\n")
-            if lines.contains(where: { $0.hasPrefix("import ") || $0.hasPrefix("extension ") }) { return imports + text }
+            if lines.contains(where: { $0.hasPrefix("import ") || $0.hasPrefix("extension ") }) {
+                return imports + text
+            }
             return imports + """
                 func use(_ value: Any...) {}
                 let source: any BlobInputStreamDataSource = MemorySource(Data())
@@ -72,7 +74,9 @@ import Testing
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .deletingLastPathComponent()
         var files = [root.appendingPathComponent("README.md")]
-        for folder in ["Sources/BlobCore", "Sources/BlobStreams", "Sources/BlobStreamsTesting", "Sources/BlobURLSession"] {
+        for folder in [
+            "Sources/BlobCore", "Sources/BlobStreams", "Sources/BlobStreamsTesting", "Sources/BlobURLSession",
+        ] {
             let found = FileManager.default.enumerator(
                 at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil)
             files += (found?.compactMap { $0 as? URL } ?? []).filter { ["md", "swift"].contains($0.pathExtension) }
@@ -86,7 +90,8 @@ import Testing
                 }
                 text = lines.joined(separator: "\n")
             }
-            return text.components(separatedBy: "```swift\n").dropFirst().enumerated().compactMap { number, part -> Block? in
+            return text.components(separatedBy: "```swift\n").dropFirst().enumerated().compactMap {
+                number, part -> Block? in
                 guard let block = part.components(separatedBy: "```").first, !block.hasPrefix(".package(") else {
                     return nil
                 }
@@ -103,13 +108,20 @@ import Testing
         let maps =
             products.filter { $0.pathExtension == "build" }.map { $0.appendingPathComponent("module.modulemap") }
             + ["CZlib", "CIsal"].map { root.appendingPathComponent("Sources/\($0)/module.modulemap") }
+            + [
+                productsFolder.appendingPathComponent(
+                    "../../checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap")
+            ]
         let mapArguments = maps.filter { FileManager.default.fileExists(atPath: $0.path) }.flatMap {
             ["-Xcc", "-fmodule-map-file=\($0.path)"]
         }
         let (process, pipe) = (Process(), Pipe())
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         process.arguments =
-            ["swiftc", "-typecheck", "-swift-version", "6", "-I", productsFolder.appendingPathComponent("Modules").path]
+            [
+                "swiftc", "-typecheck", "-swift-version", "6", "-I",
+                productsFolder.appendingPathComponent("Modules").path,
+            ]
             + mapArguments + [file.path]
         process.standardError = pipe
         process.standardOutput = pipe

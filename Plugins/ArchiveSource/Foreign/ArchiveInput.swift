@@ -1,6 +1,6 @@
 import BlobCore
-import CArchive
 import BlobPlatform
+import CArchive
 
 /// The bytes of a source, which libarchive reads through callbacks.
 ///

@@ -1,6 +1,6 @@
 import BlobCore
-import CArchive
 import BlobPlatform
+import CArchive
 
 /// The facts in the header of a member.
 struct ArchiveEntry {

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A reader of the bytes of one member, which makes all checks before their end.
 final class MemberReader: BlobReader {

@@ -63,7 +63,9 @@ struct MemberSearch {
     /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted on the way.
     private func headerPass(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
         // Headers are cheap here, so a name that is not unique throws before the first byte.
-        if self.format.requiresReadingEarlierMembers { return try self.format.headerWalker(over: self.base, self.context) }
+        if self.format.requiresReadingEarlierMembers {
+            return try self.format.headerWalker(over: self.base, self.context)
+        }
         if !walker.isSequential { return walker }
         guard self.format.endsWithData else { return nil }
         guard self.base.traits.contains(.repeatable) else {
@@ -136,7 +138,9 @@ struct MemberSearch {
             let walker = try self.makeWalker()
             guard let earlier else { throw Self.brokenLinkError(link) }
             self.go(walker, to: earlier.place, index: earlier.member.index)
-            guard let entry = try self.advance(walker, to: earlier.member.index) else { throw Self.brokenLinkError(link) }
+            guard let entry = try self.advance(walker, to: earlier.member.index) else {
+                throw Self.brokenLinkError(link)
+            }
             return (walker, entry)
         }
         let target = link.member.linkTarget

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A check of the memory that a 7z takes, from its header, before libarchive reads it, which has no limit.
 ///

@@ -1,5 +1,5 @@
-import BlobIndex
 import BlobCore
+import BlobIndex
 
 /// A builder of a ``MemberTable``, which takes the members of an archive in their order.
 struct MemberTableBuilder {

@@ -1,5 +1,5 @@
-import BlobIndex
 import BlobCore
+import BlobIndex
 
 /// The holder of the member table of one archive, which loads it from an index file, builds it and writes it.
 final class TableHolder: Sendable {

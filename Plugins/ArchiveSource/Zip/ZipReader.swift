@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// Reads a stored or deflated member of a zip, and checks its length and checksum before its end.
 final class ZipReader: BlobReader {

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// An entry of the central directory of a zip (APPNOTE.TXT 4.3.12), as a view into the buffer.
 struct ZipRecord {

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A decoder of compressed bytes and their framing: headers, trailers, further members, and the rules for the end.
 ///

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// The checksum and the length of the decoded bytes of one frame, to be compared with its trailer.
 enum FrameSum: Sendable {

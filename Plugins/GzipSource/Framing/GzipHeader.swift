@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A parser of the header of a gzip member (RFC 1952, section 2.3), byte by byte.
 ///

@@ -1,6 +1,6 @@
-import BlobIndex
-import BlobDeflate
 import BlobCore
+import BlobDeflate
+import BlobIndex
 
 /// An index that is ready for use: its layout, and access to its windows.
 final class GzipIndex: Sendable {

@@ -1,6 +1,6 @@
-import BlobIndex
-import BlobDeflate
 import BlobCore
+import BlobDeflate
+import BlobIndex
 
 /// The layout of an index of compressed data: restart points, and checksums of the decoded bytes between them.
 ///

@@ -1,5 +1,5 @@
-import BlobIndex
 import BlobCore
+import BlobIndex
 
 /// The holder of the index of one source, which looks for it when it is first used.
 final class IndexHolder: Sendable {

@@ -1,5 +1,5 @@
-import BlobIndex
 import BlobCore
+import BlobIndex
 
 /// A recording of an index while a stream is read from its start; writes the index when the end is reached.
 final class IndexRecording {

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A recorder of restart points and checksums while a stream is decoded from its start.
 ///

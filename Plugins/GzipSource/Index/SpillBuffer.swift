@@ -1,5 +1,5 @@
-import BlobIndex
 import BlobCore
+import BlobIndex
 
 /// A buffer of bytes that moves them from memory to an unlinked temporary file when they are many.
 struct SpillBuffer {

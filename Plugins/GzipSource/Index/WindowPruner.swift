@@ -1,6 +1,6 @@
-import BlobIndex
-import BlobDeflate
 import BlobCore
+import BlobDeflate
+import BlobIndex
 import BlobPlatform
 import Dispatch
 

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 import BlobPlatform
 
 /// The decoded bytes of consecutive slices, and the state that shows whether the next batch continues them.

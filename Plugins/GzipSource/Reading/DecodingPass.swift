@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A pass that feeds a decoder from a reader of the compressed bytes.
 final class DecodingPass {

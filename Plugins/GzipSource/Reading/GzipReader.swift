@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A reader that decodes the compressed bytes of another reader in one pass.
 ///

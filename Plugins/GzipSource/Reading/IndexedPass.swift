@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A pass that decodes from the restart point before an offset on, on several threads as far as memory allows.
 ///
@@ -194,7 +194,9 @@ final class IndexedPass {
             return try self.continueSequentially()
         }
         guard let batch else { return try self.endPipeline() }
-        guard let end = batch.end, let proven, batch.begins(with: proven.ahead) else { return try self.continueSequentially() }
+        guard let end = batch.end, let proven, batch.begins(with: proven.ahead) else {
+            return try self.continueSequentially()
+        }
         if let beginning = proven.sum { try self.check(end.remainder, behind: beginning) }
         var sum: FrameSum? = end.sum
         if end.isPartial {

@@ -1,5 +1,5 @@
-import BlobDeflate
 import BlobCore
+import BlobDeflate
 
 /// A decoder of consecutive segments from a restart point on, which compares each with the index.
 final class SegmentDecoder {

@@ -57,7 +57,9 @@ final class ChunkReader {
 
 extension BlobInputStreamDataSource {
     /// This source, or a layer that reads it on other threads if it may block.
-    package var withoutBlocking: any BlobInputStreamDataSource { self.traits.contains(.neverBlocks) ? self : ReadAheadSource(self) }
+    package var withoutBlocking: any BlobInputStreamDataSource {
+        self.traits.contains(.neverBlocks) ? self : ReadAheadSource(self)
+    }
 }
 
 extension Data {

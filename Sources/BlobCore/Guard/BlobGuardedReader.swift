@@ -35,7 +35,8 @@ public final class BlobGuardedReader: BlobLendingReader {
             self.inner = try source.makeReader(at: byteOffset, matching: validator, context: context)
         } catch {
             throw BlobError(wrapping: error).passing(
-                layer: source.layerName, operation: "open", locator: source.locator?.description, byteOffset: byteOffset)
+                layer: source.layerName, operation: "open", locator: source.locator?.description, byteOffset: byteOffset
+            )
         }
         self.lending = self.inner as? any BlobLendingReader
         self.takeDirect()

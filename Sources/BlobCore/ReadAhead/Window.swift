@@ -5,7 +5,9 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
     private var memory: UnsafeMutableRawBufferPointer
     private var part = 0..<0
 
-    package init(_ byteCount: Int) { self.memory = UnsafeMutableRawBufferPointer(start: malloc(byteCount), count: byteCount) }
+    package init(_ byteCount: Int) {
+        self.memory = UnsafeMutableRawBufferPointer(start: malloc(byteCount), count: byteCount)
+    }
 
     deinit { free(self.memory.baseAddress) }
 

@@ -1,8 +1,9 @@
 /// A source over a function that reads at any offset.
 final class PositionalSource: NamedLayer {
-    typealias ReadAt = @Sendable (
-        _ byteOffset: Int64, _ output: inout OutputRawSpan, _ isFirst: Bool, BlobContext
-    ) throws -> Void
+    typealias ReadAt =
+        @Sendable (
+            _ byteOffset: Int64, _ output: inout OutputRawSpan, _ isFirst: Bool, BlobContext
+        ) throws -> Void
 
     let layer: String
     let traits: BlobTraits
@@ -25,6 +26,8 @@ final class PositionalSource: NamedLayer {
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let readAt = self.readAt
-        return try PositionalReader(self.info, at: byteOffset, matching: validator) { try readAt($0, &$1, $0 == byteOffset, context) }
+        return try PositionalReader(self.info, at: byteOffset, matching: validator) {
+            try readAt($0, &$1, $0 == byteOffset, context)
+        }
     }
 }

@@ -178,7 +178,9 @@ package final class BlockingPool: Sendable {
     }
 
     private func startThread() {
-        if BlobPlatform.startThread(named: "BlobStreams", stackByteCount: Self.stackByteCount, { self.work() }) { return }
+        if BlobPlatform.startThread(named: "BlobStreams", stackByteCount: Self.stackByteCount, { self.work() }) {
+            return
+        }
         // The system cannot start a thread now: the timer tries again while jobs wait.
         let mustWatch = self.state.withLock { state in
             state.threadCount -= 1

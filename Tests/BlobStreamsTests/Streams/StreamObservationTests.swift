@@ -42,7 +42,9 @@ import Testing
         try await onThread {
             let stream = BlobInputStream(FailingSource(after: 2, BlobError(.corrupted, "Broken.")))
             let token = stream.state.observe(\.self) { change in
-                if let new = change.new, new.phase == .failed { failures.append("\(new.error?.code.description ?? "")") }
+                if let new = change.new, new.phase == .failed {
+                    failures.append("\(new.error?.code.description ?? "")")
+                }
             }
             stream.open()
             #expect(stream.readAll() == nil)

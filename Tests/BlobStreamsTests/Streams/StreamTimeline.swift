@@ -99,7 +99,8 @@ struct StreamTimeline {
 
     private mutating func seek(_ byteOffset: Int64) {
         let waiter = WaitSignal()
-        let (setting, actions) = self.machine.beginSetting(byteOffset, [.repeatable, .concurrentReaders], .asynchronous, waiter, &self.state)
+        let (setting, actions) = self.machine.beginSetting(
+            byteOffset, [.repeatable, .concurrentReaders], .asynchronous, waiter, &self.state)
         self.perform(actions)
         switch setting {
         case .over(let isSet):
