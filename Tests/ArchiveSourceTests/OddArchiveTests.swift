@@ -133,7 +133,8 @@ import Testing
 
         var traits: BlobTraits { [.repeatable, .concurrentReaders] }
         func describe(_ context: BlobContext) -> BlobInfo {
-            BlobInfo(byteCount: Int64(self.bytes.withLock { $0.count }), validator: .strong("same"))
+            BlobInfo(
+                byteCount: Int64(self.bytes.withLock { $0.count }), validator: .strong("same"), isRandomAccess: true)
         }
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext

@@ -13,11 +13,27 @@ struct SequentialSource: BlobInputStreamDataSource {
     init(_ bytes: Data) { self.bytes = MemorySource(bytes) }
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
-    func describe(_ context: BlobContext) throws -> BlobInfo { try self.bytes.describe(context) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.bytes.describe(context)) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try self.bytes.makeReader(at: byteOffset, matching: validator, context: context)
+        Reader(try self.bytes.makeReader(at: byteOffset, matching: validator, context: context))
+    }
+
+    private static func info(of bytes: BlobInfo) -> BlobInfo {
+        var info = bytes
+        info.isRandomAccess = false
+        return info
+    }
+
+    private final class Reader: BlobReader {
+        private let base: any BlobReader
+
+        init(_ base: any BlobReader) { self.base = base }
+
+        var info: BlobInfo { SequentialSource.info(of: self.base.info) }
+        func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+        func close() { self.base.close() }
     }
 }
 

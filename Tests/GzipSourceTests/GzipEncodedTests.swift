@@ -59,7 +59,7 @@ import Testing
         #expect(info.validator?.isStrong == true)
         #expect(try info.validator != GzipEncodedSource(base, level: 1).info(BlobContext()).validator)
         #expect(source.locator == nil)
-        #expect(source.traits == [.concurrentReaders, .repeatable])
+        #expect(source.traits == [.neverBlocks, .concurrentReaders, .repeatable])
     }
 
     @Test func theErrorOfTheBasePassesThrough() {
