@@ -6,7 +6,7 @@ import Foundation
 /// Make one for each task, keep it while the task runs, and call its methods from those of the delegate:
 ///
 /// ```swift
-/// let body = BlobUploadBody(source)
+/// let (session, body) = (URLSession(configuration: .default), BlobUploadBody(source))
 /// let task = session.uploadTask(withStreamedRequest: try body.prepare(request))
 ///
 /// // needNewBodyStream:           completionHandler(body.makeStream())

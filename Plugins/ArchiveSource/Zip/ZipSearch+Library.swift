@@ -12,11 +12,7 @@ extension ZipSearch.Found {
         try self.checkMemory()
         // libarchive treats LZMA without content as an error.
         if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
-            do {
-                return EmptyReader(info)
-            } catch {
-                throw BlobError(wrapping: error)
-            }
+            return EmptyReader(info)
         }
         var data: any BlobInputStreamDataSource = SliceSource(base, range: self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector()) }

@@ -5,8 +5,8 @@ import BlobPlatform
 /// The checks that the base makes at its end are made only when the slice has the same end.
 ///
 /// ```swift
-/// let header = SliceSource(file, range: 0..<512)
-/// let rest = SliceSource(file, from: 512)
+/// let header = SliceSource(source, range: 0..<512)
+/// let rest = SliceSource(source, from: 512)
 /// ```
 public struct SliceSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource

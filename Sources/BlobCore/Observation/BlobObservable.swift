@@ -102,7 +102,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// - Returns: The token that keeps the observation alive.
     @inlinable  // Specialisation saves type look-ups, which took half the time of a delivery.
     public func observe<Value: Equatable & Sendable>(
-        _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
+        _ keyPath: any KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
         on delivery: BlobDelivery = .immediate, _ handler: @escaping @Sendable (BlobChange<Value>) -> Void
     ) -> BlobObservation {
         let member = StateMember(keyPath)
@@ -133,7 +133,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// Calls `handler` as the other `observe` does, and passes it this object, which the observation does not keep
     /// alive.
     public func observe<Value: Equatable & Sendable>(
-        _ keyPath: KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
+        _ keyPath: any KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
         on delivery: BlobDelivery = .immediate,
         _ handler: @escaping @Sendable (BlobObservable<State>, BlobChange<Value>) -> Void
     ) -> BlobObservation {
@@ -160,10 +160,10 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
 /// A member of a state, read at its offset in memory if it is stored: many times faster than by its key path.
 @usableFromInline struct StateMember<State, Value>: Sendable {
-    @usableFromInline let keyPath: KeyPath<State, Value> & Sendable
+    @usableFromInline let keyPath: any KeyPath<State, Value> & Sendable
     @usableFromInline let byteOffset: Int?
 
-    @inlinable init(_ keyPath: KeyPath<State, Value> & Sendable) {
+    @inlinable init(_ keyPath: any KeyPath<State, Value> & Sendable) {
         self.keyPath = keyPath
         self.byteOffset = MemoryLayout<State>.offset(of: keyPath)
     }
