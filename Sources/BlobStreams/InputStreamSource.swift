@@ -5,6 +5,11 @@ public import Foundation
 /// The stream's blocking reads run on a thread of their own while bytes are awaited, so cancelling works even though
 /// nothing can interrupt the stream; the thread is released when its read returns. A repeatable source supports
 /// concurrent readers.
+///
+/// ```swift
+/// let file = InputStreamSource { InputStream(fileAtPath: path) }
+/// let copy = try file.data(upTo: 1 << 20)
+/// ```
 public struct InputStreamSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
 

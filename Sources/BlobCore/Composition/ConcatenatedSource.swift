@@ -3,6 +3,10 @@
 /// Its length is known when the length of every part is; it has random access when every part does. If the content of a
 /// part changes after the opening, reading throws ``BlobError/Code/changed``, so the parts of one pass always belong
 /// together.
+///
+/// ```swift
+/// let whole = ConcatenatedSource([MemorySource(Data("Header\n".utf8)), source, other])
+/// ```
 public struct ConcatenatedSource: BlobInputStreamDataSource {
     private let parts: [any BlobInputStreamDataSource]
     private let isTaken = Locked(false)

@@ -6,6 +6,11 @@ public import BlobPlatform
 /// consumer (``ReadAheadSource``); a source that never blocks is read on the task's thread when a chunk is requested.
 /// Cancelling the task makes the iteration throw ``BlobError/Code/cancelled`` at once; the reader is closed as soon as
 /// its call returns. Leaving the loop closes it as well.
+///
+/// ```swift
+/// var byteCount = 0
+/// for try await chunk in source.chunks(ofAtMost: 1 << 20) { byteCount += chunk.count }
+/// ```
 public struct BlobChunks: AsyncSequence, Sendable {
     /// The default maximum size of a chunk in bytes: 128 KiB, where reading from the page cache is fastest.
     @usableFromInline package static let defaultByteCount = 128 * 1024

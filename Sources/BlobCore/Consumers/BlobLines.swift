@@ -4,6 +4,10 @@ import BlobPlatform
 ///
 /// A line ends with LF or CR LF, which are not part of it; the last line may lack them. Invalid UTF-8 is repaired with
 /// U+FFFD, as `String(decoding:as:)` does.
+///
+/// ```swift
+/// for try await line in source.lines() where line.hasPrefix("error:") { print(line) }
+/// ```
 public struct BlobLines: AsyncSequence, Sendable {
     /// The default maximum length of a line in bytes: 1 MiB. Longer than a person reads, while memory stays bounded.
     @usableFromInline package static let defaultMaximumByteCount = 1 << 20

@@ -1,6 +1,11 @@
 /// The limits, the cancellation, the index policy and the event sink of one job, given when a source is opened.
 ///
 /// A value: copy it and change the copy. A reader keeps the context with which it was opened.
+///
+/// ```swift
+/// let context = BlobContext(deadline: .now + .seconds(60), idleLimit: .seconds(10))
+/// let data = try source.data(upTo: 1 << 20, context: context)
+/// ```
 public struct BlobContext: Sendable {
     /// The instant by which the whole job must be done; nil is never. Later reads throw ``BlobError/Code/timedOut``.
     public var deadline: ContinuousClock.Instant? {

@@ -3,6 +3,13 @@
 /// A source is an immutable description that can be shared and opened again. To seek, a reader is opened at another
 /// offset; the source keeps to itself whatever makes that cheap.
 ///
+/// ```swift
+/// let info = try source.info()
+/// print(info.byteCount ?? -1, info.isRandomAccess)
+/// let reader = try source.open(at: 512)
+/// for try await line in source.lines() { print(line) }
+/// ```
+///
 /// ## The contracts
 ///
 /// The conformance kit of `BlobStreamsTesting` reports violations by these numbers.

@@ -6,6 +6,25 @@
 /// event-driven reader returns ``BlobReadResult/notYet`` instead of blocking, and implements ``whenReadable(_:)``.
 /// Plugins implement this protocol; users get a guarded reader from
 /// ``BlobInputStreamDataSource/open(at:matching:context:)``.
+///
+/// ```swift
+/// final class ZeroReader: BlobReader {
+///     let info: BlobInfo
+///     private var rest: Int?  // Nil once closed.
+///
+///     init(byteCount: Int) { (self.info, self.rest) = (BlobInfo(byteCount: Int64(byteCount)), byteCount) }
+///
+///     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+///         guard let rest else { throw BlobError(.closed, "The reader is closed.") }
+///         let count = min(rest, output.freeCapacity)
+///         output.append(repeating: 0, count: count, as: UInt8.self)
+///         self.rest = rest - count
+///         return count > 0 ? .bytes : .end
+///     }
+///
+///     func close() { self.rest = nil }
+/// }
+/// ```
 public protocol BlobReader: AnyObject {
     /// The facts about exactly the bytes that are being read. Final once ``isOpen`` is true.
     var info: BlobInfo { get }

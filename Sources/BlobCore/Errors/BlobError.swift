@@ -5,6 +5,18 @@ import BlobPlatform
 /// Every error that leaves this framework is a `BlobError`; other errors of plugins are wrapped once, with the original
 /// as ``cause``. A `BlobError` bridges to `NSError` with the domain `BlobStreams`, the number of its ``Code`` and the
 /// cause under `NSUnderlyingErrorKey`.
+///
+/// ```swift
+/// do {
+///     print(try source.data(upTo: 1 << 20).count)
+/// } catch {
+///     switch error.code {
+///     case .notFound: print("There is no", error.locator ?? "such source")
+///     case _ where error.isTransient: print("Worth another try:", error)
+///     default: print(error)
+///     }
+/// }
+/// ```
 public struct BlobError: Error, Equatable, Sendable {
     /// The domain of the `NSError` that a `BlobError` becomes.
     package static let domain = "BlobStreams"

@@ -1,4 +1,26 @@
 /// A digest algorithm, by which hash functions of other libraries are plugged in.
+///
+/// ```swift
+/// struct Adler32: BlobDigest {
+///     let name = "adler32"
+///     func makeHasher() -> any BlobHasher { Sums() }
+///
+///     struct Sums: BlobHasher {
+///         private var (a, b) = (UInt32(1), UInt32(0))
+///
+///         mutating func update(_ bytes: UnsafeRawBufferPointer) {
+///             for byte in bytes {
+///                 self.a = (self.a + UInt32(byte)) % 65521
+///                 self.b = (self.b + self.a) % 65521
+///             }
+///         }
+///
+///         mutating func finalize() -> [UInt8] {
+///             [UInt8(self.b >> 8), UInt8(self.b & 0xFF), UInt8(self.a >> 8), UInt8(self.a & 0xFF)]
+///         }
+///     }
+/// }
+/// ```
 public protocol BlobDigest: Sendable {
     /// The name for commands and people: `sha256`.
     var name: String { get }

@@ -6,6 +6,15 @@
 ///
 /// Changes made while a handler runs wait for it without limit. A rule given to ``init(_:coalescing:isLast:)`` keeps
 /// them few, by coalescing changes that not every observer has to see.
+///
+/// ```swift
+/// let state = BlobObservable(BlobReaderState())
+/// let observation = state.observe(\.hasBytesAvailable) { change in
+///     print(change.old ?? false, "->", change.new ?? false)
+/// }
+/// state.update { $0.hasBytesAvailable = true }  // false -> true
+/// observation.cancel()
+/// ```
 public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     private let core: ObservableCore<State>
 

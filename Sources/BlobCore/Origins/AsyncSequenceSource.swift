@@ -5,6 +5,17 @@ public import BlobPlatform
 /// A task iterates over the sequence while a reader is open, at most the capacity of a pipe ahead of the reader, and is
 /// cancelled when the reader closes. A repeatable source supports concurrent readers, because each has its own
 /// sequence.
+///
+/// ```swift
+/// let numbers = AsyncSequenceSource(
+///     isRepeatable: true,
+///     chunks: {
+///         AsyncStream { chunks in
+///             for number in 1...3 { chunks.yield(Data("\(number)\n".utf8)) }
+///             chunks.finish()
+///         }
+///     })
+/// ```
 public struct AsyncSequenceSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
 

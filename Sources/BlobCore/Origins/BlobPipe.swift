@@ -7,6 +7,15 @@ public import BlobPlatform
 /// read, even when ``source`` has not been opened yet: a consumer that gives up before that must notify its producer. A
 /// producer that releases the pipe without ``finish(throwing:)`` has failed: the reader throws
 /// ``BlobError/Code/truncated`` and never reaches a clean end.
+///
+/// ```swift
+/// let pipe = BlobPipe()
+/// Task {
+///     for number in 1...1000 { try await pipe.write(Data("\(number)\n".utf8)) }
+///     pipe.finish()
+/// }
+/// for try await line in pipe.source.lines() { print(line) }
+/// ```
 public final class BlobPipe: Sendable {
     /// The default capacity in bytes: 64 KiB, as of a pipe of the system on Linux (`pipe(7)`).
     @usableFromInline package static let defaultCapacity = 64 * 1024

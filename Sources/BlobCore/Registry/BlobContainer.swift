@@ -1,4 +1,13 @@
 /// A container of members, which a provider of kind ``BlobProvider/Kind/container(_:)`` makes.
+///
+/// ```swift
+/// let container = try registry.container(for: BlobLocator("file:///backup.tgz"))
+/// try container.forEachMember(context) { member in
+///     print(member.index, String(decoding: member.name, as: UTF8.self))
+///     return true
+/// }
+/// let first = try container.member(.index(0), context: context)
+/// ```
 public protocol BlobContainer: Sendable {
     /// Returns the member that `selector` names, as a source.
     ///

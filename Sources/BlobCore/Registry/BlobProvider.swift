@@ -1,5 +1,13 @@
 /// The entry of a plugin in a ``BlobRegistry``: a factory of sources, and the properties by which formats are
 /// recognised.
+///
+/// ```swift
+/// let text = BlobProvider(
+///     .origin { locator, _ in MemorySource(locator.schemeSpecificPart.utf8) }, schemes: ["text"])
+/// var plugins = BlobRegistry.standard
+/// try plugins.register(text)
+/// let hello = try plugins.source(for: "text:Hello")
+/// ```
 public struct BlobProvider: Sendable {
     /// The kind of a provider, with the closure that makes its sources.
     public enum Kind: Sendable {

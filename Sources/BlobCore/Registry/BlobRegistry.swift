@@ -1,6 +1,13 @@
 /// The registered plugins, which resolve locators to sources.
 ///
 /// A value: copy it, extend the copy, pass it on. Nothing registers itself.
+///
+/// ```swift
+/// var plugins = BlobRegistry()
+/// try plugins.register(FileSource.provider)
+/// try plugins.register(.gzip)
+/// let log = try plugins.source(for: "gzip+file:///var/log/syslog.1.gz")
+/// ```
 public struct BlobRegistry: Sendable {
     /// The maximum number of nested containers in a locator.
     static let maximumDepth = 8

@@ -1,6 +1,13 @@
 /// A one-time signal that ends blocked calls.
 ///
 /// Shared by all parts of one job. Safe to use on any thread.
+///
+/// ```swift
+/// let cancellation = BlobCancellation()
+/// let context = BlobContext(cancellation: cancellation)
+/// let job = Task { try await source.data(upTo: 1 << 20, context: context) }
+/// cancellation.cancel()  // The job throws an error with the code `cancelled`.
+/// ```
 public final class BlobCancellation: Sendable {
     private typealias Handler = @Sendable () -> Void
 

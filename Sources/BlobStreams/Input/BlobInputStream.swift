@@ -14,6 +14,17 @@ public enum BlobStreamMode: Sendable {
 /// A read with room returns 0 only after every byte has arrived and every check at the end has passed; any other end of
 /// the stream makes it return -1, with the ``BlobError`` in `streamError` and ``state``.
 ///
+/// ```swift
+/// let stream = BlobInputStream(source)
+/// stream.open()
+/// var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+/// while case let count = stream.read(&buffer, maxLength: buffer.count), count > 0 {
+///     print("\(count) bytes, up to byte \(stream.state.value.byteOffset)")
+/// }
+/// if let error = stream.streamError { throw error }
+/// stream.close()
+/// ```
+///
 /// ## Threads
 ///
 /// Every member may be called on any thread, on several threads at once, and in the handlers of the stream's own

@@ -16,6 +16,17 @@ import Foundation
 ///
 /// Each end may be used on several threads or from several run loops, by blocking calls or by events, independently of
 /// the other end. Neither end occupies a thread.
+///
+/// ```swift
+/// let pair = BoundStreamPair()
+/// var upload = request
+/// upload.httpBodyStream = pair.input
+///
+/// let bytes = Array("Hello".utf8)
+/// pair.output.open()
+/// _ = pair.output.write(bytes, maxLength: bytes.count)
+/// pair.output.close()
+/// ```
 public struct BoundStreamPair {
     /// The stream that reads the bytes written to ``output``.
     public let input: BlobInputStream
