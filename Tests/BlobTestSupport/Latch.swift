@@ -2,6 +2,7 @@
 package final class Latch: Sendable {
     private let recorder = Recorder<Bool>()
 
+    /// Makes a latch that is closed.
     package init() {}
 
     /// True once the latch was opened.

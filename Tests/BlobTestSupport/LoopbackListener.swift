@@ -3,9 +3,13 @@ package import Foundation
 
 /// A socket that listens on 127.0.0.1, on a port that the system chooses. The owner closes its descriptor.
 package struct LoopbackListener: Sendable {
+    /// The descriptor, for `accept(2)`.
     package let descriptor: CInt
+    /// The port that was chosen.
     package let port: UInt16
 
+    /// Makes a socket that listens.
+    ///
     /// - Parameter receiveBufferByteCount: How much the system takes ahead of each connection; nil leaves that to it.
     package init(receiveBufferByteCount: CInt? = nil) throws {
         let descriptor = makeStreamSocket()

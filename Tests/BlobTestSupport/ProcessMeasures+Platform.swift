@@ -11,8 +11,7 @@ import Foundation
     /// The number of threads of this process.
     package func threadCount() -> Int { statusNumber("Threads") }
 
-    /// The bytes of the heap in use, of which the resident bytes of the process are an upper bound: Swift cannot call
-    /// what tells more in C.
+    /// An upper bound of the bytes of the heap in use: the resident bytes of the process.
     package func heapByteCount() -> Int { statusNumber("VmRSS") * 1024 }
 #else
     /// The number of threads of this process.

@@ -15,6 +15,7 @@ package final class Recorder<Value: Sendable>: Sendable {
 
     private let state = Locked(State())
 
+    /// Makes a recorder without values.
     package init() {}
 
     /// The values so far, in the order in which they were recorded.

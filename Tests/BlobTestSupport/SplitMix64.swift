@@ -4,8 +4,10 @@
 package struct SplitMix64: RandomNumberGenerator {
     private var state: UInt64
 
+    /// Makes a generator of the numbers that belong to a seed.
     package init(seed: UInt64) { self.state = seed }
 
+    /// Returns the next number.
     package mutating func next() -> UInt64 {
         self.state &+= 0x9E37_79B9_7F4A_7C15
         var value = self.state

@@ -6,9 +6,10 @@ package final class TemporaryFolder: Sendable {
     /// The path as the system names it, so that open descriptors are found by it.
     package let path: String
 
+    /// Makes a folder in the one for temporary files.
     package init() throws {
         var template = Array("\(NSTemporaryDirectory())/BlobStreams-XXXXXX".utf8CString)
-        guard let made = mkdtemp(&template), let resolved = realpath(made, nil) else {
+        guard mkdtemp(&template) != nil, let resolved = realpath(template, nil) else {
             throw BlobError(systemError: errno, doing: "Could not make a folder")
         }
         defer { free(resolved) }
@@ -62,6 +63,9 @@ package final class TemporaryFolder: Sendable {
         return self.path(name)
     }
 
+    /// Creates or replaces the content of a file with the UTF-8 of a text.
+    ///
+    /// - Returns: The path of the file.
     @discardableResult package func write(_ text: String, to name: String) throws -> String {
         try self.write(Array(text.utf8), to: name)
     }
