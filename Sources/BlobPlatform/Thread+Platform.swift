@@ -1,6 +1,6 @@
 internal import CPlatform
 
-// What is different about the threads of the systems, and nothing else.
+// The differences between the threads of the systems, and nothing else.
 
 /// Starts a thread that is never joined.
 ///

@@ -52,8 +52,14 @@ enum Main {
     }
 }
 
-/// Prints an error as one line on standard error.
+/// Prints an error as one line on standard error; names the module of a scheme that this build leaves out.
 func report(_ error: BlobError) {
+    var error = error
+    if error.code == .notRegistered, error.message.contains("'assets-library'") {
+        error = BlobError(
+            error.code, "\(error.message) The module AssetLibrarySource, which this build leaves out, has that scheme.",
+            operation: error.operation, locator: error.locator, byteOffset: error.byteOffset, cause: error.cause)
+    }
     printToStandardError("blob: \(error)\n")
 }
 
