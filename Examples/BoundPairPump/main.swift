@@ -1,23 +1,23 @@
 import BlobStreamsStandard
 import Foundation
 
-/// A stream delegate that writes a source to an output stream, a piece whenever the stream has space.
+/// A stream delegate that writes a source to the output of a pair, a piece whenever the output has space.
 ///
 /// For APIs that take an `InputStream`, such as the body of an HTTP request, when the bytes come from somewhere else.
 final class Pump: NSObject, StreamDelegate {
     private let source: any BlobInputStreamDataSource
-    private let output: BlobOutputStream
+    private let pair: BoundStreamPair
     private var reader: BlobGuardedReader?
     private var buffer = [UInt8](repeating: 0, count: 32 * 1024)
     private var piece = 0..<0  // The part of the buffer that is not written yet.
     private(set) var isDone = false
 
-    init(_ source: any BlobInputStreamDataSource, into output: BlobOutputStream) {
-        (self.source, self.output) = (source, output)
+    init(_ source: any BlobInputStreamDataSource, into pair: BoundStreamPair) {
+        (self.source, self.pair) = (source, pair)
         super.init()
-        output.delegate = self
-        output.schedule(in: .current, forMode: .default)
-        output.open()
+        pair.output.delegate = self
+        pair.output.schedule(in: .current, forMode: .default)
+        pair.output.open()
     }
 
     func stream(_ stream: Stream, handle event: Stream.Event) {
@@ -25,7 +25,7 @@ final class Pump: NSObject, StreamDelegate {
             switch event {
             case .openCompleted: self.reader = try self.source.open()
             case .hasSpaceAvailable: try self.writeNextPiece()
-            case .errorOccurred: self.finish()  // No reader is left; `output.streamError` has the reason.
+            case .errorOccurred: self.finish()  // The input was closed; `pair.output.streamError` has the reason.
             default: break
             }
         } catch {
@@ -38,13 +38,13 @@ final class Pump: NSObject, StreamDelegate {
             self.piece = 0..<(try self.buffer.withUnsafeMutableBytes { try self.reader?.readWaiting(into: $0) } ?? 0)
         }
         if self.piece.isEmpty { return self.finish() }
-        let count = self.output.write(Array(self.buffer[self.piece]), maxLength: self.piece.count)
+        let count = self.pair.output.write(Array(self.buffer[self.piece]), maxLength: self.piece.count)
         self.piece = self.piece.dropFirst(max(count, 0))
     }
 
     /// Ends the input stream: with an error if there is one, otherwise normally.
     private func finish(throwing error: (any Error)? = nil) {
-        self.output.finish(throwing: error)
+        if let error { self.pair.finish(throwing: error) } else { self.pair.output.close() }
         self.reader?.close()
         self.isDone = true
     }
@@ -71,6 +71,6 @@ Thread {
     report(input)
     isRead.signal()
 }.start()
-let pump = Pump(try BlobRegistry.standard.source(for: CommandLine.arguments[1]), into: pair.output)
+let pump = Pump(try BlobRegistry.standard.source(for: CommandLine.arguments[1]), into: pair)
 while !pump.isDone, RunLoop.current.run(mode: .default, before: .distantFuture) {}
 isRead.wait()

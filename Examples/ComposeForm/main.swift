@@ -19,7 +19,7 @@ try form.appendPart(fileURL: file, name: "file")
 try form.appendPart(data: Data("{\"kinds\": 5}".utf8), name: "data", fileName: "data.json")
 
 // A range of another source.
-let slice = SliceSource(FileSource(url: file), range: 0..<4)
+let slice = FileSource(url: file).slice(0..<4)
 try form.appendPart(source: slice, name: "slice", fileName: "first4.bin")
 
 // Bytes that are computed when they are read, at any offset.

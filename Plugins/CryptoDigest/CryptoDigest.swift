@@ -1,7 +1,7 @@
 public import BlobCore
 import Crypto
 
-/// A digest of swift-crypto, for ``DigestSource``.
+/// A digest of swift-crypto, for `source.hashing(with:)`.
 public struct CryptoDigest: BlobDigest {
     /// SHA-256 (FIPS 180-4).
     public static let sha256 = CryptoDigest("sha256", SHA256.self)

@@ -152,8 +152,8 @@ final class RegularFileReader: BlobReader {
     private func statusAfterAppend(_ status: FileStatus) throws(BlobError) -> FileStatus {
         var now = status
         let (context, signal) = (BlobContext(deadline: self.deadline, cancellation: self.cancellation), WaitSignal())
-        let registration = context.onCancel { signal.signal() }
-        defer { registration.remove() }
+        let registration = context.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
         for _ in 0..<Self.maximumAppendWaitMilliseconds where now.byteCount == self.snapshot.byteCount {
             _ = signal.wait(for: .milliseconds(1))
             try context.check()

@@ -50,9 +50,9 @@ final class UploadTransfer {
     }
 
     func run() throws(BlobError) -> HTTPResponse {
-        let registration = self.context.onCancel { [handle] in handle.wake() }
+        let registration = self.context.cancellation.onCancel { [handle] in handle.wake() }
         defer {
-            registration.remove()
+            registration.cancel()
             self.handle.close()
             self.pipeSignal.end()
         }

@@ -158,6 +158,6 @@ private final class Drops: Sendable {
             defer { state.timer = nil }
             return state.timer
         }
-        timer?.remove()
+        timer?.cancel()
     }
 }

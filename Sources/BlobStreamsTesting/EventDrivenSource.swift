@@ -16,6 +16,6 @@ public struct EventDrivenSource: ForwardingSource {
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        try ReadAheadSource(self.base).makeReader(at: byteOffset, matching: validator, context: context)
+        try self.base.readingAhead().makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

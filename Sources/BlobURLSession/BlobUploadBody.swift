@@ -31,7 +31,7 @@ public final class BlobUploadBody: Sendable {
 
     private struct State {
         var stream: (state: BlobObservable<BlobStreamState>, cancellation: BlobCancellation)?
-        var observation: BlobObservation?
+        var observation: BlobRegistration?
         var hasAuthenticated = false
         var hasDeclined = false
         var byteCount: Int64?
@@ -219,7 +219,7 @@ public final class BlobUploadBody: Sendable {
 
     /// Calls `handler` once when this body or its context is cancelled.
     func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
-        self.context.onCancel(handler)
+        self.context.cancellation.onCancel(handler)
     }
 }
 

@@ -107,7 +107,7 @@ final class Upload: Sendable {
             return state
         }
         guard let continuation = state.continuation else { return }
-        state.registration?.remove()
+        state.registration?.cancel()
         state.timer?.cancel()
         if case .failure = result {
             self.body.cancel()

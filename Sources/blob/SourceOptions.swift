@@ -62,11 +62,12 @@ struct SourceOptions: ParsableArguments {
 
     /// Calls `body` with each line of a file of locators or ranges, as it arrives; '-' is standard input.
     ///
-    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than ``BlobLines/defaultMaximumByteCount``.
+    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than 1 MiB.
     func forEachLine(of argument: String, _ context: BlobContext, _ body: (String) throws -> Void) throws {
         let reader = try self.source(argument, context).open(context: context)
         defer { reader.close() }
         var rest = Data()
+        let maximumLineByteCount = 1 << 20  // As `lines(ofAtMost:)` has it.
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
         while case let count = try reader.readWaiting(into: buffer), count > 0 {
@@ -76,9 +77,9 @@ struct SourceOptions: ParsableArguments {
                 rest = rest[(end + 1)...]
             }
             rest = Data(rest)
-            guard rest.count <= BlobLines.defaultMaximumByteCount else {
+            guard rest.count <= maximumLineByteCount else {
                 throw BlobError(
-                    .limitExceeded, "A line is longer than \(BlobLines.defaultMaximumByteCount) bytes.",
+                    .limitExceeded, "A line is longer than \(maximumLineByteCount) bytes.",
                     operation: "read", byteOffset: reader.byteOffset - Int64(rest.count))
             }
         }

@@ -31,7 +31,7 @@ import Testing
         let calls = Recorder<Int>()
         let registration = cancellation.onCancel { calls.append(1) }
         #expect(calls.values == [1])
-        registration.remove()
+        registration.cancel()
         #expect(calls.values == [1])
     }
 
@@ -39,8 +39,8 @@ import Testing
         let cancellation = BlobCancellation()
         let calls = Recorder<Int>()
         let registration = cancellation.onCancel { calls.append(1) }
-        registration.remove()
-        registration.remove()
+        registration.cancel()
+        registration.cancel()
         cancellation.cancel()
         #expect(calls.values.isEmpty)
     }
@@ -57,11 +57,11 @@ import Testing
         let cancellation = BlobCancellation()
         let calls = Recorder<Int>()
         let later = Recorder<BlobRegistration>()
-        let first = cancellation.onCancel { for registration in later.values { registration.remove() } }
+        let first = cancellation.onCancel { for registration in later.values { registration.cancel() } }
         later.append(cancellation.onCancel { calls.append(2) })
         cancellation.cancel()
         #expect(calls.values.isEmpty)
-        first.remove()
+        first.cancel()
     }
 
     @Test func aHandlerMayRegisterAndRemove() {
@@ -71,7 +71,7 @@ import Testing
         registrations.append(
             cancellation.onCancel {
                 registrations.append(cancellation.onCancel { calls.append(2) })
-                for registration in registrations.values { registration.remove() }
+                for registration in registrations.values { registration.cancel() }
                 calls.append(1)
             })
         cancellation.cancel()
@@ -88,7 +88,7 @@ import Testing
             registration = cancellation.onCancel { latch.open() }
         }
         #expect(held != nil)
-        registration.remove()
+        registration.cancel()
         #expect(held == nil)
     }
 
@@ -101,7 +101,7 @@ import Testing
         #expect(child.isCancelled)
         #expect(calls.values == [1])
         #expect(parent.makeChild().isCancelled, "Also one that comes late.")
-        registration.remove()
+        registration.cancel()
     }
 
     @Test func aParentDoesNotFollowItsChild() {

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct BlobChunksTests {
     private let bytes = Data((0..<100).map { UInt8($0) })
 
-    private func collect(_ chunks: BlobChunks) async throws -> [Data] {
+    private func collect(_ chunks: BlobSequence<Data, BlobError>) async throws -> [Data] {
         var all: [Data] = []
         for try await chunk in chunks { all.append(chunk) }
         return all

@@ -7,7 +7,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct BlobExecutorTests {
     private actor Counter {
         private(set) var numbers: [Int] = []
-        private var tokens: [BlobObservation] = []
+        private var tokens: [BlobRegistration] = []
         private let hasEnded: Latch?
 
         init(_ hasEnded: Latch? = nil) { self.hasEnded = hasEnded }
@@ -80,7 +80,7 @@ import Testing
         await self.withExecutors { name, delivery, _ in
             let observable = BlobObservable(0)
             let seen = Recorder<Int>()
-            let token = Locked<BlobObservation?>(nil)
+            let token = Locked<BlobRegistration?>(nil)
             let done = Latch()
             token.withLock { held in
                 held = observable.observe(\.self, options: [.new], on: delivery) { change in

@@ -524,7 +524,7 @@ private final class Plugin: BlobReader {
     private(set) var readCount = 0
     private(set) var closeCount = 0
     var result: BlobReadResult?
-    private var observation: BlobObservation?
+    private var observation: BlobRegistration?
     private let body: Body
 
     init(info: BlobInfo = BlobInfo(), _ state: BlobObservable<BlobReaderState>? = nil, _ body: @escaping Body) {

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct BlobLinesTests {
-    private func collect(_ lines: BlobLines) async throws -> [String] {
+    private func collect(_ lines: BlobSequence<String, BlobError>) async throws -> [String] {
         var all: [String] = []
         for try await line in lines { all.append(line) }
         return all

@@ -84,7 +84,7 @@ import Testing
     @Test func changesWithDifferentObserversStayApart() {
         let observable = State.observable()
         let (first, second) = (Recorder<Transition>(), Recorder<Transition>())
-        let tokens = Recorder<BlobObservation>()
+        let tokens = Recorder<BlobRegistration>()
         tokens.append(
             observable.observe(\.self) { change in
                 first.append(Transition(change))
@@ -104,7 +104,7 @@ import Testing
     @Test func anInitialCallIsNotCoalescedWithTheChangeBehindIt() {
         let observable = State.observable()
         let seen = Recorder<String>()
-        let tokens = Recorder<BlobObservation>()
+        let tokens = Recorder<BlobRegistration>()
         tokens.append(
             observable.observe(\.self) { change in
                 guard change.old == State(.idle, 0) else { return }

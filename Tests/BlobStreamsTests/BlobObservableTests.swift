@@ -162,7 +162,7 @@ import Testing
         let observable = BlobObservable(State())
         let first = observable.observe(\.number) { _ in }
         let seen = Recorder<Transition>()
-        let tokens = Recorder<BlobObservation>()
+        let tokens = Recorder<BlobRegistration>()
         try await onThreads(2) { number in
             if number == 0 {
                 for _ in 0..<updateCount { observable.update { $0.number += 1 } }
@@ -181,7 +181,7 @@ import Testing
         let observable = BlobObservable(State())
         let seen = Recorder<String>()
         let inner = Recorder<Transition>()
-        let tokens = Recorder<BlobObservation>()
+        let tokens = Recorder<BlobRegistration>()
         let token = observable.observe(\.number) { change in
             let new = change.new ?? -1
             seen.append("begin \(new) of \(observable.value.number)")
@@ -237,7 +237,7 @@ import Testing
     @Test func aCancelledObserverDoesNotGetTheDeliveryThatIsGoingOn() {
         let observable = BlobObservable(State())
         let second = Recorder<Transition>()
-        let tokens = Recorder<BlobObservation>()
+        let tokens = Recorder<BlobRegistration>()
         let first = observable.observe(\.number) { _ in tokens.values.first?.cancel() }
         tokens.append(observable.observe(\.number) { second.append(Transition($0)) })
         observable.update { $0.number = 1 }
@@ -248,7 +248,7 @@ import Testing
     @Test func cancelInsideTheHandlerDropsWhatIsPending() {
         let observable = BlobObservable(State())
         let seen = Recorder<Transition>()
-        let tokens = Recorder<BlobObservation>()
+        let tokens = Recorder<BlobRegistration>()
         tokens.append(
             observable.observe(\.number) { change in
                 seen.append(Transition(change))
@@ -276,7 +276,7 @@ import Testing
     @Test func cancellingReleasesWhatTheHandlerHolds() {
         let observable = BlobObservable(State())
         weak var held: Latch?
-        let token: BlobObservation
+        let token: BlobRegistration
         do {
             let latch = Latch()
             held = latch

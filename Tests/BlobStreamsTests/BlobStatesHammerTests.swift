@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    private func consume<State>(_ states: BlobStates<State>, atMost count: Int) async -> [State] {
+    private func consume<State>(_ states: BlobSequence<State, Never>, atMost count: Int) async -> [State] {
         var seen: [State] = []
         for await state in states {
             seen.append(state)

@@ -129,7 +129,7 @@ import Testing
 
     @Test func anObservableReleasedByItsHandlerEndsBehindItsLastChange() async {
         let holder = Locked<BlobObservable<Int>?>(BlobObservable(0))
-        let tokens = Recorder<BlobObservation>()
+        let tokens = Recorder<BlobRegistration>()
         let iterator = holder.withLock { $0 }?.states.makeAsyncIterator()
         tokens.append(
             holder.withLock { $0 }.map { observable in

@@ -65,7 +65,7 @@ import Testing
                     let called = Locked(0)
                     let registration = child.onCancel { called.withLock { $0 += 1 } }
                     if number == 1 { child.cancel() }
-                    registration.remove()
+                    registration.cancel()
                     calls.append(called.withLock { $0 })
                 }
             }

@@ -13,7 +13,7 @@ final class PlayedReader: BlobReader, BlobInputStreamDataSource {
     let closes = Recorder<Bool>()
     private let bytes = Locked<[UInt8]>([])
     private let looks = Locked(0)
-    private let observation = Locked<BlobObservation?>(nil)
+    private let observation = Locked<BlobRegistration?>(nil)
     private let onLook: @Sendable (_ count: Int, State) -> Void
     private let onRead: @Sendable (State) -> Void
 

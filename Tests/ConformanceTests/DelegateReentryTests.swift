@@ -57,7 +57,7 @@ private final class Life: NSObject, StreamDelegate {
     private let context = BlobContext()
     private let stream: BlobInputStream
     private let another = NobodyDelegate()
-    private var tokens: [BlobObservation] = []
+    private var tokens: [BlobRegistration] = []
     private var bytes: [UInt8] = []
     private var callCount = 0
     private var isOver = false

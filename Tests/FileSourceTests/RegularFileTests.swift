@@ -199,7 +199,7 @@ import Testing
             try #require(utimensat(AT_FDCWD, self.folder.path("x"), nil, 0) == 0)
             let timer = context.wake(after: .milliseconds(20), BlobWaker { context.cancellation.cancel() })
             code = #expect(throws: BlobError.self) { try read(reader) }?.code
-            timer.remove()
+            timer.cancel()
         }
         #expect(code == .cancelled)
     }

@@ -13,7 +13,7 @@ func drain(_ stream: InputStream, by count: Int) {
 }
 
 /// Consumes all chunks in a detached task, and checks that they have as many bytes as the file.
-func drain(_ chunks: BlobChunks) {
+func drain(_ chunks: BlobSequence<Data, BlobError>) {
     let done = DispatchSemaphore(value: 0)
     Task.detached {
         var total = 0

@@ -49,7 +49,7 @@ final class EmbeddedSource: BlobLayer {
             }
         }
         guard let byteOffset, byteOffset > 0 else { return self.base }
-        return SliceSource(self.base, from: byteOffset)
+        return self.base.slice(byteOffset...)
     }
 
     /// Returns the offset of an archive behind a program; nil when there is none.

@@ -73,7 +73,7 @@ struct SevenZipHeader {
             // The declared length is not used, because libarchive reads as much as there is.
             let place = offset + self.startByteCount
             var header = SevenZipHeader(
-                base: base, context: context, bytes: try Bytes(SliceSource(base, from: place), context))
+                base: base, context: context, bytes: try Bytes(base.slice(place...), context))
             try header.read(at: place)
         } catch is Malformed {
             return
@@ -145,7 +145,7 @@ struct SevenZipHeader {
             + [offset, UInt64(header.count)].flatMap { withUnsafeBytes(of: $0.littleEndian) { Array($0) } }
             + withUnsafeBytes(of: checksum.value.littleEndian) { Array($0) }
         let archive = ConcatenatedSource([
-            MemorySource(start), SliceSource(self.base, range: Self.startByteCount..<byteOffset), MemorySource(header),
+            MemorySource(start), self.base.slice(Self.startByteCount..<byteOffset), MemorySource(header),
         ])
         let walker = try ArchiveWalker(.sevenzip, over: archive, self.context)
         guard try walker.advance() else { throw Malformed() }

@@ -14,7 +14,7 @@ extension ZipSearch.Found {
         if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
             return EmptyReader(info)
         }
-        var data: any BlobInputStreamDataSource = SliceSource(base, range: self.data)
+        var data: any BlobInputStreamDataSource = base.slice(self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector()) }
         // A local header made of the facts in the directory, which the member's own agreed with; an empty directory.
         let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)

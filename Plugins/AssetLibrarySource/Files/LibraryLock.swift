@@ -47,8 +47,8 @@ extension BlobContext {
     /// Waits for a duration; throws when the job is cancelled or its deadline passes before.
     func pause(for duration: Duration) throws(BlobError) {
         let signal = WaitSignal()
-        let registration = self.onCancel { signal.signal() }
-        defer { registration.remove() }
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
         try self.check()
         let rest = self.deadline.map { ContinuousClock.now.duration(to: $0) } ?? duration
         _ = signal.wait(for: max(.zero, min(duration, rest)))

@@ -7,25 +7,26 @@
 /// ```swift
 /// let whole = ConcatenatedSource([MemorySource(Data("Header\n".utf8)), source, other])
 /// ```
-public struct ConcatenatedSource: BlobInputStreamDataSource {
-    private let parts: [any BlobInputStreamDataSource]
-    private let isTaken = Locked(false)
+public struct ConcatenatedSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
 
     /// Creates a source of the bytes of `parts` in order; no parts make an empty blob.
-    public init(_ parts: [any BlobInputStreamDataSource]) { self.parts = parts }
+    public init(_ parts: [any BlobInputStreamDataSource]) { self.base = Parts(parts: parts) }
+}
 
-    /// The traits that all parts have in common.
-    public var traits: BlobTraits {
+private struct Parts: BlobInputStreamDataSource {
+    let parts: [any BlobInputStreamDataSource]
+    private let isTaken = Locked(false)
+
+    var traits: BlobTraits {
         self.parts.reduce([.neverBlocks, .repeatable, .concurrentReaders]) { $0.intersection($1.traits) }
     }
 
-    /// Returns the sum of the lengths, with a validator made from those of all parts. Gets the info of every part.
-    public func describe(_ context: BlobContext) throws -> BlobInfo {
+    func describe(_ context: BlobContext) throws -> BlobInfo {
         Self.joined(try self.partInfos(context))
     }
 
-    /// Gets the info of every part, then opens the one that holds `byteOffset`.
-    public func makeReader(
+    func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         let infos = try self.partInfos(context)

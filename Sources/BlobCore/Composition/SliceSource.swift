@@ -1,35 +1,44 @@
 import BlobPlatform
 
+extension BlobInputStreamDataSource {
+    /// Returns a source of a range of the bytes of this source.
+    ///
+    /// A source that ends before the range does is an error, never an early end. The checks that this source makes at
+    /// its end are made only when the slice has the same end.
+    ///
+    /// ```swift
+    /// let header = source.slice(0..<512)
+    /// let rest = source.slice(512...)
+    /// ```
+    ///
+    /// - Parameter range: The offsets of the bytes; without an upper bound, all bytes from the lower one on.
+    public func slice(_ range: some RangeExpression<Int64>) -> some BlobInputStreamDataSource {
+        let range = range.relative(to: 0..<Int64.max)
+        return range.upperBound == .max
+            ? SliceSource(self, from: range.lowerBound) : SliceSource(self, range: range)
+    }
+}
+
 /// A source of a range of the bytes of another source.
-///
-/// The checks that the base makes at its end are made only when the slice has the same end.
-///
-/// ```swift
-/// let header = SliceSource(source, range: 0..<512)
-/// let rest = SliceSource(source, from: 512)
-/// ```
-public struct SliceSource: ForwardingSource {
+package struct SliceSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let lowerBound: Int64
     private let upperBound: Int64?
 
-    /// Creates a source of the bytes in `range`. A base that ends before the range does is an error, never an early
-    /// end.
-    public init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
+    package init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
         self.base = base
         self.lowerBound = range.lowerBound
         self.upperBound = range.upperBound
     }
 
-    /// Creates a source of all bytes from `lowerBound` on.
-    public init(_ base: any BlobInputStreamDataSource, from lowerBound: Int64) {
+    package init(_ base: any BlobInputStreamDataSource, from lowerBound: Int64) {
         self.base = base
         self.lowerBound = lowerBound
         self.upperBound = nil
     }
 
-    /// Nil: no locator names a range.
-    public var locator: BlobLocator? { nil }
+    // No locator names a range.
+    package var locator: BlobLocator? { nil }
 
     package func info(over base: BlobInfo) throws -> BlobInfo { try self.sliced(base) }
 

@@ -2,26 +2,46 @@ import BlobPlatform
 
 /// The reader of the chunks of one iteration. Has one owner, as every reader has.
 final class ChunkReader {
-    let context: BlobContext
-    private let chunks: BlobChunks
+    private let context: BlobContext
+    private let source: any BlobInputStreamDataSource
+    private let byteOffset: Int64
+    private let maximumByteCount: Int
     private var reader: BlobGuardedReader?
     private var isOver = false
 
-    init(_ chunks: BlobChunks) {
-        self.chunks = chunks
-        self.context = chunks.context.makeChild()
+    init(
+        _ source: any BlobInputStreamDataSource, at byteOffset: Int64, _ maximumByteCount: Int, _ context: BlobContext
+    ) {
+        self.source = source
+        self.byteOffset = byteOffset
+        self.maximumByteCount = maximumByteCount
+        self.context = context.makeChild()
     }
 
     deinit { self.reader?.close() }
 
-    /// Returns the next chunk; nil at the end, and after an error that is not the cancellation.
-    func next() async throws -> Data? {
+    /// Returns the next chunk; nil at the end, and after an error that is not the cancellation. Cancelling the task
+    /// cancels the context.
+    func nextUnlessCancelled() async throws(BlobError) -> Data? {
+        let cancellation = self.context.cancellation
+        do {
+            return try await withTaskCancellationHandler {
+                try await self.next()
+            } onCancel: {
+                cancellation.cancel()
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    private func next() async throws -> Data? {
         guard !self.isOver else { return nil }
         do {
             while true {
                 let reader = try self.openedReader()
                 var result = BlobReadResult.end
-                let chunk = try Data(readingAtMost: self.chunks.maximumByteCount, from: reader, &result)
+                let chunk = try Data(readingAtMost: self.maximumByteCount, from: reader, &result)
                 switch result {
                 case .bytes: return chunk
                 case .end: return self.finish()
@@ -37,7 +57,7 @@ final class ChunkReader {
 
     private func openedReader() throws -> BlobGuardedReader {
         if let reader { return reader }
-        let reader = try self.chunks.source.withoutBlocking.open(at: self.chunks.byteOffset, context: self.context)
+        let reader = try self.source.withoutBlocking.open(at: self.byteOffset, context: self.context)
         self.reader = reader
         return reader
     }

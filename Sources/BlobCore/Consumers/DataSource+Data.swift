@@ -46,7 +46,7 @@ extension BlobGuardedReader {
         var data = Data()
         while data.count < byteCount {
             let count = data.count
-            data.count += min(byteCount - count, BlobChunks.defaultByteCount)
+            data.count += min(byteCount - count, 128 * 1024)
             let read = try data.withUnsafeMutableBytes {
                 try self.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
             }

@@ -18,7 +18,7 @@ extension BlobInputStreamDataSource {
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
         let file = try AtomicFile(path: url.path)
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: BlobChunks.defaultByteCount, alignment: 4096)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 * 1024, alignment: 4096)
         defer { buffer.deallocate() }
         do {
             while case let count = try reader.readWaiting(into: buffer), count > 0 {

@@ -31,7 +31,7 @@ extension BlobContext {
     /// - Parameters:
     ///   - delay: The delay; zero or less is as soon as possible. Accurate to the millisecond, and never shortened.
     ///   - waker: The waker, which is called at most once, and early only when the system cannot start a thread.
-    /// - Returns: A registration that keeps the timer running while it lives; ``BlobRegistration/remove()`` cancels it
+    /// - Returns: A registration that keeps the timer running while it lives; ``BlobRegistration/cancel()`` cancels it
     ///   and frees its memory.
     /// - Complexity: O(log n) for n timers.
     public func wake(after delay: Duration, _ waker: BlobWaker) -> BlobRegistration {

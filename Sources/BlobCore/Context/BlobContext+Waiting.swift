@@ -32,8 +32,8 @@ extension BlobContext {
         on signal: WaitSignal, until condition: () throws(BlobError) -> Value?
     ) throws(BlobError) -> Value {
         let limit = self.stepLimit()
-        let registration = self.onCancel { signal.signal() }
-        defer { registration.remove() }
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
         while true {
             try self.check()
             if let value = try condition() { return value }
@@ -62,7 +62,7 @@ extension BlobContext {
                 isReady.withLock { $0 = true }
                 signal.signal()
             })
-        defer { parking.remove() }
+        defer { parking.cancel() }
         try self.wait(on: signal) { isReady.withLock { $0 } ? () : nil }
     }
 }

@@ -56,11 +56,6 @@ public struct BlobContext: Sendable {
         }
     }
 
-    /// Calls `handler` once when the job is cancelled; see ``BlobCancellation/onCancel(_:)``.
-    public func onCancel(_ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
-        self.cancellation.onCancel(handler)
-    }
-
     /// This context, for reads that may block.
     package var blocking: BlobContext {
         var context = self

@@ -2,12 +2,12 @@ extension BlobError {
     /// The kind of a ``BlobError``: a number that never changes, because it is the code of the bridged `NSError`.
     ///
     /// A struct, so that codes can be added without breaking a `switch` (give it a `default`).
-    public struct Code: RawRepresentable, Hashable, Sendable {
+    public struct Code: Hashable, Sendable {
         /// The number, from 1.
         public let rawValue: Int
 
-        /// Creates a code from any number; numbers without a name are described as `unknown`.
-        public init(rawValue: Int) { self.rawValue = rawValue }
+        // Numbers without a name are described as `unknown`.
+        package init(rawValue: Int) { self.rawValue = rawValue }
     }
 }
 

@@ -104,7 +104,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     ///
     /// - Parameter byteCount: The number of bytes to skip, from 0. The next read throws
     ///   ``BlobError/Code/invalidArgument`` when the new offset is past the end.
-    public func skip(_ byteCount: Int64) {
+    package func skip(_ byteCount: Int64) {
         precondition(byteCount >= 0, "A number of bytes to skip is not negative.")
         guard case .reading = self.phase else { return }
         self.skipped.rest += byteCount

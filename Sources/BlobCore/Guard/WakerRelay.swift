@@ -22,7 +22,7 @@ final class WakerRelay: Sendable {
             return (state.registration == nil, needsTimer)
         }
         if isFirst {
-            let registration = context.onCancel { [weak self] in self?.signal() }
+            let registration = context.cancellation.onCancel { [weak self] in self?.signal() }
             self.state.withLock { $0.registration = registration }
         } else if context.cancellation.isCancelled {
             self.signal()  // The cancellation may have come while there was no target.

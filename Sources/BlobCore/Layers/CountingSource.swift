@@ -1,24 +1,30 @@
 import BlobPlatform
 
-/// A layer that counts the bytes that pass, for progress.
-///
-/// ```swift
-/// let counted = CountingSource(source) { count, byteOffset, byteCount in
-///     print("\(byteOffset) of \(byteCount.map(String.init) ?? "unknown")")
-/// }
-/// ```
-public struct CountingSource: ForwardingSource {
+extension BlobInputStreamDataSource {
+    /// Returns this source with a layer that counts the bytes that pass, for progress.
+    ///
+    /// ```swift
+    /// let counted = source.counting { count, byteOffset, byteCount in
+    ///     print("\(byteOffset) of \(byteCount.map(String.init) ?? "unknown")")
+    /// }
+    /// ```
+    ///
+    /// - Parameter onBytes: A closure that is called after each read, on the reading thread, with the number of bytes
+    ///   read, the offset after them, and the byte count if known. Each reader counts separately; the bytes are also
+    ///   reported to the event sink of the context.
+    public func counting(
+        _ onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
+    ) -> some BlobInputStreamDataSource {
+        CountingSource(self, onBytes: onBytes)
+    }
+}
+
+/// A layer that counts the bytes that pass.
+package struct CountingSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let onBytes: @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
 
-    /// Creates a layer.
-    ///
-    /// - Parameters:
-    ///   - base: The source to read.
-    ///   - onBytes: A closure that is called after each read, on the reading thread, with the number of bytes read, the
-    ///     offset after them, and the byte count if known. Each reader counts separately; the bytes are also reported
-    ///     to the event sink of the context.
-    public init(
+    package init(
         _ base: any BlobInputStreamDataSource,
         onBytes: @escaping @Sendable (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
     ) {
@@ -57,7 +63,7 @@ package final class CountingReader: ForwardingReader {
     }
 
     package func close() {
-        self.registration?.remove()
+        self.registration?.cancel()
         self.base.close()
     }
 }

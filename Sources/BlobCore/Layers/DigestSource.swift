@@ -1,29 +1,37 @@
 import BlobPlatform
 
-/// A layer that computes the digest of the bytes that pass, and checks it before the end is reported.
-///
-/// The digest is that of the whole blob: opened at an offset, the layer reads and drops the bytes before it, so that
-/// the end always means that the digest was checked. It therefore has no random access.
-///
-/// ```swift
-/// let checked = DigestSource(source, digest: CryptoDigest.sha256, expected: digest)
-/// ```
-public struct DigestSource: ForwardingSource {
-    package let base: any BlobInputStreamDataSource
-    private let digest: any BlobDigest
-    private let expected: [UInt8]?
-    private let onDigest: (@Sendable ([UInt8]) -> Void)?
-
-    /// Creates a layer over `base`.
+extension BlobInputStreamDataSource {
+    /// Returns this source with a layer that computes the digest of the bytes that pass, and checks it before the end
+    /// is reported.
+    ///
+    /// The digest is that of the whole blob: opened at an offset, the layer reads and drops the bytes before it, so
+    /// that the end always means that the digest was checked. It therefore has no random access.
+    ///
+    /// ```swift
+    /// let checked = source.hashing(with: CryptoDigest.sha256, expected: digest)
+    /// ```
     ///
     /// - Parameters:
-    ///   - base: The source to read.
     ///   - digest: The algorithm.
     ///   - expected: The expected digest; if it differs, the last read throws ``BlobError/Code/checksumMismatch``
     ///     instead of returning the end. Nil checks nothing.
     ///   - onDigest: A closure that receives the digest at the end of each pass, on the reading thread, before the end
     ///     is reported.
-    public init(
+    public func hashing(
+        with digest: any BlobDigest, expected: [UInt8]? = nil, onDigest: (@Sendable ([UInt8]) -> Void)? = nil
+    ) -> some BlobInputStreamDataSource {
+        DigestSource(self, digest: digest, expected: expected, onDigest: onDigest)
+    }
+}
+
+/// A layer that computes the digest of the bytes that pass, and checks it before the end is reported.
+package struct DigestSource: ForwardingSource {
+    package let base: any BlobInputStreamDataSource
+    private let digest: any BlobDigest
+    private let expected: [UInt8]?
+    private let onDigest: (@Sendable ([UInt8]) -> Void)?
+
+    package init(
         _ base: any BlobInputStreamDataSource, digest: any BlobDigest, expected: [UInt8]? = nil,
         onDigest: (@Sendable ([UInt8]) -> Void)? = nil
     ) {

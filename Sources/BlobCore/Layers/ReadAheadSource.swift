@@ -1,24 +1,31 @@
-/// A layer that reads its base on another thread, ahead of the consumer, and so makes a blocking source event-driven.
-///
-/// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB each
-/// at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds bytes or is
-/// being filled. A base whose readers never block is read in place. Over a base without `concurrentReaders`, a reader
-/// is still used by one thread at a time.
-///
-/// ```swift
-/// let stream = BlobInputStream(ReadAheadSource(source))
-/// ```
-public struct ReadAheadSource: ForwardingSource, NamedLayer {
+extension BlobInputStreamDataSource {
+    /// Returns this source with a layer that reads it on another thread, ahead of the consumer, and so makes a blocking
+    /// source event-driven.
+    ///
+    /// A reader keeps up to two windows of bytes that were read ahead, besides the one that is being consumed: 64 KiB
+    /// each at first, and up to 1 MiB each when the consumer waits for them. The memory exists only while it holds
+    /// bytes or is being filled. A source whose readers never block is read in place. Over a source without
+    /// `concurrentReaders`, a reader is still used by one thread at a time.
+    ///
+    /// ```swift
+    /// let stream = BlobInputStream(source.readingAhead())
+    /// ```
+    ///
+    /// - Parameter windowByteCounts: The size of the first window and of the largest, in bytes, from 1; by default
+    ///   64 KiB and 1 MiB.
+    public func readingAhead(
+        windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
+    ) -> some BlobInputStreamDataSource {
+        ReadAheadSource(self, windowByteCounts: windowByteCounts)
+    }
+}
+
+/// A layer that reads its base on another thread, ahead of the consumer.
+package struct ReadAheadSource: ForwardingSource, NamedLayer {
     package let base: any BlobInputStreamDataSource
     private let windowByteCounts: ClosedRange<Int>
 
-    /// Creates a layer.
-    ///
-    /// - Parameters:
-    ///   - base: The source to read ahead.
-    ///   - windowByteCounts: The size of the first window and of the largest, in bytes, from 1; by default 64 KiB and
-    ///     1 MiB.
-    public init(
+    package init(
         _ base: any BlobInputStreamDataSource, windowByteCounts: ClosedRange<Int> = (64 * 1024)...(1024 * 1024)
     ) {
         precondition(windowByteCounts.lowerBound > 0, "A window needs room for at least one byte.")
@@ -40,6 +47,5 @@ public struct ReadAheadSource: ForwardingSource, NamedLayer {
 }
 
 extension ReadAheadSource: BlobLayer {
-    /// The source that is read ahead.
-    public var underlying: any BlobInputStreamDataSource { self.base }
+    package var underlying: any BlobInputStreamDataSource { self.base }
 }

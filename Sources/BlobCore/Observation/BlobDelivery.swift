@@ -5,7 +5,7 @@ public import Dispatch
 /// A handler is always called for one change at a time and in order, also on a concurrent queue. Unless delivery is
 /// immediate, an observation has at most one job scheduled at a time. Changes that wait for the job are coalesced by
 /// the rule of the ``BlobObservable``, however long they wait, and keep the observable alive;
-/// ``BlobObservation/cancel()`` drops them.
+/// ``BlobRegistration/cancel()`` drops them.
 public struct BlobDelivery: Sendable {
     /// The connection of one observer to its executor.
     package struct Connection: Sendable {

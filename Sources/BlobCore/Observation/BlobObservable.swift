@@ -53,8 +53,25 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
 
     /// An asynchronous sequence of the current value and of the value after each change.
     ///
-    /// Does not keep this object alive: its release ends the iterations.
-    public var states: BlobStates<State> { BlobStates(self.core) }
+    /// Each iteration sees every value once and in order. Values wait for a slow consumer without limit, except those
+    /// that the rule of this object coalesces, of which only the latest waits. An iteration ends after a value that is
+    /// the last by the rule of this object, after this object was released and all waiting values were taken, or, when
+    /// its task is cancelled, at once and permanently. The sequence does not keep this object alive.
+    public var states: BlobSequence<State, Never> {
+        BlobSequence { [core] in
+            let queue = core.addQueue()
+            let registration = BlobRegistration(of: queue, by: core)
+            return {
+                let state = await withTaskCancellationHandler {
+                    await withCheckedContinuation { queue.resume($0) }
+                } onCancel: {
+                    queue.cancel()
+                }
+                if state == nil { registration.cancel() }
+                return state
+            }
+        }
+    }
 
     /// Changes the value, then notifies the observers if it is different.
     ///
@@ -91,10 +108,10 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     ///
     /// Unlike a handler, `wake` does not wait for running handlers. The thread that made the change calls it, outside
     /// of the lock; several threads may call it at once and out of order, so it must look at the value.
-    package func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobObservation {
+    package func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobRegistration {
         let waker = BlobWaker(wake)
         self.core.add(waker)
-        return BlobObservation { [core] in core.remove(waker) }
+        return BlobRegistration { [core] in core.remove(waker) }
     }
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
@@ -113,7 +130,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     public func observe<Value: Equatable & Sendable>(
         _ keyPath: any KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
         on delivery: BlobDelivery = .immediate, _ handler: @escaping @Sendable (BlobChange<Value>) -> Void
-    ) -> BlobObservation {
+    ) -> BlobRegistration {
         let member = StateMember(keyPath)
         let (isOldWanted, isNewWanted) = (options.contains(.old), options.contains(.new))
         return self.observe(options, on: delivery) {
@@ -131,25 +148,12 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         _ options: BlobObservingOptions, on delivery: BlobDelivery,
         concerns: @escaping @Sendable (_ old: State, _ new: State) -> Bool,
         handler: @escaping @Sendable (_ old: State, _ new: State, _ isInitial: Bool, _ isPrior: Bool) -> Void
-    ) -> BlobObservation {
+    ) -> BlobRegistration {
         defer { withExtendedLifetime(self) {} }
         let handler = HandlerObserver(options, concerns: concerns, handler)
         let observer = delivery.connect.map { Mailbox(handler, of: self, self.core.rules, connect: $0) } ?? handler
         self.core.add(observer, isInitialWanted: options.contains(.initial))
-        return BlobObservation(of: observer, by: self.core)
-    }
-
-    /// Calls `handler` as the other `observe` does, and passes it this object, which the observation does not keep
-    /// alive.
-    public func observe<Value: Equatable & Sendable>(
-        _ keyPath: any KeyPath<State, Value> & Sendable, options: BlobObservingOptions = [.old, .new],
-        on delivery: BlobDelivery = .immediate,
-        _ handler: @escaping @Sendable (BlobObservable<State>, BlobChange<Value>) -> Void
-    ) -> BlobObservation {
-        // A thread or job that delivers retains this object.
-        self.observe(keyPath, options: options, on: delivery) { [weak self] change in
-            if let self { handler(self, change) }
-        }
+        return BlobRegistration(of: observer, by: self.core)
     }
 
     /// Blocks until `condition` returns a value for the state; it is checked again after each change.

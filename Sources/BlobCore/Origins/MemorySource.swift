@@ -1,4 +1,4 @@
-public import BlobPlatform
+import BlobPlatform
 
 /// A source of bytes in memory.
 ///
@@ -11,14 +11,17 @@ public struct MemorySource: ForwardingSource {
 
     package let base: any BlobInputStreamDataSource
 
-    /// Creates a source of `data`, which is not copied.
+    /// Creates a source of `bytes`, which are not copied if they are `Data`.
     ///
     /// - Parameters:
-    ///   - data: The bytes.
+    ///   - bytes: The bytes.
     ///   - mediaType: The media type, when known.
     ///   - name: A name for forms and people.
     ///   - validator: The identity of the bytes; nil, the default, makes a strong one that is unique to this source.
-    public init(_ data: Data, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil) {
+    public init(
+        _ bytes: some Sequence<UInt8>, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil
+    ) {
+        let data = bytes as? Data ?? Data(bytes)
         let info = BlobInfo(
             byteCount: Int64(data.count), mediaType: mediaType, name: name, validator: validator ?? Self.identity())
         self.base = PositionalSource("MemorySource", info, [.neverBlocks, .repeatable, .concurrentReaders]) {
@@ -27,13 +30,6 @@ public struct MemorySource: ForwardingSource {
                 _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[Int(offset)...]))
             }
         }
-    }
-
-    /// Creates a source of a copy of `bytes`.
-    public init(
-        _ bytes: some Sequence<UInt8>, mediaType: String? = nil, name: String? = nil, validator: BlobValidator? = nil
-    ) {
-        self.init(Data(bytes), mediaType: mediaType, name: name, validator: validator)
     }
 
     /// Returns a new identity. The bytes never change, so one within this process is enough for a strong validator.

@@ -8,7 +8,7 @@ final class ObservedReader: BlobReader {
     private let readBytes: (inout OutputRawSpan) throws -> Void
     private let onClose: () -> Void
     private let waker = Locked<BlobWaker?>(nil)
-    private var observation: BlobObservation?
+    private var observation: BlobRegistration?
     private var isClosed = false
 
     init(

@@ -89,7 +89,7 @@ extension BlobRegistry {
         // The source can be read only once: the bytes that were read are put before the rest.
         let rest = HandedOver(reader)  // To the one opening that takes it.
         let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
-            PeekedReader(beginning, rest.value, later.onCancel { context.cancellation.cancel() })
+            PeekedReader(beginning, rest.value, later.cancellation.onCancel { context.cancellation.cancel() })
         }
         return (beginning, info, whole)
     }
@@ -115,7 +115,7 @@ private final class PeekedReader: ForwardingReader {
 
     func close() {
         self.beginning = Data()
-        self.cancelling.remove()
+        self.cancelling.cancel()
         self.base.close()
     }
 }

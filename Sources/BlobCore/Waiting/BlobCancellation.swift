@@ -84,7 +84,7 @@ public final class BlobCancellation: Sendable {
     }
 
     /// Returns a cancellation that is requested together with this one, or on its own.
-    public func makeChild() -> BlobCancellation {
+    package func makeChild() -> BlobCancellation {
         let state = Locked(State())
         return BlobCancellation(state, parent: self.onCancel { Self.cancel(state) })
     }

@@ -1,15 +1,18 @@
-/// A token that keeps a handler, a waker or a timer registered until ``remove()`` or release.
+/// A token that keeps an observer, a handler, a waker or a timer registered until it is cancelled or released.
 public final class BlobRegistration: Sendable {
-    private let removal: (@Sendable () -> Void)?
+    private let removal: Locked<(@Sendable () -> Void)?>
 
     /// Creates a registration.
     ///
-    /// - Parameter removal: A closure that ends the registration; may be called more than once, on several threads at
-    ///   once. Nil when there is nothing to end.
-    init(removal: (@Sendable () -> Void)?) { self.removal = removal }
+    /// - Parameter removal: A closure that ends the registration, called once. Nil when there is nothing to end.
+    init(removal: (@Sendable () -> Void)?) { self.removal = Locked(removal) }
 
-    deinit { self.remove() }
+    deinit { self.cancel() }
 
-    /// Ends the registration; a call that has begun on another thread may still be running. May be called twice.
-    public func remove() { self.removal?() }
+    /// Ends the registration, and drops the calls that wait for an executor. May be called twice, and inside the
+    /// handler.
+    ///
+    /// No further call starts. A call that another thread was just starting may still run: this method does not wait
+    /// for it. On the thread, serial queue or actor that runs the handler of an observer, there is no such call.
+    public func cancel() { self.removal.take()?() }
 }

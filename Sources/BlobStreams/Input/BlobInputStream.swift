@@ -60,7 +60,7 @@ open class BlobInputStream: InputStream, StreamDelegate {
     ) {
         self.engine = BlobStreamEngine(source, mode, context)
         super.init(data: Data())
-        self.engine.face = self
+        self.engine.inputStream = self
     }
 
     deinit { self.engine.close(evenUnopened: true) }

@@ -8,23 +8,23 @@ extension BlobStreamEngine {
         guard byteOffset >= 0 else { return false }
         let (traits, waiter) = (self.source.traits, WaitSignal())
         while true {
-            let setting = self.change(delivers: false) { machine, state in
-                machine.beginSetting(byteOffset, traits, self.mode, waiter, &state)
+            let step = self.update(delivers: false) { machine, state in
+                machine.beginSettingOffset(byteOffset, traits, self.mode, waiter, &state)
             }
-            switch setting {
-            case .over(let isSet):
+            switch step {
+            case .done(let isSet):
                 self.state.deliver()
                 return isSet
             case .start(let id): self.start(id)
-            case .run(let id):
+            case .restart(let id):
                 self.state.deliver()
                 self.start(id)
                 return self.mode == .asynchronous || self.state.value.phase != .failed
             case .skip(let use, let count):
                 use.reader.skip(count)
-                self.look(use)
+                self.checkForBytes(with: use)
                 return true
-            case .open(let old): return self.openAndSwap(byteOffset, traits, for: old)
+            case .replace(let old): return self.openAndReplace(byteOffset, traits, for: old)
             case .wait:
                 // A cancellation ends the stream, which wakes all waiters.
                 let limit = self.context.stepLimit().remaining
@@ -33,27 +33,29 @@ extension BlobStreamEngine {
         }
     }
 
-    private func openAndSwap(_ byteOffset: Int64, _ traits: BlobTraits, for old: Machine.Pass) -> Bool {
+    private func openAndReplace(_ byteOffset: Int64, _ traits: BlobTraits, for old: Machine.Session) -> Bool {
         // Keeps the old reader from being deallocated under the lock.
         defer { withExtendedLifetime(old) {} }
-        let heldOld = !traits.contains(.concurrentReaders)
-        let validator = self.ask { machine, _ in machine.validator }
+        let isOldReaderReserved = !traits.contains(.concurrentReaders)
+        let validator = self.withMachine { machine, _ in machine.validator }
         let cancellation = self.context.cancellation.makeChild()
         let reader = try? self.makeReader(at: byteOffset, matching: validator, cancellation)
         let use = reader.flatMap { reader in
             let info = reader.info
-            return self.change(delivers: false) { machine, state in
-                machine.swap(
-                    reader, neverBlocks: reader.neverBlocks, info: info, at: byteOffset, for: old.id,
-                    heldOld: heldOld, cancellation: cancellation, &state)
+            return self.update(delivers: false) { machine, state in
+                machine.replaceReader(
+                    with: reader, neverBlocks: reader.neverBlocks, info: info, at: byteOffset, for: old.id,
+                    isOldReaderReserved: isOldReaderReserved, cancellation: cancellation, &state)
             }
         }
         if let use {
-            self.look(use)
+            self.checkForBytes(with: use)
         } else {
             reader?.close()
-            self.change(delivers: false) { machine, _ in ((), machine.keepPass(old.id, heldOld: heldOld)) }
-            self.settle()
+            self.update(delivers: false) { machine, _ in
+                ((), machine.keepSession(old.id, isOldReaderReserved: isOldReaderReserved))
+            }
+            self.publishOutcome()
             self.state.deliver()
         }
         return use != nil

@@ -7,15 +7,15 @@ extension BlobStreamEngine {
     func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         var waiter: WaitSignal?
         while true {
-            let turn = self.change(delivers: false) { machine, state in
+            let step = self.update(delivers: false) { machine, state in
                 machine.beginRead(into: buffer, waiter, &state)
             }
-            switch turn {
-            case .answer(let count):
+            switch step {
+            case .done(let count):
                 self.state.deliver()
                 return count
-            case .settle(let count):
-                self.settle()
+            case .publishOutcome(let count):
+                self.publishOutcome()
                 if let count { return count }
             case .start(let id): self.start(id)
             case .use(let use, let count):
@@ -55,7 +55,7 @@ extension BlobStreamEngine {
     }
 
     /// Checks whether bytes are available, then gives the reader back.
-    func look(_ use: Machine.Use) {
+    func checkForBytes(with use: Machine.Use) {
         var outcome = Machine.Outcome()
         use.reader.wait.isLimited = self.isAwaited
         self.finish(use, &outcome, peeking: use.neverBlocks ? BlobPipe.defaultCapacity : nil)
@@ -75,7 +75,7 @@ extension BlobStreamEngine {
             }
         }
         if case .success(.notYet) = outcome.result {
-            reader.whenReadable(BlobWaker { [weak self, id = use.passID] in self?.woken(id) })
+            reader.whenReadable(BlobWaker { [weak self, id = use.sessionID] in self?.woken(id) })
         }
         outcome.isLimited = reader.wait.isLimited
         self.finish(use, outcome)
@@ -83,11 +83,11 @@ extension BlobStreamEngine {
 
     func finish(_ use: Machine.Use, _ outcome: Machine.Outcome) {
         let info = !use.isOpenCompleted && use.reader.isOpen ? use.reader.info : nil
-        let goesOn = self.change { machine, state in machine.finish(use, outcome, opening: info, &state) }
-        if goesOn { self.settle() }
+        let hasMore = self.update { machine, state in machine.finish(use, outcome, opening: info, &state) }
+        if hasMore { self.publishOutcome() }
     }
 
-    func settle() { while self.change({ machine, state in machine.settle(&state) }) {} }
+    func publishOutcome() { while self.update({ machine, state in machine.publishOutcome(&state) }) {} }
 
     func fill(_ byteCount: Int, _ reader: BlobGuardedReader, _ outcome: inout Machine.Outcome) {
         let window = Window(byteCount)
@@ -102,27 +102,28 @@ extension BlobStreamEngine {
         outcome.appended = output.finalize(for: buffer)
     }
 
-    func woken(_ id: Int) { self.change(delivers: false) { machine, _ in ((), machine.woken(id)) } }
+    func woken(_ id: Int) { self.update(delivers: false) { machine, _ in ((), machine.woken(id)) } }
 
     /// Checks whether bytes are available, for delegates that wait for events and for observers of the state.
-    func look() {
-        if let use = self.ask({ machine, state in machine.beginLook(state) }) { self.look(use) }
+    func checkForBytes() {
+        let use = self.withMachine { machine, state in machine.beginCheckForBytes(state) }
+        if let use { self.checkForBytes(with: use) }
     }
 
     /// Checks for bytes with limits, which apply from now on.
-    func wasScheduled() { self.look() }
+    func wasScheduled() { self.checkForBytes() }
 
     /// Lends the bytes that are in memory until the next call; nil when there are none.
     func lendWindow() -> UnsafeRawBufferPointer? {
         // Under the lock: lending only accesses memory, and no thread is using the reader.
-        self.ask { machine, state in machine.lend(state) { $0.lend() } }
+        self.withMachine { machine, state in machine.lend(state) { $0.lend() } }
     }
 
     /// Calls `body` with the reader for its properties; nil when there is no open reader or it has none.
     func withProperties<Result>(_ body: (any BlobPropertyReader) -> Result) -> Result? {
         let waiter = WaitSignal()
         while true {
-            switch self.ask({ machine, state in machine.beginUse(waiter, state) }) {
+            switch self.withMachine({ machine, state in machine.beginUse(waiter, state) }) {
             case .none: return nil
             case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
             case .use(let use):

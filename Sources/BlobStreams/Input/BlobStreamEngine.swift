@@ -2,7 +2,7 @@ import Foundation
 
 /// The thread-safe engine of a ``BlobInputStream``: its machine decides under the lock of `state`, and the engine
 /// performs the actions outside of it.
-final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` hold the lock.
+final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `update` and `withMachine` hold the lock.
     typealias Machine = StreamMachine<BlobGuardedReader>
 
     let state = BlobObservable(
@@ -11,9 +11,9 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     let mode: BlobStreamMode
     let context: BlobContext
     // Set once, before the stream is shared.
-    weak var face: BlobInputStream?
+    weak var inputStream: BlobInputStream?
     var onEnded: (@Sendable () -> Void)?
-    private let turn: ReaderTurn?  // In asynchronous mode, for a source that may block.
+    private let readerLock: ReaderLock?  // In asynchronous mode, for a source that may block.
     // Behind a pointer: the lock ensures the exclusivity that Swift would otherwise check at each access.
     private let machine = UnsafeMutablePointer<Machine>.allocate(capacity: 1)
 
@@ -21,18 +21,18 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         self.source = source
         self.mode = mode
         self.context = context
-        self.turn = mode == .asynchronous && !source.traits.contains(.neverBlocks) ? ReaderTurn() : nil
+        self.readerLock = mode == .asynchronous && !source.traits.contains(.neverBlocks) ? ReaderLock() : nil
         self.machine.initialize(to: Machine())
     }
 
     deinit { self.machine.deinitialize(count: 1).deallocate() }
 
-    var stream: (any Stream & StreamDelegate)? { self.face }
+    var stream: (any Stream & StreamDelegate)? { self.inputStream }
 
     // MARK: The lock
 
     /// Runs `body` on the machine under the lock, without changing the state that observers see.
-    func ask<Result>(_ body: (inout Machine, BlobStreamState) -> Result) -> Result {
+    func withMachine<Result>(_ body: (inout Machine, BlobStreamState) -> Result) -> Result {
         self.state.withValue { body(&self.machine.pointee, $0) }
     }
 
@@ -42,7 +42,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     /// At that point the calling thread must not have work left that other threads wait for: a thread that uses the
     /// reader notifies no observer before it has given the reader back.
     @discardableResult
-    func change<Result>(
+    func update<Result>(
         delivers: Bool = true, _ body: (inout Machine, inout BlobStreamState) -> (Result, [Machine.Action])
     ) -> Result {
         let ((result, actions), hasPending) = self.state.updateWithoutDelivering { body(&self.machine.pointee, &$0) }
@@ -60,14 +60,14 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         case .cancel(let cancellation): cancellation.cancel()
         case .close(let reader):
             reader.close()
-            self.change(delivers: false) { machine, _ in ((), machine.released()) }
-        case .look: BlockingPool.brief.run { [weak self] in self?.look() }
+            self.update(delivers: false) { machine, _ in ((), machine.endReaderChange()) }
+        case .checkForBytes: BlockingPool.brief.run { [weak self] in self?.checkForBytes() }
         case .release: break
         }
     }
 
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
-        self.ask { machine, state in
+        self.withMachine { machine, state in
             body(&machine.events) { event in
                 switch event {
                 case .hasBytesAvailable: state.hasBytesAvailable
@@ -82,19 +82,19 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     // MARK: Facts
 
     /// The error of the last call if it was refused, otherwise the error of the stream.
-    var error: BlobError? { self.ask { machine, state in machine.refusal ?? state.error } }
+    var error: BlobError? { self.withMachine { machine, state in machine.refusal ?? state.error } }
 
     /// The offset at which a copy of the stream begins.
     var firstOffset: Int64 {
-        self.ask { machine, state in state.phase == .notOpen ? state.byteOffset : machine.startOffset }
+        self.withMachine { machine, state in state.phase == .notOpen ? state.byteOffset : machine.startOffset }
     }
 
     var status: Stream.Status {
-        self.ask { machine, state in
+        self.withMachine { machine, state in
             switch state.phase {
             case .notOpen: .notOpen
             case .opening: .opening
-            case .open: machine.pass.isReading ? .reading : .open
+            case .open: machine.session.isReading ? .reading : .open
             case .atEnd: .atEnd
             case .failed: .error
             case .closed: .closed
@@ -104,7 +104,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     /// True when bytes are awaited other than by a call, so that limits apply to the wait.
     var isAwaited: Bool {
-        self.mode == .asynchronous || self.ask { machine, _ in !machine.events.sources.isEmpty }
+        self.mode == .asynchronous || self.withMachine { machine, _ in !machine.events.sources.isEmpty }
     }
 
     // MARK: Opening and closing
@@ -112,22 +112,23 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     func open() {
         let phase = self.state.value.phase
         let isRepeatable = phase == .atEnd && self.source.traits.contains(.repeatable)
-        let id = self.change { machine, state in machine.open(isRepeatable: isRepeatable, &state) }
+        let id = self.update { machine, state in machine.open(isRepeatable: isRepeatable, &state) }
         if let id { self.start(id) }
     }
 
     /// Opens the source, unless another call does or the opening is no longer the current one.
     func start(_ id: Int) {
-        guard let (byteOffset, validator, cancellation) = self.ask({ machine, _ in machine.start(id) }) else { return }
+        let start = self.withMachine { machine, _ in machine.start(id) }
+        guard let (byteOffset, validator, cancellation) = start else { return }
         self.watchCancellation()
         let result = Result { () throws(BlobError) in
             try self.makeReader(at: byteOffset, matching: validator, cancellation)
         }
         let neverBlocks = (try? result.get().neverBlocks) ?? false
-        let use = self.change(delivers: false) { machine, state in
+        let use = self.update(delivers: false) { machine, state in
             machine.opened(id, result, neverBlocks: neverBlocks, &state)
         }
-        if let use { self.look(use) } else { self.state.deliver() }
+        if let use { self.checkForBytes(with: use) } else { self.state.deliver() }
     }
 
     func makeReader(
@@ -137,30 +138,32 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         context.cancellation = cancellation
         context.mayBlock = self.mode == .synchronous
         context.eventSink = { [weak self, sink = self.context.eventSink] event in
-            self?.note(event)
+            self?.record(event)
             sink?(event)
         }
-        try self.waitForTurn(context)
-        defer { self.change(delivers: false) { machine, _ in ((), machine.released()) } }
-        let source = self.turn.map { SerialSource(self.source, $0) } ?? self.source
+        try self.beginReaderChange(context)
+        defer { self.update(delivers: false) { machine, _ in ((), machine.endReaderChange()) } }
+        let source = self.readerLock.map { SerialSource(self.source, $0) } ?? self.source
         return try (self.mode == .asynchronous ? source.withoutBlocking : source)
             .open(at: byteOffset, matching: validator, context: context)
     }
 
     /// Makes an opening wait for another thread that opens or closes a reader, if the source supports only one at a
     /// time.
-    private func waitForTurn(_ context: BlobContext) throws(BlobError) {
+    private func beginReaderChange(_ context: BlobContext) throws(BlobError) {
         let waiter = WaitSignal()
-        let mayOverlap = self.turn != nil || self.source.traits.contains(.concurrentReaders)
+        let mayOverlap = self.readerLock != nil || self.source.traits.contains(.concurrentReaders)
         func begin() -> Void? {
-            self.ask { machine, state in machine.beginOpening(waiter, mayOverlap: mayOverlap, state) ? () : nil }
+            self.withMachine { machine, state in
+                machine.beginReaderChange(waiter, mayOverlap: mayOverlap, state) ? () : nil
+            }
         }
         if begin() != nil { return }
         try BlockingPool.leave { () throws(BlobError) in try context.wait(on: waiter) { begin() } }
     }
 
     /// Records an event in the state. Called by threads that use the reader, which must not notify observers.
-    func note(_ event: BlobEvent) {
+    func record(_ event: BlobEvent) {
         let (isShown, _) = self.state.updateWithoutDelivering { state in
             switch event.kind {
             case .invalidated, .recovering: state.isRecovering = true
@@ -174,18 +177,18 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     /// Makes a cancellation end the stream also while no call reads.
     func watchCancellation() {
-        guard self.ask({ machine, _ in machine.watching == nil }) else { return }
-        let watching = self.context.onCancel { [weak self] in self?.cancel() }
-        self.ask { machine, _ in machine.watching = watching }
+        guard self.withMachine({ machine, _ in machine.cancellationRegistration == nil }) else { return }
+        let registration = self.context.cancellation.onCancel { [weak self] in self?.cancel() }
+        self.withMachine { machine, _ in machine.cancellationRegistration = registration }
     }
 
     func cancel() {
-        self.change { machine, state in
+        self.update { machine, state in
             ((), machine.fail(BlobError(.cancelled, "The job was cancelled."), &state))
         }
     }
 
     func close(evenUnopened: Bool = false) {
-        self.change { machine, state in ((), machine.close(evenUnopened: evenUnopened, &state)) }
+        self.update { machine, state in ((), machine.close(evenUnopened: evenUnopened, &state)) }
     }
 }

@@ -1,54 +1,57 @@
-/// The turn that the readers of one stream take when the source supports only one reader at a time.
-final class ReaderTurn: Sendable {
+/// The lock of the readers of one stream, of which only one holds it when the source supports only one reader at a
+/// time. A reader holds it from its creation until it is closed or released.
+final class ReaderLock: Sendable {
     private struct State {
-        var isTaken = false
+        var isHeld = false
         var waiting: [WaitSignal] = []
     }
 
     private let state = Locked(State())
 
-    /// Waits for the turn; returns false at once when the source supports concurrent readers.
-    fileprivate func take(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> Bool {
+    /// Waits for the lock and acquires it; returns false at once when the source supports concurrent readers.
+    fileprivate func acquire(
+        for source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> Bool {
         guard !source.traits.contains(.concurrentReaders) else { return false }
         let signal = WaitSignal()
         return try BlockingPool.leave { () throws(BlobError) in
             try context.wait(on: signal) {
                 self.state.withLock { state in
-                    if state.isTaken { state.waiting.append(signal) }
-                    defer { state.isTaken = true }
-                    return state.isTaken ? nil : true
+                    if state.isHeld { state.waiting.append(signal) }
+                    defer { state.isHeld = true }
+                    return state.isHeld ? nil : true
                 }
             }
         }
     }
 
-    fileprivate func give() {
+    fileprivate func release() {
         let waiting = self.state.withLock { state in
-            defer { (state.isTaken, state.waiting) = (false, []) }
+            defer { (state.isHeld, state.waiting) = (false, []) }
             return state.waiting
         }
         for signal in waiting { signal.signal() }
     }
 }
 
-/// A source whose readers take turns.
+/// A source with at most one reader at a time, unless it supports concurrent readers.
 struct SerialSource: ForwardingSource, NamedLayer {
     let base: any BlobInputStreamDataSource
-    private let turn: ReaderTurn
+    private let lock: ReaderLock
 
-    init(_ base: any BlobInputStreamDataSource, _ turn: ReaderTurn) { (self.base, self.turn) = (base, turn) }
+    init(_ base: any BlobInputStreamDataSource, _ lock: ReaderLock) { (self.base, self.lock) = (base, lock) }
 
     var layer: String { self.base.layerName }
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let isTaken = try self.turn.take(self.base, context)
+        let isHeld = try self.lock.acquire(for: self.base, context)
         do {
             let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-            return isTaken ? SerialReader(reader, self.turn) : reader
+            return isHeld ? SerialReader(reader, self.lock) : reader
         } catch {
-            if isTaken { self.turn.give() }
+            if isHeld { self.lock.release() }
             throw error
         }
     }
@@ -56,17 +59,17 @@ struct SerialSource: ForwardingSource, NamedLayer {
 
 private final class SerialReader: ForwardingReader {
     let base: any BlobReader
-    private var turn: ReaderTurn?
+    private var lock: ReaderLock?
 
-    init(_ base: any BlobReader, _ turn: ReaderTurn) { (self.base, self.turn) = (base, turn) }
+    init(_ base: any BlobReader, _ lock: ReaderLock) { (self.base, self.lock) = (base, lock) }
 
-    deinit { self.turn?.give() }
+    deinit { self.lock?.release() }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
 
     func close() {
         self.base.close()
-        self.turn?.give()
-        self.turn = nil
+        self.lock?.release()
+        self.lock = nil
     }
 }

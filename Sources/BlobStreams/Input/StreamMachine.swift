@@ -6,8 +6,8 @@ import Foundation
 /// changes both, and the actions that it returns are performed after the lock was released. The reader is used by one
 /// thread at a time, the one to which an event gave it.
 struct StreamMachine<Reader: AnyObject> {
-    /// One opening of the source, and its reader.
-    struct Pass {
+    /// One opening of the source, and the use of the reader that it produces.
+    struct Session {
         /// The number of the opening; 0 when there is none.
         var id = 0
         var byteOffset: Int64 = 0
@@ -35,13 +35,14 @@ struct StreamMachine<Reader: AnyObject> {
         var isOpening: Bool { self.isStarted && self.reader == nil }
 
         /// Gives the reader to the calling thread.
-        mutating func give() {
+        mutating func beginUse() {
             self.isBusy = true
             self.isReadable = false
             self.isParked = false
         }
 
-        mutating func takeBack(_ outcome: Outcome) {
+        /// Takes the reader back from the thread that used it.
+        mutating func endUse(_ outcome: Outcome) {
             if case .success(.notYet) = outcome.result { self.isParked = !self.wasWoken }
             self.isBusy = false
             self.isReading = false
@@ -59,14 +60,14 @@ struct StreamMachine<Reader: AnyObject> {
         case invalidate([RunLoopSource])
         case cancel(BlobCancellation)
         case close(Reader)
-        /// Tries to read, on a thread that does not wait.
-        case look
+        /// Checks whether bytes are available, on a thread that does not wait.
+        case checkForBytes
         case release(Window?)
     }
 
     /// The use of the reader by the calling thread, which ``finish(_:_:opening:_:)`` ends.
     struct Use {
-        let passID: Int
+        let sessionID: Int
         let reader: Reader
         /// True when the reader never blocks.
         let neverBlocks: Bool
@@ -74,10 +75,10 @@ struct StreamMachine<Reader: AnyObject> {
         private let isReadable: Bool
         private let isLimited: Bool
 
-        init(_ reader: Reader, _ pass: Pass) {
-            (self.passID, self.reader) = (pass.id, reader)
-            (self.neverBlocks, self.isOpenCompleted) = (pass.neverBlocks, pass.isOpenCompleted)
-            (self.isReadable, self.isLimited) = (pass.isReadable, pass.isLimited)
+        init(_ reader: Reader, _ session: Session) {
+            (self.sessionID, self.reader) = (session.id, reader)
+            (self.neverBlocks, self.isOpenCompleted) = (session.neverBlocks, session.isOpenCompleted)
+            (self.isReadable, self.isLimited) = (session.isReadable, session.isLimited)
         }
 
         /// The outcome of a use that read nothing.
@@ -98,10 +99,11 @@ struct StreamMachine<Reader: AnyObject> {
         var result = Result<BlobReadResult, BlobError>.success(.bytes)
     }
 
-    var pass = Pass()
+    var session = Session()
     var window: Window?
     var startOffset: Int64 = 0
     var validator: BlobValidator?
+    /// The error of the last call, if the call was refused.
     var refusal: BlobError?
     var events = StreamEvents()
     /// The lent bytes, kept until the next call of the stream, which may come after the reader was released.
@@ -109,15 +111,16 @@ struct StreamMachine<Reader: AnyObject> {
     var declaredByteCount: Int64?
     /// The end of the bytes or an error, which is published once the window is empty.
     var ending: Result<Void, BlobError>?
-    var passCount = 0
-    /// The threads that open, close or replace a reader.
-    var occupants: [pthread_t] = []
-    var isOccupied: Bool { self.occupants.contains { $0 != pthread_self() } }
+    var sessionCount = 0
+    /// The threads that open, close or replace a reader; a thread can be listed more than once.
+    var threadsChangingReaders: [pthread_t] = []
+    var isOtherThreadChangingReaders: Bool { self.threadsChangingReaders.contains { $0 != pthread_self() } }
     /// True when a read returned bytes since the last event for available bytes.
     var wantsEvent = false
-    var waiters: [(signal: WaitSignal, reads: Bool)] = []
+    /// The signals of waiting threads; `isReading` is true for a thread that waits to read.
+    var waiters: [(signal: WaitSignal, isReading: Bool)] = []
     /// The registration of the cancellation handler, until the stream is closed.
-    var watching: BlobRegistration?
+    var cancellationRegistration: BlobRegistration?
 
     // MARK: Opening
 
@@ -125,7 +128,7 @@ struct StreamMachine<Reader: AnyObject> {
     ///
     /// - Parameter isRepeatable: True when the source can be opened again.
     /// - Returns: The opening to start; nil when there is none.
-    mutating func open(isRepeatable: Bool, _ state: inout BlobStreamState) -> (passID: Int?, [Action]) {
+    mutating func open(isRepeatable: Bool, _ state: inout BlobStreamState) -> (sessionID: Int?, [Action]) {
         self.refusal = nil
         switch state.phase {
         case .notOpen: self.startOffset = state.byteOffset
@@ -143,23 +146,25 @@ struct StreamMachine<Reader: AnyObject> {
         }
         state.phase = .opening
         (state.isOpenCompleted, state.isAtEnd) = (false, false)
-        return (self.beginPass(at: state.byteOffset), [])
+        return (self.beginSession(at: state.byteOffset), [])
     }
 
     /// Makes a new opening the current one.
-    mutating func beginPass(at byteOffset: Int64) -> Int {
-        self.passCount += 1
-        self.pass = Pass(id: self.passCount, byteOffset: byteOffset, cancellation: BlobCancellation())
-        return self.passCount
+    mutating func beginSession(at byteOffset: Int64) -> Int {
+        self.sessionCount += 1
+        self.session = Session(id: self.sessionCount, byteOffset: byteOffset, cancellation: BlobCancellation())
+        return self.sessionCount
     }
 
     /// Gives the opening to the calling thread, unless another thread has it or it is no longer the current one.
     mutating func start(
         _ id: Int
     ) -> (byteOffset: Int64, validator: BlobValidator?, cancellation: BlobCancellation)? {
-        guard self.pass.id == id, !self.pass.isStarted, let cancellation = self.pass.cancellation else { return nil }
-        self.pass.isStarted = true
-        return (self.pass.byteOffset, self.validator, cancellation)
+        guard self.session.id == id, !self.session.isStarted, let cancellation = self.session.cancellation else {
+            return nil
+        }
+        self.session.isStarted = true
+        return (self.session.byteOffset, self.validator, cancellation)
     }
 
     /// Takes over the result of an opening.
@@ -168,12 +173,12 @@ struct StreamMachine<Reader: AnyObject> {
     mutating func opened(
         _ id: Int, _ result: Result<Reader, BlobError>, neverBlocks: Bool, _ state: inout BlobStreamState
     ) -> (Use?, [Action]) {
-        let isCurrent = self.pass.id == id
+        let isCurrent = self.session.id == id
         switch result {
         case .success(let reader):
-            guard isCurrent else { return (nil, [self.closeAction(of: reader)]) }
-            self.pass.reader = reader
-            self.pass.neverBlocks = neverBlocks
+            guard isCurrent else { return (nil, [self.beginClosing(reader)]) }
+            self.session.reader = reader
+            self.session.neverBlocks = neverBlocks
             return (self.beginUse(), [])
         case .failure(let error): return (nil, isCurrent ? self.fail(error, &state) : [])
         }
@@ -181,28 +186,31 @@ struct StreamMachine<Reader: AnyObject> {
 
     // MARK: Opening and closing readers
 
-    /// Registers the calling thread as one that opens a reader, until ``released()``.
+    /// Registers the calling thread as one that opens a reader, until ``endReaderChange()``.
     ///
     /// - Parameter mayOverlap: True when the source supports several readers at once.
     /// - Returns: False while another thread opens or closes a reader; `waiter` is signalled when it is done.
-    mutating func beginOpening(_ waiter: WaitSignal, mayOverlap: Bool, _ state: BlobStreamState) -> Bool {
+    mutating func beginReaderChange(_ waiter: WaitSignal, mayOverlap: Bool, _ state: BlobStreamState) -> Bool {
         let isWanted = state.phase != .failed && state.phase != .closed
-        if isWanted, !mayOverlap, self.isOccupied {
+        if isWanted, !mayOverlap, self.isOtherThreadChangingReaders {
             self.waiters.append((waiter, false))
             return false
         }
-        self.occupants.append(pthread_self())
+        self.threadsChangingReaders.append(pthread_self())
         return true
     }
 
-    /// Registers the calling thread as one that closes a reader, until ``released()``.
-    mutating func closeAction(of reader: Reader) -> Action {
-        self.occupants.append(pthread_self())
+    /// Registers the calling thread as one that closes a reader, until ``endReaderChange()``.
+    mutating func beginClosing(_ reader: Reader) -> Action {
+        self.threadsChangingReaders.append(pthread_self())
         return .close(reader)
     }
 
-    mutating func released() -> [Action] {
-        if let index = self.occupants.firstIndex(of: pthread_self()) { self.occupants.remove(at: index) }
+    /// Ends a registration of the calling thread as one that opens, closes or replaces a reader.
+    mutating func endReaderChange() -> [Action] {
+        if let index = self.threadsChangingReaders.firstIndex(of: pthread_self()) {
+            self.threadsChangingReaders.remove(at: index)
+        }
         return self.wakeWaiters()
     }
 
@@ -215,9 +223,9 @@ struct StreamMachine<Reader: AnyObject> {
 
     /// Gives the reader to the calling thread, if there is one.
     mutating func beginUse() -> Use? {
-        guard let reader = self.pass.reader else { return nil }
-        self.pass.give()
-        return Use(reader, self.pass)
+        guard let reader = self.session.reader else { return nil }
+        self.session.beginUse()
+        return Use(reader, self.session)
     }
 
     mutating func wakeWaiters() -> [Action] {

@@ -1,42 +1,43 @@
 import Foundation
 
-/// The thread-safe engine of a ``BlobOutputStream``: its machine decides under the lock of `state`, and the engine
+/// The thread-safe engine of a `BlobOutputStream`: its machine decides under the lock of `state`, and the engine
 /// performs the actions outside of it.
-final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `change` and `ask` hold the lock.
+final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `update` and `withMachine` hold the lock.
     let state = BlobObservable(
         BlobOutputStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
-    weak var face: BlobOutputStream?  // Set once, before the stream is shared.
+    weak var outputStream: BlobOutputStream?  // Set once, before the stream is shared.
     private let buffer: PipeBuffer
-    private let reading: BlobObservable<BlobStreamState>?
+    private let readerState: BlobObservable<BlobStreamState>?
     private let context: BlobContext
     private var machine: OutputMachine
 
-    /// - Parameter reading: The state of the reading end, whose error explains why it closed; nil when there is none.
-    init(_ buffer: PipeBuffer, reading: BlobObservable<BlobStreamState>?, _ context: BlobContext) {
+    /// - Parameter readerState: The state of the reading end, whose error explains why it closed; nil when there is no
+    ///   reading end.
+    init(_ buffer: PipeBuffer, readerState: BlobObservable<BlobStreamState>?, _ context: BlobContext) {
         self.buffer = buffer
-        self.reading = reading
+        self.readerState = readerState
         self.context = context
         self.machine = OutputMachine(context)
-        buffer.onRoom { [weak self] in self?.followPipe() }
+        buffer.onRoom { [weak self] in self?.updateRoom() }
     }
 
     /// Creates an engine without a reader: every write fails.
     convenience init() {
         let buffer = PipeBuffer(capacity: 1)
         buffer.closeReader()
-        self.init(buffer, reading: nil, BlobContext())
+        self.init(buffer, readerState: nil, BlobContext())
     }
 
-    var stream: (any Stream & StreamDelegate)? { self.face }
+    var stream: (any Stream & StreamDelegate)? { self.outputStream }
 
     // MARK: The lock
 
-    private func ask<Result>(_ body: (inout OutputMachine, BlobOutputStreamState) -> Result) -> Result {
+    private func withMachine<Result>(_ body: (inout OutputMachine, BlobOutputStreamState) -> Result) -> Result {
         self.state.withValue { body(&self.machine, $0) }
     }
 
     /// Passes an event to the machine and performs its actions. Observers are notified last.
-    private func change(_ body: (inout OutputMachine, inout BlobOutputStreamState) -> [OutputMachine.Action]) {
+    private func update(_ body: (inout OutputMachine, inout BlobOutputStreamState) -> [OutputMachine.Action]) {
         let (actions, hasPending) = self.state.updateWithoutDelivering { body(&self.machine, &$0) }
         for action in actions { self.perform(action) }
         if hasPending { self.state.deliver() }
@@ -47,17 +48,17 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
         case .signal(let sources): for source in sources { source.signal() }
         case .invalidate(let sources): for source in sources { source.invalidate() }
         case .finish(let ending): self.buffer.finish(ending.error)
-        case .lookLater(let delay):
-            let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.lookAtLimit() } }
+        case .checkLimitLater(let delay):
+            let waker = BlobWaker { [weak self] in BlockingPool.brief.run { [weak self] in self?.checkLimit() } }
             // Under the lock, so that a timer that has already fired cannot replace the one that its check started.
-            self.ask { machine, _ in machine.timer = self.context.wake(after: delay, waker) }
+            self.withMachine { machine, _ in machine.limitTimer = self.context.wake(after: delay, waker) }
         }
     }
 
-    private func lookAtLimit() { self.change { machine, state in machine.lookAtLimit(&state) } }
+    private func checkLimit() { self.update { machine, state in machine.checkLimit(&state) } }
 
     func withEvents<Result>(_ body: (inout StreamEvents, (Stream.Event) -> Bool) -> Result) -> Result {
-        self.ask { machine, state in
+        self.withMachine { machine, state in
             body(&machine.events) { event in
                 switch event {
                 case .hasSpaceAvailable: state.phase == .open && self.buffer.room == .some
@@ -73,7 +74,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     // MARK: Facts
 
     /// The error of the last call if it was refused, otherwise the error of the stream.
-    var error: BlobError? { self.ask { machine, state in machine.refusal ?? state.error } }
+    var error: BlobError? { self.withMachine { machine, state in machine.refusal ?? state.error } }
 
     var hasSpaceAvailable: Bool {
         switch self.state.value.phase {
@@ -84,7 +85,7 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
     }
 
     var status: Stream.Status {
-        self.ask { machine, state in
+        self.withMachine { machine, state in
             switch state.phase {
             case .notOpen: .notOpen
             case .open: machine.writerCount > 0 ? .writing : .open
@@ -98,41 +99,43 @@ final class BlobOutputEngine: StreamEngine, @unchecked Sendable {  // Safe: `cha
 
     func open() {
         let error = self.contextError
-        self.change { machine, state in
+        self.update { machine, state in
             guard let error, state.phase == .notOpen else {
-                return machine.open(self.buffer.room, self.reasonOfReader, &state)
+                return machine.open(self.buffer.room, self.readerClosedError, &state)
             }
             state.phase = .open
             return machine.fail(error, &state)
         }
         guard error == nil, self.state.value.phase == .open else { return }
-        let watching = self.context.onCancel { [weak self] in
-            self?.change { machine, state in machine.fail(BlobError(.cancelled, "The job was cancelled."), &state) }
+        let registration = self.context.cancellation.onCancel { [weak self] in
+            self?.update { machine, state in machine.fail(BlobError(.cancelled, "The job was cancelled."), &state) }
         }
-        self.ask { machine, state in if state.phase == .open { machine.watching = watching } }
+        self.withMachine { machine, state in
+            if state.phase == .open { machine.cancellationRegistration = registration }
+        }
     }
 
     /// Writes as many bytes as there is room for, waiting while there is none.
     ///
     /// - Returns: The number of bytes written; -1 after an error.
     func write(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard self.ask({ machine, state in machine.beginWrite(state) }) else { return -1 }
+        guard self.withMachine({ machine, state in machine.beginWrite(state) }) else { return -1 }
         let result = Result { () throws(BlobError) in try self.buffer.writeSome(bytes, self.context) }
-        self.change { machine, state in machine.endWrite(result, self.buffer.room, self.reasonOfReader, &state) }
+        self.update { machine, state in machine.endWrite(result, self.buffer.room, self.readerClosedError, &state) }
         return (try? result.get()) ?? -1
     }
 
     func finish(_ error: BlobError?, evenUnopened: Bool) {
-        self.change { machine, state in machine.finish(error, evenUnopened: evenUnopened, &state) }
+        self.update { machine, state in machine.finish(error, evenUnopened: evenUnopened, &state) }
     }
 
-    private func followPipe() {
-        self.change { machine, state in machine.follow(self.buffer.room, self.reasonOfReader, &state) }
+    private func updateRoom() {
+        self.update { machine, state in machine.updateRoom(self.buffer.room, self.readerClosedError, &state) }
     }
 
-    private var reasonOfReader: BlobError {
+    private var readerClosedError: BlobError {
         self.contextError
-            ?? BlobError(.closed, "The reading end of the pair is closed.", cause: self.reading?.value.error)
+            ?? BlobError(.closed, "The reading end of the pair is closed.", cause: self.readerState?.value.error)
     }
 
     private var contextError: BlobError? {

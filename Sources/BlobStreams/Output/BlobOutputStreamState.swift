@@ -1,28 +1,28 @@
-/// The observable state of a ``BlobOutputStream``.
-public struct BlobOutputStreamState: Equatable, Sendable {
-    /// The phases of a stream's life. ``closed`` is final.
-    public enum Phase: Sendable {
+/// The observable state of a `BlobOutputStream`.
+package struct BlobOutputStreamState: Equatable, Sendable {
+    /// The phases of a stream's life. `closed` is final.
+    package enum Phase: Sendable {
         /// Not opened yet.
         case notOpen
         /// Open; accepts bytes.
         case open
-        /// Failed permanently; see ``BlobOutputStreamState/error``.
+        /// Failed permanently; see `error`.
         case failed
         /// Closed permanently.
         case closed
     }
 
     /// The current phase of the stream.
-    public var phase = Phase.notOpen
+    package var phase = Phase.notOpen
 
     /// True when a write would not wait.
-    public var hasSpaceAvailable = false
+    package var hasSpaceAvailable = false
 
     /// The error that ended the stream; nil unless it failed.
-    public var error: BlobError?
+    package var error: BlobError?
 
     /// The number of bytes written.
-    public var byteOffset: Int64 = 0
+    package var byteOffset: Int64 = 0
 
     package init() {}
 

@@ -1,4 +1,4 @@
-import Foundation
+public import Foundation
 
 /// An input stream and an output stream with a bounded buffer between them.
 ///
@@ -7,11 +7,13 @@ import Foundation
 /// writes, by events or by blocking calls, to a consumer that takes an `InputStream`, above all as the body of an HTTP
 /// request.
 ///
-/// - Closing the output, with ``BlobOutputStream/close()``, ends the input. An error passed to
-///   ``BlobOutputStream/finish(throwing:)``, and the release of the output without closing, are errors of the input,
-///   after the bytes written so far.
+/// - Closing the output ends the input cleanly, after the bytes written so far.
+/// - An error passed to ``finish(throwing:)`` is an error of the input, after the bytes written so far. So are a
+///   cancellation, the deadline and the idle limit, and the release of the output without closing:
+///   ``BlobError/Code/truncated``, never a clean end.
 /// - Closing, failing or releasing the input is an error of the output, ``BlobError/Code/closed``, and ends a waiting
 ///   write. As with every input stream, closing does nothing before opening.
+/// - The pair retains both streams: neither is released before the pair.
 /// - The bytes can be read only once: opening the input a second time is an error, as is opening a copy of it as well.
 ///
 /// Each end may be used on several threads or from several run loops, by blocking calls or by events, independently of
@@ -31,8 +33,45 @@ public struct BoundStreamPair {
     /// The stream that reads the bytes written to ``output``.
     public let input: BlobInputStream
 
-    /// The stream that accepts the bytes to be read from ``input``.
-    public let output: BlobOutputStream
+    /// The stream that accepts the bytes to be read from ``input``; the same object at each call.
+    ///
+    /// A write accepts as many of its bytes as there is room for, and returns their number, from 1; 0 when no bytes are
+    /// passed; -1 after an error, before opening and after closing, with a ``BlobError`` in `streamError`. It waits
+    /// while there is no room at all. `hasSpaceAvailable` is true while the stream is open and a write would not wait,
+    /// and after an error, which a write then reports. `streamStatus` is never `atEnd`, and `.fileCurrentOffsetKey` is
+    /// the number of bytes written so far, which cannot be set.
+    ///
+    /// `close()` marks the end of the bytes, closes the stream permanently and removes it from its run loops: the
+    /// reader reaches a clean end after the bytes that were written, unless the stream failed before. Before opening it
+    /// does nothing. Only the first `open()` has an effect.
+    ///
+    /// ## Threads
+    ///
+    /// Every member may be called on any thread, on several threads at once, and in the handlers of the stream's own
+    /// delegate; only a write waits. The bytes of concurrent writes arrive in pieces, in no particular order.
+    /// `close()`, ``finish(throwing:)``, the closing of the reader and the cancellation of the context end a write that
+    /// is waiting on another thread.
+    ///
+    /// ## Events
+    ///
+    /// Opening produces `openCompleted` and `hasSpaceAvailable`, or `errorOccurred`. `hasSpaceAvailable` is sent again
+    /// after each write that leaves room, and when the reader makes room in a full pair; room that is left unused is
+    /// not reported again. When the reader closes before the end, the event is `errorOccurred` and the error
+    /// ``BlobError/Code/closed``, with the reader's own error as its cause (a bound pair on Apple platforms reports
+    /// this as `endEncountered`, which is never sent here).
+    ///
+    /// The delegate is not retained. Until one is set, and after it is set to nil, it is the stream itself, which
+    /// ignores the events. A delegate receives the events on the run loops that the stream is scheduled on, each event
+    /// once, on the first run loop that reaches it; scheduling keeps a run loop running. Nothing is delivered unless
+    /// the stream is scheduled, nor after closing. After the stream was removed from a run loop or given another
+    /// delegate, a call of the old delegate may still be running on another thread.
+    ///
+    /// A delegate should write once for each event, or while `hasSpaceAvailable` is true, because a write without room
+    /// waits in a delegate too: on a run loop that the reader also needs, no room would ever be made.
+    public var output: OutputStream { self.writer }
+
+    /// The same stream as ``output``.
+    package let writer: BlobOutputStream
 
     /// Creates a pair of streams that are not open yet.
     ///
@@ -52,6 +91,14 @@ public struct BoundStreamPair {
         self.input = BlobInputStream(source, mode: .synchronous, context: context)
         // Once there is a reader, closing it notifies the output; before that, only this handler does.
         self.input.onEnded { if !isTaken.exchange(true) { buffer.closeReader() } }
-        self.output = BlobOutputStream(BlobOutputEngine(buffer, reading: self.input.state, context))
+        self.writer = BlobOutputStream(BlobOutputEngine(buffer, readerState: self.input.state, context))
     }
+
+    /// Ends the bytes with an error and closes ``output``, in any phase, also before opening.
+    ///
+    /// Any thread may call this; never waits.
+    ///
+    /// - Parameter error: The error that the reader receives after the bytes written so far, as a ``BlobError``.
+    ///   Ignored after the output was closed or failed. It never becomes the `streamError` of the output.
+    public func finish(throwing error: any Error) { self.writer.finish(throwing: error) }
 }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The state machine of a ``BlobOutputStream``, without threads: events in, actions out. A value guarded by the
+/// The state machine of a `BlobOutputStream`, without threads: events in, actions out. A value guarded by the
 /// stream's lock, together with the state that the stream publishes.
 struct OutputMachine {
     /// The end of the bytes: clean when `error` is nil.
@@ -14,10 +14,11 @@ struct OutputMachine {
         /// Ends the bytes in the pipe.
         case finish(Ending)
         /// Checks the limit of the wait after this delay.
-        case lookLater(Duration)
+        case checkLimitLater(Duration)
     }
 
     var events = StreamEvents()
+    /// The error of the last call, if the call was refused.
     private(set) var refusal: BlobError?
     private(set) var writerCount = 0
     /// The first ending; every later step passes the same one to the pipe, whichever thread gets there first.
@@ -25,19 +26,19 @@ struct OutputMachine {
     /// The limit of the current wait for room.
     private var limit: BlobContext.StepLimit?
     /// The registrations of the cancellation handler, until the bytes end, and of the check of the limit.
-    var (watching, timer): (BlobRegistration?, BlobRegistration?)
+    var (cancellationRegistration, limitTimer): (BlobRegistration?, BlobRegistration?)
     private let context: BlobContext
 
     init(_ context: BlobContext) { self.context = context }
 
     mutating func open(
-        _ room: PipeBuffer.Room, _ reason: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
+        _ room: PipeBuffer.Room, _ readerClosedError: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
     ) -> [Action] {
         self.refusal = nil
         guard state.phase == .notOpen else { return [] }
         state.phase = .open
         let opened = room == .readerIsGone ? [] : self.post(.openCompleted)
-        return opened + self.follow(room, reason(), &state)
+        return opened + self.updateRoom(room, readerClosedError(), &state)
     }
 
     /// Begins a write; false when it is refused.
@@ -52,18 +53,19 @@ struct OutputMachine {
     }
 
     mutating func endWrite(
-        _ result: Result<Int, BlobError>, _ room: PipeBuffer.Room, _ reason: @autoclosure () -> BlobError,
+        _ result: Result<Int, BlobError>, _ room: PipeBuffer.Room, _ readerClosedError: @autoclosure () -> BlobError,
         _ state: inout BlobOutputStreamState
     ) -> [Action] {
         self.writerCount -= 1
         switch result {
         case .success(let count):
             state.byteOffset += Int64(count)
-            return count > 0 ? self.follow(room, reason(), &state) : []
+            return count > 0 ? self.updateRoom(room, readerClosedError(), &state) : []
         case .failure(let error):
             self.refuse(state)
-            let followed = self.follow(room, reason(), &state)  // First: it has the reason why the reader closed.
-            return followed + self.fail(error, &state)
+            // First: it has the reason why the reader closed.
+            let roomActions = self.updateRoom(room, readerClosedError(), &state)
+            return roomActions + self.fail(error, &state)
         }
     }
 
@@ -78,29 +80,29 @@ struct OutputMachine {
         return self.end(error) + [.invalidate(self.events.removeAll())]
     }
 
-    mutating func lookAtLimit(_ state: inout BlobOutputStreamState) -> [Action] {
+    mutating func checkLimit(_ state: inout BlobOutputStreamState) -> [Action] {
         guard let limit, let remaining = limit.remaining else { return [] }
         // A wait that began after this check was arranged has a later limit.
-        guard remaining == .zero else { return [.lookLater(remaining)] }
+        guard remaining == .zero else { return [.checkLimitLater(remaining)] }
         return self.fail(limit.error(idleLimit: self.context.idleLimit), &state)
     }
 
     /// Updates the state from the room in the pipe.
-    mutating func follow(
-        _ room: PipeBuffer.Room, _ reason: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
+    mutating func updateRoom(
+        _ room: PipeBuffer.Room, _ readerClosedError: @autoclosure () -> BlobError, _ state: inout BlobOutputStreamState
     ) -> [Action] {
         guard state.phase == .open else { return [] }
         state.hasSpaceAvailable = room == .some
         switch room {
         case .some:
-            (self.limit, self.timer) = (nil, nil)
+            (self.limit, self.limitTimer) = (nil, nil)
             return self.post(.hasSpaceAvailable)
         case .none:
             guard self.limit == nil else { return [] }
             let limit = self.context.stepLimit()
             self.limit = limit
-            return limit.remaining.map { [.lookLater($0)] } ?? []
-        case .readerIsGone: return self.fail(reason(), &state)
+            return limit.remaining.map { [.checkLimitLater($0)] } ?? []
+        case .readerIsGone: return self.fail(readerClosedError(), &state)
         }
     }
 
@@ -114,7 +116,7 @@ struct OutputMachine {
     }
 
     private mutating func end(_ error: BlobError?) -> [Action] {
-        (self.watching, self.timer, self.limit) = (nil, nil, nil)
+        (self.cancellationRegistration, self.limitTimer, self.limit) = (nil, nil, nil)
         let ending = self.ending ?? Ending(error: error)
         self.ending = ending
         return [.finish(ending)]

@@ -8,26 +8,27 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     let runLoop: RunLoop
     let mode: RunLoop.Mode
     private let source: CFRunLoopSource
-    private let attachment = Locked<(runLoop: CFRunLoop?, isOver: Bool)>((nil, false))
-    fileprivate let performer = Locked<pthread_t?>(nil)
+    private let attachment = Locked<(runLoop: CFRunLoop?, isInvalidated: Bool)>((nil, false))
+    /// The thread that is performing the source; nil when none is.
+    fileprivate let performingThread = Locked<pthread_t?>(nil)
 
     /// - Parameter perform: Called on the thread of the run loop after each signal.
     init(_ runLoop: RunLoop, _ mode: RunLoop.Mode, perform: @escaping @Sendable (RunLoopSource) -> Void) {
         self.runLoop = runLoop
         self.mode = mode
-        let target = Target(perform)
+        let target = PerformTarget(perform)
         var context = CFRunLoopSourceContext()
         context.info = Unmanaged.passUnretained(target).toOpaque()
         // The source retains its target, which may be performing while all other references are released.
         context.retain = { info in
             guard let info else { return nil }
-            return UnsafeRawPointer(Unmanaged<Target>.fromOpaque(info).retain().toOpaque())
+            return UnsafeRawPointer(Unmanaged<PerformTarget>.fromOpaque(info).retain().toOpaque())
         }
         context.release = { info in
-            if let info { Unmanaged<Target>.fromOpaque(info).release() }
+            if let info { Unmanaged<PerformTarget>.fromOpaque(info).release() }
         }
         context.perform = { info in
-            if let info { Unmanaged<Target>.fromOpaque(info).takeUnretainedValue().perform() }
+            if let info { Unmanaged<PerformTarget>.fromOpaque(info).takeUnretainedValue().perform() }
         }
         self.source = withExtendedLifetime(target) { CFRunLoopSourceCreate(nil, 0, &context) }
         target.source = self
@@ -38,7 +39,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
         self.runLoop.withCFRunLoop(in: self.mode) { runLoop in
             self.attachment.withLock { attachment in
                 // Adding a source while it is invalidated leaks memory.
-                guard !attachment.isOver else { return }
+                guard !attachment.isInvalidated else { return }
                 attachment.runLoop = runLoop
                 CFRunLoopAddSource(runLoop, self.source, self.mode.cfMode)
             }
@@ -49,12 +50,12 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     func signal() {
         CFRunLoopSourceSignal(self.source)
         // A run loop that is performing the source checks its sources again before it sleeps.
-        if self.performer.withLock({ $0 != pthread_self() }) { self.wake() }
+        if self.performingThread.withLock({ $0 != pthread_self() }) { self.wake() }
     }
 
     /// Removes the source from its run loop, which then exits if nothing else kept it running.
     func invalidate() {
-        self.attachment.withLock { $0.isOver = true }
+        self.attachment.withLock { $0.isInvalidated = true }
         CFRunLoopSourceInvalidate(self.source)
         self.wake()
     }
@@ -64,7 +65,7 @@ final class RunLoopSource: @unchecked Sendable {  // Safe: a `CFRunLoopSource` h
     }
 }
 
-private final class Target {
+private final class PerformTarget {
     weak var source: RunLoopSource?  // Set before the source is attached.
     private let action: @Sendable (RunLoopSource) -> Void
 
@@ -72,11 +73,12 @@ private final class Target {
 
     func perform() {
         guard let source else { return }
-        let outer = source.performer.withLock { performer in
-            defer { performer = pthread_self() }
-            return performer
+        // Not nil when the action of an outer call runs the run loop.
+        let outerThread = source.performingThread.withLock { thread in
+            defer { thread = pthread_self() }
+            return thread
         }
         self.action(source)
-        source.performer.withLock { $0 = outer }
+        source.performingThread.withLock { $0 = outerThread }
     }
 }

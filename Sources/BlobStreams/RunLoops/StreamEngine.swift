@@ -38,13 +38,13 @@ extension StreamEngine {
     /// Calls the delegate for the next event; the run loop performs the source again for more.
     private func deliver(on source: RunLoopSource) {
         let stream = self.stream
-        let (event, delegate, more) = self.withEvents { events, isTrue in
-            let event = events.beginDelivery(on: source, isTrue)
+        let (event, delegate, sourcesToSignal) = self.withEvents { events, stillApplies in
+            let event = events.beginDelivery(on: source, stillApplies)
             return (event, events.delegate(of: stream), events.pending.isEmpty ? [] : events.sources)
         }
         guard let event else { return }
         // Before the call, because the delegate may run its run loop in it.
-        for source in more { source.signal() }
+        for source in sourcesToSignal { source.signal() }
         if let stream, let delegate { delegate.receive(event, from: stream) }
         for source in self.withEvents({ events, _ in events.endDelivery() }) { source.signal() }
     }

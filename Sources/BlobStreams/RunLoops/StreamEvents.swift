@@ -7,8 +7,10 @@ import Foundation
 struct StreamEvents {
     private(set) var pending: Stream.Event = []
     private(set) var sources: [RunLoopSource] = []
-    private var deliverer: (thread: pthread_t, depth: Int)?
-    private var wasRefused = false
+    /// The thread that calls the delegate, and the number of its nested calls; nil when none does.
+    private var delivery: (thread: pthread_t, depth: Int)?
+    /// True when a thread was refused a delivery because another thread delivers.
+    private var wasDeliveryRefused = false
     private var isOwnDelegate = true
     private weak var otherDelegate: (any StreamDelegate)?
 
@@ -32,16 +34,16 @@ struct StreamEvents {
 
     /// Takes the next event that still applies, for the run loop of `source`; nil when there is none, or while another
     /// thread delivers, which then signals the others again.
-    mutating func beginDelivery(on source: RunLoopSource, _ isTrue: (Stream.Event) -> Bool) -> Stream.Event? {
+    mutating func beginDelivery(on source: RunLoopSource, _ stillApplies: (Stream.Event) -> Bool) -> Stream.Event? {
         guard self.sources.contains(where: { $0 === source }) else { return nil }
         let thread = pthread_self()
         // On the same thread, the delegate is running its run loop inside of a call.
-        guard self.deliverer == nil || self.deliverer?.thread == thread else {
-            self.wasRefused = true
+        guard self.delivery == nil || self.delivery?.thread == thread else {
+            self.wasDeliveryRefused = true
             return nil
         }
-        for event in Self.order where self.pending.remove(event) != nil && isTrue(event) {
-            self.deliverer = (thread, (self.deliverer?.depth ?? 0) + 1)
+        for event in Self.order where self.pending.remove(event) != nil && stillApplies(event) {
+            self.delivery = (thread, (self.delivery?.depth ?? 0) + 1)
             return event
         }
         return nil
@@ -51,11 +53,11 @@ struct StreamEvents {
     ///
     /// - Returns: The sources to signal, because their run loops were refused meanwhile.
     mutating func endDelivery() -> [RunLoopSource] {
-        self.deliverer?.depth -= 1
-        guard self.deliverer?.depth == 0 else { return [] }
-        self.deliverer = nil
-        defer { self.wasRefused = false }
-        return self.wasRefused && !self.pending.isEmpty ? self.sources : []
+        self.delivery?.depth -= 1
+        guard self.delivery?.depth == 0 else { return [] }
+        self.delivery = nil
+        defer { self.wasDeliveryRefused = false }
+        return self.wasDeliveryRefused && !self.pending.isEmpty ? self.sources : []
     }
 
     // MARK: Scheduling

@@ -89,7 +89,7 @@ struct UploadCommand: ParsableCommand {
             line.withLock { $0.clear() }
             try writeAll(bytes, to: STDOUT_FILENO, named: "standard output")
         }
-        let body = self.offset > 0 ? SliceSource(source, from: self.offset) : source
+        let body = self.offset > 0 ? source.slice(self.offset...) : source
         try self.request.send(body, upload, context)
     }
 }

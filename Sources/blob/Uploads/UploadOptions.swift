@@ -124,8 +124,8 @@ extension BlobContext {
     fileprivate func pause(for duration: Duration) throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = WaitSignal()
-        let registration = self.onCancel { signal.signal() }
-        defer { registration.remove() }
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
         while ContinuousClock.now < end {
             try self.check()
             _ = signal.wait(for: min(end, self.deadline ?? end) - .now)

@@ -13,7 +13,7 @@ import Testing
         let mode: RunLoop.Mode
         let ends: Ends
         let delegate = RecordingDelegate()
-        var output: BlobOutputStream { self.ends.output }
+        var output: OutputStream { self.ends.output }
 
         init(_ mode: RunLoop.Mode, capacity: Int = 4, context: BlobContext = BlobContext()) {
             self.mode = mode

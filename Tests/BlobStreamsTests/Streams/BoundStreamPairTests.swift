@@ -120,9 +120,10 @@ import Testing
             ends.output.open()
             #expect(ends.output.writeBytes(hello) == 5)
         }
-        ends.output.finish(throwing: BlobError(.refused, "No."))
-        ends.output.finish()
+        ends.pair.finish(throwing: BlobError(.refused, "No."))
+        ends.pair.finish(throwing: BlobError(.io, "A second error."))
         ends.output.close()
+        ends.output.open()
         #expect(ends.output.streamStatus == .closed)
         #expect(ends.output.streamError == nil, "It is not an error of the output.")
         if isOpen { #expect(ends.input.readBytes(99).bytes == hello) }
@@ -135,19 +136,19 @@ import Testing
     @Test func anErrorWakesABlockedRead() async throws {
         let ends = Ends()
         async let count = onThread { ends.input.readBytes(1).count }
-        ends.output.finish(throwing: CocoaError(.fileReadNoSuchFile))
+        ends.pair.finish(throwing: CocoaError(.fileReadNoSuchFile))
         #expect(try await count == -1)
         #expect(ends.input.errorCode == .notFound)
     }
 
-    @Test func finishingWithoutAnErrorIsTheEndAlsoBeforeOpening() async throws {
-        let ends = Ends(opened: false)
-        ends.output.finish()
-        ends.output.finish(throwing: BlobError(.refused, "No."))
-        ends.output.open()
+    @Test func anErrorAfterClosingDoesNotReachTheInput() {
+        let ends = Ends()
+        #expect(ends.output.writeBytes(hello) == 5)
+        ends.output.close()
+        ends.pair.finish(throwing: BlobError(.refused, "No."))
         #expect(ends.output.streamStatus == .closed)
-        ends.input.open()
-        #expect(ends.input.readBytes(1).count == 0)
+        #expect(ends.output.streamError == nil)
+        #expect(ends.input.readAll() == hello)
         #expect(ends.input.streamStatus == .atEnd)
     }
 
@@ -214,7 +215,7 @@ import Testing
     @Test(arguments: Going.allCases) func aWriteThatWaitsEndsWhenTheOtherSideGoes(_ going: Going) async throws {
         let context = BlobContext()
         let ends = Locked<Ends?>(Ends(capacity: 1, context: context, opened: false))
-        let output = try #require(ends.withLock { $0 }.map { HandedOver($0.output) })  // Any thread may use it.
+        let output = try #require(ends.withLock { $0 }.map { HandedOver($0.pair.writer) })  // Any thread may use it.
         ends.withLock { $0 }?.output.open()
         if going != .inputIsReleasedUnopened { ends.withLock { $0 }?.input.open() }
         #expect(output.value.writeBytes([1]) == 1)
@@ -395,6 +396,6 @@ import Testing
 extension Ends {
     /// How large the ring is that exists now, in bytes.
     fileprivate var heldByteCount: Int {
-        (Mirror(reflecting: self.output.engine).descendant("buffer") as? PipeBuffer)?.heldByteCount ?? 0
+        (Mirror(reflecting: self.pair.writer.engine).descendant("buffer") as? PipeBuffer)?.heldByteCount ?? 0
     }
 }

@@ -106,7 +106,7 @@ import Testing
                 default:
                     for _ in 0..<round { sched_yield() }
                     if closesEarly == 1 { ends.input.close() }
-                    if closesEarly == 2 { ends.output.finish(throwing: BlobError(.refused, "No.")) }
+                    if closesEarly == 2 { ends.pair.finish(throwing: BlobError(.refused, "No.")) }
                 }
             }
             let (count, isRight, isEnd) = outcome.withLock { $0 }
@@ -136,7 +136,7 @@ import Testing
 
     @Test func pairsThatAreReleasedAtAnyMomentLeaveNothing() async throws {
         for round in 0..<100 {
-            weak var output: BlobOutputStream?
+            weak var output: OutputStream?
             weak var input: BlobInputStream?
             let all: Shares = {
                 let ends = Ends(capacity: 2, opened: false)
@@ -180,7 +180,7 @@ private final class Shares: Sendable {
 private enum Traffic {
     static let pieceByteCount = 50_000
 
-    static func write(_ byteCount: Int, to output: BlobOutputStream, by use: BoundStreamPairTrafficTests.Use) {
+    static func write(_ byteCount: Int, to output: OutputStream, by use: BoundStreamPairTrafficTests.Use) {
         switch use {
         case .blocking:
             output.open()

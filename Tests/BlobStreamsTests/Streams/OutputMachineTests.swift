@@ -71,8 +71,8 @@ private struct OutputTimeline {
             actions = self.write(.failure(Self.reason))
         case "full", "room", "gone":
             self.room = ["full": .none, "room": .some][word] ?? .readerIsGone
-            actions = self.machine.follow(self.room, Self.reason, &self.state)
-        case "look": actions = self.machine.lookAtLimit(&self.state)
+            actions = self.machine.updateRoom(self.room, Self.reason, &self.state)
+        case "look": actions = self.machine.checkLimit(&self.state)
         case "cancel": actions = self.machine.fail(BlobError(.cancelled, "Stop."), &self.state)
         case "break": actions = self.machine.finish(BlobError(.io, "No."), evenUnopened: true, &self.state)
         case "close": actions = self.machine.finish(nil, evenUnopened: false, &self.state)
@@ -82,7 +82,7 @@ private struct OutputTimeline {
         for action in actions {
             switch action {
             case .finish(let ending): self.trace.append(ending.error == nil ? "clean" : "broken")
-            case .lookLater: self.trace.append("later")
+            case .checkLimitLater: self.trace.append("later")
             case .signal, .invalidate: break
             }
         }

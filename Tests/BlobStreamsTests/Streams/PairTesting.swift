@@ -4,12 +4,12 @@ import Testing
 
 /// A pair for any thread, as its streams allow.
 final class Ends: @unchecked Sendable {  // Safe: the streams are; only their classes cannot say so.
-    let input: BlobInputStream
-    let output: BlobOutputStream
+    let pair: BoundStreamPair
+    var input: BlobInputStream { self.pair.input }
+    var output: OutputStream { self.pair.output }
 
     init(capacity: Int = BlobPipe.defaultCapacity, context: BlobContext = BlobContext(), opened: Bool = true) {
-        let pair = BoundStreamPair(capacity: capacity, context: context)
-        (self.input, self.output) = (pair.input, pair.output)
+        self.pair = BoundStreamPair(capacity: capacity, context: context)
         guard opened else { return }
         self.input.open()
         self.output.open()

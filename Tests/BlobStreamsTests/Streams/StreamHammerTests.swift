@@ -60,7 +60,7 @@ import Testing
         let rounds = 100_000
         try await onThreads(8) { number in
             var random = SplitMix64(seed: seed &+ UInt64(number))
-            var tokens: [BlobObservation] = []
+            var tokens: [BlobRegistration] = []
             for _ in 0..<(rounds / 8) {
                 guard let stream = target.stream.withLock({ $0 })?.value else { continue }
                 let loop = random.next(2)

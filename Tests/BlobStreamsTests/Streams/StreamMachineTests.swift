@@ -105,9 +105,9 @@ struct StreamMachineTests {
                 let word = words[random.next(bound)]
                 timeline.append(word)
                 _ = try drawing.step(word)
-                let uses = drawing.uses.filter { $0.passID == drawing.machine.pass.id }
+                let uses = drawing.uses.filter { $0.sessionID == drawing.machine.session.id }
                 #expect(uses.count <= 1, "\(seed): \(timeline)")
-                #expect(uses.isEmpty == !drawing.machine.pass.isBusy, "\(seed): \(timeline)")
+                #expect(uses.isEmpty == !drawing.machine.session.isBusy, "\(seed): \(timeline)")
                 #expect(drawing.state.byteOffset == drawing.answeredByteCount, "\(seed): \(timeline)")
             }
             _ = try drawing.play("close" + String(repeating: " brings:1", count: drawing.uses.count))

@@ -33,7 +33,7 @@ import Testing
     enum Aspect: CaseIterable {
         case everything, phase, hasBytesAvailable, byteOffset
 
-        func observe(_ stream: BlobInputStream, _ handler: @escaping @Sendable () -> Void) -> BlobObservation {
+        func observe(_ stream: BlobInputStream, _ handler: @escaping @Sendable () -> Void) -> BlobRegistration {
             switch self {
             case .everything: stream.state.observe(\.self) { _ in handler() }
             case .phase: stream.state.observe(\.phase) { _ in handler() }

@@ -39,12 +39,12 @@ struct StreamTimeline {
             self.perform(actions)
             if self.state.phase == .opening { self.answeredByteCount = self.state.byteOffset }
         case "opened", "blocking", "refused": self.finishOpening(parts[0])
-        case "look": self.begin(self.machine.beginLook(self.state))
-        case "woken": self.perform(self.machine.woken(self.machine.pass.id))
+        case "look": self.begin(self.machine.beginCheckForBytes(self.state))
+        case "woken": self.perform(self.machine.woken(self.machine.session.id))
         case "read": self.read(number)
         case "seek": self.seek(Int64(number))
         case "holds": self.hold(for: Int64(number))
-        case "keeps-on": self.perform(self.machine.keepPass(self.machine.pass.id, heldOld: true))
+        case "keeps-on": self.perform(self.machine.keepSession(self.machine.session.id, isOldReaderReserved: true))
         case "brings": self.finish(Machine.Outcome(appended: number))
         case "keeps": self.finish(Machine.Outcome(window: try Self.window(number)))
         case "readable": self.finish(Machine.Outcome(isReadable: true))
@@ -61,7 +61,7 @@ struct StreamTimeline {
     }
 
     private mutating func finishOpening(_ word: String) {
-        let id = self.machine.pass.id
+        let id = self.machine.session.id
         guard self.machine.start(id) != nil else { return }
         let reader = Reader()
         if word != "refused" { self.givenReaders.append(reader) }
@@ -75,12 +75,12 @@ struct StreamTimeline {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 1)
         defer { buffer.deallocate() }
         let waiter = WaitSignal()
-        let (turn, actions) = self.machine.beginRead(into: buffer, waiter, &self.state)
+        let (step, actions) = self.machine.beginRead(into: buffer, waiter, &self.state)
         self.perform(actions)
-        switch turn {
-        case .answer(let count): self.answer(count)
-        case .settle(let count):
-            self.settle()
+        switch step {
+        case .done(let count): self.answer(count)
+        case .publishOutcome(let count):
+            self.publishOutcome()
             if let count { self.answer(count) }
         case .start: self.trace.append("starts")
         case .use(let use, let count):
@@ -99,30 +99,30 @@ struct StreamTimeline {
 
     private mutating func seek(_ byteOffset: Int64) {
         let waiter = WaitSignal()
-        let (setting, actions) = self.machine.beginSetting(
+        let (step, actions) = self.machine.beginSettingOffset(
             byteOffset, [.repeatable, .concurrentReaders], .asynchronous, waiter, &self.state)
         self.perform(actions)
-        switch setting {
-        case .over(let isSet):
+        switch step {
+        case .done(let isSet):
             self.trace.append(isSet ? "set" : "refused")
             if isSet { self.answeredByteCount = self.state.byteOffset }
-        case .run: (self.answeredByteCount, self.trace) = (byteOffset, self.trace + ["runs"])
+        case .restart: (self.answeredByteCount, self.trace) = (byteOffset, self.trace + ["runs"])
         case .skip(let use, _):
             self.answeredByteCount = byteOffset
             self.begin(use)
         case .wait:
             self.waiters.append(waiter)
             self.trace.append("waits")
-        case .start, .open: self.trace.append("synchronous")
+        case .start, .replace: self.trace.append("synchronous")
         }
     }
 
     /// A seek of a synchronous stream whose source serves one reader, as far as the opening of another one.
     private mutating func hold(for byteOffset: Int64) {
-        let (setting, actions) = self.machine.beginSetting(
+        let (step, actions) = self.machine.beginSettingOffset(
             byteOffset, .repeatable, .synchronous, WaitSignal(), &self.state)
         self.perform(actions)
-        if case .open = setting { self.trace.append("held") }
+        if case .replace = step { self.trace.append("held") }
     }
 
     private mutating func begin(_ use: Machine.Use?) {
@@ -134,20 +134,20 @@ struct StreamTimeline {
     private mutating func finish(_ outcome: Machine.Outcome) {
         guard !self.uses.isEmpty else { return }
         let use = self.uses.removeFirst()
-        if self.machine.pass.id == use.passID { self.answeredByteCount += Int64(outcome.appended) }
+        if self.machine.session.id == use.sessionID { self.answeredByteCount += Int64(outcome.appended) }
         let info = use.isOpenCompleted ? nil : BlobInfo(isRandomAccess: true)
-        let (goesOn, actions) = self.machine.finish(use, outcome, opening: info, &self.state)
+        let (hasMore, actions) = self.machine.finish(use, outcome, opening: info, &self.state)
         self.perform(actions)
-        if goesOn { self.settle() }
+        if hasMore { self.publishOutcome() }
     }
 
-    private mutating func settle() {
-        var goesOn = true
-        while goesOn {
+    private mutating func publishOutcome() {
+        var hasMore = true
+        while hasMore {
             let old = self.state
-            let (more, actions) = self.machine.settle(&self.state)
+            let (more, actions) = self.machine.publishOutcome(&self.state)
             self.perform(actions)
-            goesOn = more
+            hasMore = more
             if more { self.note(changesFrom: old) }
         }
     }
@@ -157,11 +157,11 @@ struct StreamTimeline {
             switch action {
             case .close(let reader):
                 self.closedReaders.append(reader)
-                self.perform(self.machine.released())
+                self.perform(self.machine.endReaderChange())
             case .wake(let signals):
                 for signal in signals { signal.signal() }
                 self.trace.append("wakes")
-            case .look: self.trace.append("look!")
+            case .checkForBytes: self.trace.append("look!")
             case .cancel: self.cancelledCount += 1
             case .signal, .invalidate, .ended, .release: break
             }

@@ -56,9 +56,9 @@ import Testing
                     let isDone = DispatchSemaphore(value: 0)
                     let soon = context.wake(after: .zero, BlobWaker { isDone.signal() })
                     try #require(isDone.wait(timeout: .now() + 20) == .success)
-                    soon.remove()
+                    soon.cancel()
                 }
-                late?.remove()
+                late?.cancel()
             }
         }
     }

@@ -15,7 +15,7 @@ import Testing
         pipe.write()
         let registration = try self.context.park(pipe.readEnd, BlobWaker { latch.open() })
         await latch.opened()
-        registration.remove()
+        registration.cancel()
     }
 
     // MARK: Descriptors
@@ -30,7 +30,7 @@ import Testing
         pipe.write()
         try await self.turn()
         #expect(self.wakes.values == ["bytes"])
-        registration.remove()
+        registration.cancel()
     }
 
     @Test func bytesThatAreThereAlreadyWake() async throws {
@@ -38,7 +38,7 @@ import Testing
         pipe.write()
         let registration = try self.context.park(pipe.readEnd, self.waker("bytes"))
         await self.wakes.values(count: 1)
-        registration.remove()
+        registration.cancel()
     }
 
     @Test func aHangUpWakes() async throws {
@@ -46,7 +46,7 @@ import Testing
         let registration = try self.context.park(pipe.readEnd, self.waker("end"))
         pipe.hangUp()
         await self.wakes.values(count: 1)
-        registration.remove()
+        registration.cancel()
     }
 
     @Test func anErrorWakes() async throws {
@@ -57,7 +57,7 @@ import Testing
         let registration = try self.context.park(ends[1], self.waker("error"))
         _ = close(ends[0])
         await self.wakes.values(count: 1)
-        registration.remove()
+        registration.cancel()
     }
 
     @Test(arguments: [#filePath, "/dev/null"]) func whatIsAlwaysReadyWakesAtOnce(path: String) throws {
@@ -83,8 +83,8 @@ import Testing
     @Test func aDescriptorIsParkedAsOftenAsOneLikes() async throws {
         let pipe = try SystemPipe()
         let registrations = try (0..<5).map { try self.context.park(pipe.readEnd, self.waker("\($0)")) }
-        registrations[1].remove()
-        registrations[3].remove()
+        registrations[1].cancel()
+        registrations[3].cancel()
         pipe.write()
         await self.wakes.values(count: 3)
         try await self.turn()
@@ -92,25 +92,25 @@ import Testing
         // It can be parked again, and the bytes are still there.
         let again = try self.context.park(pipe.readEnd, self.waker("again"))
         await self.wakes.values(count: 4)
-        again.remove()
+        again.cancel()
         withExtendedLifetime(registrations) {}
     }
 
     @Test(arguments: [true, false]) func aRemovedParkingDoesNotWake(isReleased: Bool) async throws {
         let pipe = try SystemPipe()
         var registration: BlobRegistration? = try self.context.park(pipe.readEnd, self.waker("removed"))
-        if isReleased { registration = nil } else { registration?.remove() }
+        if isReleased { registration = nil } else { registration?.cancel() }
         pipe.write()
         try await self.turn()
         #expect(self.wakes.values.isEmpty)
-        registration?.remove()
+        registration?.cancel()
     }
 
     @Test func aWakerRemovesItsOwnAndOtherParkings() async throws {
         let pipe = try SystemPipe()
         let registrations = Locked<[BlobRegistration]>([])
         let removing = BlobWaker { [wakes] in
-            for registration in registrations.withLock({ $0 }) { registration.remove() }
+            for registration in registrations.withLock({ $0 }) { registration.cancel() }
             wakes.append("removing")
         }
         try registrations.withLock { registrations throws in
@@ -141,7 +141,7 @@ import Testing
         try park()
         pipe.write()
         await wakes.values(count: 100)
-        registration.withLock { $0 }?.remove()
+        registration.withLock { $0 }?.cancel()
     }
 
     @Test func aNumberThatIsClosedAndUsedAgainWakesNobodyWrongly() async throws {
@@ -158,8 +158,8 @@ import Testing
         new.write()
         await self.wakes.values(count: 2)
         #expect(self.wakes.values == ["old", "new"])
-        first.remove()
-        second.remove()
+        first.cancel()
+        second.cancel()
     }
 
     @Test func removalAfterTheDescriptorWasClosedDoesNoHarm() async throws {
@@ -167,8 +167,8 @@ import Testing
         let number = dup(pipe.readEnd)
         let registration = try self.context.park(number, self.waker("closed"))
         _ = close(number)
-        registration.remove()
-        registration.remove()
+        registration.cancel()
+        registration.cancel()
         try await self.turn()
     }
 
@@ -188,7 +188,7 @@ import Testing
         #expect(self.wakes.values.isEmpty)
         _ = close(writer)
         await self.wakes.values(count: 1)
-        registration.remove()
+        registration.cancel()
     }
 
     @Test func theFlagsOfADescriptorStayAsTheyAre() async throws {
@@ -201,7 +201,7 @@ import Testing
         #expect(fcntl(pipe.readEnd, F_GETFL) == flags)
         var byte: UInt8 = 0
         #expect(read(pipe.readEnd, &byte, 1) == 1)
-        registration.remove()
+        registration.cancel()
     }
 
     @Test func theLoopKnowsItsThread() async throws {
@@ -214,7 +214,7 @@ import Testing
             self.context.wake(after: .zero, BlobWaker { answers.append(EventLoop.isCurrentThread) }),
         ]
         #expect(await answers.values(count: 2) == [true, true])
-        for registration in registrations { registration.remove() }
+        for registration in registrations { registration.cancel() }
     }
 
     // MARK: Timers
@@ -245,7 +245,7 @@ import Testing
             let registration = self.context.wake(after: delay, BlobWaker { latch.open() })
             await latch.opened()
             #expect(ContinuousClock.now - start >= delay)
-            registration.remove()
+            registration.cancel()
         }
     }
 
@@ -253,12 +253,12 @@ import Testing
         // None can come before it is removed.
         let isHeld = try HeldLoop()
         let removed = self.context.wake(after: .zero, self.waker("removed"))
-        removed.remove()
+        removed.cancel()
         _ = self.context.wake(after: .zero, self.waker("released"))
         let last = self.context.wake(after: .zero, self.waker("last"))
         isHeld.release()
         #expect(await self.wakes.values(count: 1) == ["last"])
-        last.remove()
+        last.cancel()
     }
 
     @Test func tenThousandTimersAllCome() async throws {
@@ -266,7 +266,7 @@ import Testing
             self.context.wake(after: .microseconds(number * 7919 % 50_000), self.waker(""))
         }
         await self.wakes.values(count: registrations.count)
-        for registration in registrations { registration.remove() }
+        for registration in registrations { registration.cancel() }
     }
 
     /// Swept: more than 64 places, and more than twice the timers there are.
@@ -274,10 +274,10 @@ import Testing
         let count = 200_000
         // Due before them, so that they are not thrown away one by one as the first.
         let first = self.context.wake(after: .seconds(1800), self.waker("first"))
-        for _ in 0..<count { self.context.wake(after: .seconds(3600), self.waker("removed")).remove() }
+        for _ in 0..<count { self.context.wake(after: .seconds(3600), self.waker("removed")).cancel() }
         // Tests beside this one have some.
         #expect(EventLoop.shared.timerHeapCount < count / 2)
-        first.remove()
+        first.cancel()
         #expect(self.wakes.values.isEmpty)
     }
 }

@@ -34,25 +34,11 @@ public struct BlobChange<Value: Sendable>: Sendable {
     }
 }
 
-/// A token that keeps an observation alive until it is cancelled or released.
-public final class BlobObservation: Sendable {
-    private let cancellation: Locked<(@Sendable () -> Void)?>
-
-    init(_ cancellation: @escaping @Sendable () -> Void) { self.cancellation = Locked(cancellation) }
-
+extension BlobRegistration {
     convenience init<State>(of observer: Observer<State>, by core: ObservableCore<State>) {
         self.init {
             observer.cancel()
             core.remove(observer)
         }
     }
-
-    deinit { self.cancel() }
-
-    /// Ends the observation and drops the changes that wait for its executor. May be called twice, and inside the
-    /// handler.
-    ///
-    /// No further call of the handler starts. A call that another thread was just starting may still run: this method
-    /// does not wait for it. On the thread, serial queue or actor that runs the handler, there is no such call.
-    public func cancel() { self.cancellation.take()?() }
 }
