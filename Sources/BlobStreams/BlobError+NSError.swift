@@ -5,10 +5,10 @@ extension BlobError: LocalizedError, CustomNSError {
     /// The domain of the `NSError` that a `BlobError` becomes.
     public static var errorDomain: String { self.domain }
 
-    /// The number of ``code``.
+    /// The number of the error's code.
     public var errorCode: Int { self.code.rawValue }
 
-    /// The same text as ``description``.
+    /// The same text as `description`.
     public var errorDescription: String? { self.description }
 
     /// The description, and the cause under `NSUnderlyingErrorKey`.

@@ -74,7 +74,7 @@ import Testing
         }
         await isReading.values(count: 2)
         progress.cancel()
-        try await reading.value
+        _ = try await reading.value
         #expect(codes.withLock { $0 } == [.cancelled, .cancelled])
         #expect(earlier.withLock { $0 })
     }

@@ -14,7 +14,8 @@ public struct ConcatenatedSource: ForwardingSource {
     public init(_ parts: [any BlobInputStreamDataSource]) { self.base = Parts(parts: parts) }
 }
 
-private struct Parts: BlobInputStreamDataSource {
+private struct Parts: NamedLayer {
+    let layer = "ConcatenatedSource"
     let parts: [any BlobInputStreamDataSource]
     private let isTaken = Locked(false)
 

@@ -84,8 +84,9 @@ extension BlobReader {
 extension BlobReader {
     /// Reads at most `byteCount` bytes, for wrappers that end before their base does.
     ///
-    /// - Parameter byteCount: The maximum number of bytes to append; with 0 or less, nothing is read and the result is
-    ///   `bytes`.
+    /// - Parameters:
+    ///   - output: The memory to which the bytes are appended.
+    ///   - byteCount: The maximum number of bytes to append; with 0 or less, nothing is read and the result is `bytes`.
     public func read(into output: inout OutputRawSpan, atMost byteCount: Int) throws -> BlobReadResult {
         var result = BlobReadResult.bytes
         try output.append(atMost: byteCount) { part in
@@ -98,7 +99,9 @@ extension BlobReader {
 extension BlobReadResult {
     /// Moves as many of `bytes` as fit to `output`, and removes them from the front.
     ///
-    /// - Parameter bytes: A value that is its own slice type, such as `Data` or `ArraySlice<UInt8>`.
+    /// - Parameters:
+    ///   - bytes: A value that is its own slice type, such as `Data` or `ArraySlice<UInt8>`.
+    ///   - output: The memory to which the bytes are appended.
     /// - Returns: ``bytes`` when at least one byte was moved; ``end`` when there were none.
     public static func moving<Bytes: Collection<UInt8>>(
         _ bytes: inout Bytes, to output: inout OutputRawSpan

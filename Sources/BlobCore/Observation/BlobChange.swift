@@ -36,9 +36,10 @@ public struct BlobChange<Value: Sendable>: Sendable {
 
 extension BlobRegistration {
     convenience init<State>(of observer: Observer<State>, by core: ObservableCore<State>) {
-        self.init {
-            observer.cancel()
-            core.remove(observer)
-        }
+        self.init(
+            removal: onlyOnce {
+                observer.cancel()
+                core.remove(observer)
+            })
     }
 }

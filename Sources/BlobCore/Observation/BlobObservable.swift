@@ -111,7 +111,7 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     package func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobRegistration {
         let waker = BlobWaker(wake)
         self.core.add(waker)
-        return BlobRegistration { [core] in core.remove(waker) }
+        return BlobRegistration(removal: onlyOnce { [core] in core.remove(waker) })
     }
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.

@@ -32,7 +32,11 @@ extension ForwardingSource {
     public var locator: BlobLocator? { self.base.locator }
 
     /// Returns the info of the base, as the layer changes it.
-    public func describe(_ context: BlobContext) throws -> BlobInfo { try self.info(over: self.base.info(context)) }
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
+        // Errors name a base that stands for this source once.
+        let isSameLayer = self.base.layerName == self.layerName
+        return try self.info(over: isSameLayer ? self.base.describe(context) : self.base.info(context))
+    }
 
     /// Opens a reader.
     public func makeReader(
