@@ -36,8 +36,8 @@ public struct MultipartBoundary: Hashable, Sendable {
     /// Returns a new boundary, which no part contains: 128 bits from the system's generator, as 32 hexadecimal digits.
     public static func random() -> MultipartBoundary {
         var generator = SystemRandomNumberGenerator()
-        let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
-        return MultipartBoundary(random: bytes.hexadecimal)
+        let digits = (0..<32).map { _ in String(Int.random(in: 0..<16, using: &generator), radix: 16) }
+        return MultipartBoundary(random: digits.joined())
     }
 }
 

@@ -79,15 +79,17 @@ private final class PartReader: BlobReader {
     func close() { self.base.close() }
 
     private func readPart(into output: inout OutputRawSpan, atMost room: Int64) throws -> BlobReadResult {
-        var result = BlobReadResult.end
-        let count = try output.append(atMost: Int(clamping: room)) { part in
-            result = try self.base.read(into: &part)
-            guard let start = part.bytes.withUnsafeBytes({ self.scanner?.firstMatch(in: $0) }) else { return }
+        let before = output.byteCount
+        let result = try self.base.read(into: &output, atMost: Int(clamping: room))
+        let match = output.bytes.withUnsafeBytes { bytes in
+            self.scanner?.firstMatch(in: UnsafeRawBufferPointer(rebasing: bytes[before...]))
+        }
+        if let match {
             throw BlobError(
                 .invalidArgument, "The part contains the boundary of the form: another one is needed.",
-                operation: "read", byteOffset: self.byteOffset + Int64(start))
+                operation: "read", byteOffset: self.byteOffset + Int64(match))
         }
-        self.byteOffset += Int64(count)
+        self.byteOffset += Int64(output.byteCount - before)
         return result
     }
 

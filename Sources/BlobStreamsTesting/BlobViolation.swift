@@ -21,9 +21,14 @@ final class ViolationLog: Sendable {
         self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
     }
 
-    /// True when the reader calls its waker in vain endlessly, so that waiting for it is pointless.
-    var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.hopeless) } } }
-    static let hopeless = "times in vain: is 'whenReadable' missing?"
+    /// True when waiting for the waker is pointless: a reader calls it in vain endlessly, or cannot call it.
+    var neverWakes: Bool {
+        self.found.withLock {
+            $0.contains { $0.message.hasSuffix(Self.endlessCalls) || $0.message == Self.missingMethod }
+        }
+    }
+    static let endlessCalls = "times in vain."
+    static let missingMethod = "A read returns 'notYet', and 'whenReadable' is not implemented."
 
     /// All violations, by number of contract.
     var all: [BlobViolation] {

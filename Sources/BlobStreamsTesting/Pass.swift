@@ -19,7 +19,7 @@ final class Pass {
     private let patience: Duration
 
     /// The maximum number of consecutive immediate calls of the waker without bytes. Some are allowed, as for readers
-    /// that skip bytes; a reader that does not implement `whenReadable` makes them endlessly.
+    /// that skip bytes.
     private static let spuriousCallLimit = 100_000
     private var vainCallCount = 0
 
@@ -78,18 +78,23 @@ final class Pass {
     func waitUntilReadable() throws {
         guard self.vainCallCount < Self.spuriousCallLimit else {
             self.findings.add(
-                1, "The waker was called \(Self.spuriousCallLimit) \(ViolationLog.hopeless)")
+                1, "The waker was called \(Self.spuriousCallLimit) \(ViolationLog.endlessCalls)")
             throw BlobError(.misbehavingPlugin, "The reader says that nothing is there yet, and never tells when.")
         }
         let signal = WaitSignal()
         var waiting = self.context
         waiting.idleLimit = self.patience
-        let isWoken = Locked(false)
+        let (isWoken, isMethodMissing) = (Locked(false), Locked(false))
         self.reader.whenReadable(
-            BlobWaker {
+            BlobWaker(reporting: { isMissing in
+                if isMissing { isMethodMissing.withLock { $0 = true } }
                 isWoken.withLock { $0 = true }
                 signal.signal()
-            })
+            }))
+        guard !isMethodMissing.withLock({ $0 }) else {
+            self.findings.add(1, ViolationLog.missingMethod)
+            throw BlobError(.misbehavingPlugin, ViolationLog.missingMethod)
+        }
         self.vainCallCount = isWoken.withLock { $0 } ? self.vainCallCount + 1 : 0
         let result = Result { () throws(BlobError) in
             try waiting.wait(on: signal) { isWoken.withLock { $0 } ? () : nil }

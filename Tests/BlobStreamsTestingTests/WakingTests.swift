@@ -16,9 +16,9 @@ private let bytes = Data((0..<700).map { UInt8(truncatingIfNeeded: $0 &* 11) })
         #expect(found.allSatisfy { $0.message.contains(defect.words) }, "\(found)")
     }
 
-    @Test func aReaderThatSaysNotYetAndHasNoWayToTellWhenIsNotWaitedForInVain() async {
-        let found = await violations(of: ForeverLater(), expecting: bytes)
-        #expect(found.contains { $0.contract == 1 && $0.message.contains("is 'whenReadable' missing?") }, "\(found)")
+    @Test(arguments: [false, true]) func aReaderThatSaysNotYetMustImplementWhenReadable(hasBytes: Bool) async {
+        let found = await violations(of: SilentSource(hasBytes: hasBytes), expecting: bytes)
+        #expect(found.contains { $0.contract == 1 && $0.message == ViolationLog.missingMethod }, "\(found)")
     }
 
     @Test func aReaderThatWaitsAsItShouldBreaksNothing() async {
@@ -243,17 +243,29 @@ private final class WaitingReader: BlobReader {
     }
 }
 
-/// Says that nothing is there yet, and has no way to tell when there is.
-private final class ForeverLater: BlobInputStreamDataSource {
+/// A source whose readers return `notYet` and cannot tell when to read again: for ever, or before each piece of bytes.
+private struct SilentSource: BlobInputStreamDataSource {
+    let hasBytes: Bool
     let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
-        Reader()
+        Reader(self.hasBytes ? bytes.dropFirst(Int(byteOffset)) : nil)
     }
 
     private final class Reader: BlobReader {
         var info: BlobInfo { BlobInfo() }
-        func read(into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
+        private var rest: Data?
+        private var isWaiting = false
+
+        init(_ rest: Data?) { self.rest = rest }
+
+        func read(into output: inout OutputRawSpan) -> BlobReadResult {
+            self.isWaiting.toggle()
+            guard !self.isWaiting, var rest = self.rest.take() else { return .notYet }
+            defer { self.rest = rest }
+            return .moving(&rest, to: &output)
+        }
+
         func close() {}
     }
 }

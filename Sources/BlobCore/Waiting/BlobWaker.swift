@@ -17,7 +17,7 @@ public final class BlobWaker: Sendable {
     public init(_ signal: @escaping @Sendable () -> Void) { self.signal = .plain(signal) }
 
     /// Creates a waker that is also called, with `isMissing`, by a reader that cannot call wakers.
-    init(reporting signal: @escaping @Sendable (_ isMissing: Bool) -> Void) { self.signal = .reporting(signal) }
+    package init(reporting signal: @escaping @Sendable (_ isMissing: Bool) -> Void) { self.signal = .reporting(signal) }
 
     /// Signals. A surplus call does no harm: the read that follows returns `notYet` again.
     public func wake() { self.call(isMissing: false) }
