@@ -47,12 +47,16 @@ package struct IndexFile: Sendable {
     ///
     /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified.
     ///
+    /// - Parameter maximumByteCount: The length in bytes above which a section cannot be of this content: such a section
+    ///   counts as damaged, and is not read.
     /// - Throws: Errors of reading the file. A damaged file is not an error.
-    package func section(_ key: IndexSection.Key, for content: IndexedContent) throws(BlobError) -> IndexSection? {
+    package func section(
+        _ key: IndexSection.Key, for content: IndexedContent, atMost maximumByteCount: Int64 = .max
+    ) throws(BlobError) -> IndexSection? {
         let state = self.state()
         if case .unreadable(let error) = state { throw error }
         guard case .index(let file, let table) = state, let entry = table.entries.first(where: { $0.key == key }),
-            entry.content == content
+            entry.content == content, entry.byteCount <= maximumByteCount
         else { return nil }
         let section = IndexSection(file, entry)
         if !entry.flags.contains(.hasOwnChecks), try !section.isWhole() { return nil }

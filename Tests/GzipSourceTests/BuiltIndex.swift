@@ -27,7 +27,7 @@ struct BuiltIndex {
             let section = try file.section(.points(file.layer), for: content)
         else { throw BlobError(.notFound, "There is no index.") }
         self.path = path
-        self.layout = try GzipIndexLayout(decoding: section.bytes())
+        self.layout = try GzipIndexLayout(decoding: section.bytes(), spacing: tuning.minimumSpacing)
         self.bytes = try Data(contentsOf: URL(fileURLWithPath: path))
         self.content = content
         // The windows come behind the head of 16 bytes and the points.

@@ -185,9 +185,11 @@ import Testing
         let largest: [UInt8] = [UInt8](repeating: 0xFF, count: 8) + [0x7F]  // 2^63 - 1, as a varint.
         let onePoint: [UInt8] = [1, 0, 0, 0]
         for header in [[1, 100] + largest + [1], [1] + largest + [100, 1], [1] + largest + largest + [1]] {
-            #expect(codeThrown(by: { try GzipIndexLayout(decoding: header + onePoint) }) == .corrupted)
+            #expect(codeThrown(by: { try GzipIndexLayout(decoding: header + onePoint, spacing: 1) }) == .corrupted)
         }
-        #expect(throws: Never.self) { try GzipIndexLayout(decoding: [1, 100, 5, 1] + onePoint + [0, 0, 0, 0]) }
+        #expect(throws: Never.self) {
+            try GzipIndexLayout(decoding: [1, 100, 5, 1] + onePoint + [0, 0, 0, 0], spacing: 1)
+        }
     }
 
     /// The folder for indexes is ours; what the user named is not.

@@ -9,16 +9,23 @@ final class GzipIndex: Sendable {
     let content: IndexedContent
     private let windows: IndexSection
     private let file: IndexFile
+    private let learned = LearnedWindows()
     private let isDamageReported = Locked(false)
     private let disproof = Locked(false)
 
     /// Opens the index of `content` in a file; nil when there is none, or it is damaged.
     ///
+    /// - Parameter tuning: The sizes with which the index was made.
     /// - Throws: Errors of reading the file.
-    init?(_ file: IndexFile, layer: String, content: IndexedContent) throws(BlobError) {
-        guard let section = try file.section(.points(layer), for: content),
+    init?(
+        _ file: IndexFile, layer: String, content: IndexedContent, tuning: GzipTuning = .standard
+    ) throws(BlobError) {
+        let spacing = tuning.minimumSpacing
+        let maximumByteCount = GzipIndexLayout.maximumEncodedByteCount(
+            compressedByteCount: content.byteCount, spacing: spacing)
+        guard let section = try file.section(.points(layer), for: content, atMost: maximumByteCount),
             let windows = try file.section(.windows(layer), for: content),
-            let layout = try? GzipIndexLayout(decoding: try section.bytes()),
+            let layout = try? GzipIndexLayout(decoding: try section.bytes(), spacing: spacing),
             layout.compressedByteCount == content.byteCount
         else { return nil }
         self.layout = layout
@@ -40,7 +47,7 @@ final class GzipIndex: Sendable {
 
     /// Returns the last slice up to `slice` at which decoding can begin, and the window of its point.
     ///
-    /// Slices whose window is damaged are skipped.
+    /// Slices whose window is damaged, and was not learned, are skipped.
     ///
     /// - Throws: Errors of reading the file, other than damage.
     func start(at slice: Int) throws -> (slice: Int, window: [UInt8]) {
@@ -55,7 +62,8 @@ final class GzipIndex: Sendable {
 
     /// Returns the window of a slice's restart point; empty for a point before a header.
     ///
-    /// - Throws: ``IndexMismatch`` when the file is damaged at that place, and errors of reading it.
+    /// - Throws: ``IndexMismatch`` when the file is damaged at that place and the window was not learned, and errors of
+    ///   reading it.
     func window(of slice: Int) throws -> [UInt8] {
         guard let place = self.layout.points[slice].window else { return [] }
         do throws(BlobError) {
@@ -63,16 +71,37 @@ final class GzipIndex: Sendable {
         } catch {
             guard error.code == .corrupted else { throw error }
             self.discardFile()
-            throw IndexMismatch(error: error)
+            guard let window = self.learned.window(of: slice) else { throw IndexMismatch(error: error) }
+            return window
         }
     }
 
-    /// Returns true when all windows are intact.
-    func isWhole() throws -> Bool {
-        do {
-            for slice in self.layout.points.indices { _ = try self.window(of: slice) }
+    /// True when a window was found to be damaged.
+    var isDamaged: Bool { self.isDamageReported.withLock { $0 } }
+
+    /// Keeps the window of a slice's restart point for later readers, if that of the file is damaged.
+    ///
+    /// - Parameter window: The decoded bytes before the point, as verified by the checksums of the index.
+    func learn(_ window: [UInt8], of slice: Int) throws {
+        guard let place = self.layout.points[slice].window, self.learned.wants(slice) else { return }
+        do throws(BlobError) {
+            _ = try self.window(place)
+        } catch {
+            guard error.code == .corrupted else { throw error }
+            self.learned.insert(window, of: slice)
+        }
+    }
+
+    /// Returns true when all windows are intact in the file.
+    func isWhole() throws(BlobError) -> Bool {
+        do throws(BlobError) {
+            for point in self.layout.points {
+                if let place = point.window { _ = try self.window(place) }
+            }
             return true
-        } catch is IndexMismatch {
+        } catch {
+            guard error.code == .corrupted else { throw error }
+            self.discardFile()
             return false
         }
     }

@@ -7,6 +7,9 @@ struct GzipTuning: Sendable {
     /// The largest number of bytes that one of several threads decodes at a time: one slice or several short ones.
     var batchByteCount: Int64
 
+    /// The smallest distance of any two points in decoded bytes.
+    var minimumSpacing: Int64 { min(self.memberSpacing, self.pointSpacing) }
+
     /// The default sizes: 1 MiB, which is half a millisecond of decoding; 128 KiB; 2 MiB.
     static let standard = GzipTuning(pointSpacing: 1 << 20, memberSpacing: 128 * 1024, batchByteCount: 2 << 20)
 }

@@ -89,7 +89,7 @@ final class IndexHolder: Sendable {
         }
         let found = Found(
             content: content, validator: validator,
-            index: try GzipIndex(file, layer: self.layer, content: content))
+            index: try GzipIndex(file, layer: self.layer, content: content, tuning: self.tuning))
         self.found.withLock { $0 = found }
         return found
     }

@@ -11,7 +11,7 @@ final class PointRecorder {
     static let sumByteCount: Int64 = 64 * 1024
 
     /// The number of points after which their distance grows with the offset, so that every index stays below 1 GiB.
-    private static let maximumDenseCount: Int64 = 65_536
+    static let maximumDenseCount: Int64 = 65_536
 
     /// The largest number of compressed bytes to collect for 32 KiB of decoded bytes; only a degenerate stream has
     /// more.
@@ -38,7 +38,7 @@ final class PointRecorder {
 
     init(_ tuning: GzipTuning) {
         self.spacing = tuning.pointSpacing
-        self.memberSpacing = min(tuning.memberSpacing, tuning.pointSpacing)
+        self.memberSpacing = tuning.minimumSpacing
         self.nextPoint = tuning.pointSpacing
     }
 

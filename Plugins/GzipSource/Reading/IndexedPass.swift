@@ -122,10 +122,9 @@ final class IndexedPass {
     }
 
     private func begin() throws -> SegmentDecoder {
-        let layout = self.index.layout
-        let (slice, window) = try self.index.start(at: layout.sliceIndex(of: self.byteOffset))
+        let (slice, window) = try self.index.start(at: self.index.layout.sliceIndex(of: self.byteOffset))
         self.isFromStart = slice == 0
-        return try SegmentDecoder(layout, slice: slice, window: window, self.opening)
+        return try SegmentDecoder(self.index, slice: slice, window: window, self.opening)
     }
 
     /// Discards the batches that began at restart points, and continues on this thread from the last bytes that are
@@ -135,7 +134,7 @@ final class IndexedPass {
         self.mayUsePoints = false
         guard self.decoder == nil, let proven else { return }
         self.decoder = try SegmentDecoder(
-            self.index.layout, slice: proven.slice, window: try self.index.window(of: proven.slice),
+            self.index, slice: proven.slice, window: try self.index.window(of: proven.slice),
             beginning: proven.beginning, self.opening)
     }
 
@@ -173,7 +172,7 @@ final class IndexedPass {
             context: self.opening.context
         ) { [opening] slices in
             let decoder = try SegmentDecoder(
-                index.layout, slice: slices.lowerBound, window: try index.window(of: slices.lowerBound), opening)
+                index, slice: slices.lowerBound, window: try index.window(of: slices.lowerBound), opening)
             defer { decoder.close() }
             return try decoder.decodeBatch(slices, into: buffers.take())
         }
@@ -228,7 +227,7 @@ final class IndexedPass {
         guard !self.isAtEnd, self.decoder == nil, let proven else { return }
         do {
             let decoder = try SegmentDecoder(
-                self.index.layout, slice: self.nextSlice, window: try self.index.window(of: self.nextSlice),
+                self.index, slice: self.nextSlice, window: try self.index.window(of: self.nextSlice),
                 beginning: proven.sum, self.opening)
             self.decoder = decoder
             if decoder.begins(with: proven.ahead) { return }

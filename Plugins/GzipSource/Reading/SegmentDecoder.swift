@@ -3,9 +3,13 @@ import BlobDeflate
 
 /// A decoder of consecutive segments from a restart point on, which compares each with the index.
 final class SegmentDecoder {
+    private let index: GzipIndex
     private let layout: GzipIndexLayout
     private let pass: DecodingPass
     private var slice: Int
+    /// The last decoded bytes before `tailEnd`, at most a window; kept only when windows of the index are damaged.
+    private var tail: [UInt8]
+    private var tailEnd: Int64
     /// Bytes that were decoded ahead of the next segment, and the error that ended decoding ahead.
     private var ahead: [UInt8] = []
     private var aheadFailure: (any Error)?
@@ -19,13 +23,15 @@ final class SegmentDecoder {
     ///   - window: The window of the slice's restart point.
     ///   - beginning: The sum of the bytes before the point in its frame; nil when it is unknown.
     init(
-        _ layout: GzipIndexLayout, slice: Int, window: [UInt8], beginning: FrameSum? = nil, _ opening: IndexedOpening
+        _ index: GzipIndex, slice: Int, window: [UInt8], beginning: FrameSum? = nil, _ opening: IndexedOpening
     ) throws {
-        let point = layout.points[slice]
+        let point = index.layout.points[slice]
         let reader = try opening.base.open(
             at: point.bitOffset / 8, matching: opening.baseValidator, context: opening.context)
-        self.layout = layout
+        self.index = index
+        self.layout = index.layout
         self.slice = slice
+        (self.tail, self.tailEnd) = (window, point.byteOffset)
         self.byteOffset = point.byteOffset
         self.pass = DecodingPass(
             reader, waits: true, try FrameDecoder(opening.format, library: opening.library),
@@ -68,9 +74,15 @@ final class SegmentDecoder {
         let start = output.byteCount
         try self.appendBytes(byteCount, to: &output)
         try output.bytes.withUnsafeBytes {
-            try self.check(UnsafeRawBufferPointer(rebasing: $0[start...]), of: self.slice, at: self.byteOffset)
+            let bytes = UnsafeRawBufferPointer(rebasing: $0[start...])
+            try self.check(bytes, of: self.slice, at: self.byteOffset)
+            if self.index.isDamaged { self.keepTail(of: bytes) }
         }
+        let previous = self.slice
         self.advance(by: byteCount)
+        if self.slice > previous, self.tailEnd == self.byteOffset, self.tail.count == Inflater.windowByteCount {
+            try self.index.learn(self.tail, of: self.slice)
+        }
     }
 
     /// Replaces the bytes of `buffer` with those of `slices`, the first of which is the next slice.
@@ -155,6 +167,14 @@ final class SegmentDecoder {
                 }
             }
         }
+    }
+
+    private func keepTail(of bytes: UnsafeRawBufferPointer) {
+        let count = Inflater.windowByteCount
+        let kept = self.tailEnd == self.byteOffset ? max(0, count - bytes.count) : 0
+        self.tail.removeFirst(self.tail.count - min(kept, self.tail.count))
+        self.tail.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes.suffix(count)))
+        self.tailEnd = self.byteOffset + Int64(bytes.count)
     }
 
     /// Decodes ahead all bytes that a window can influence, or all that follow; returns false when this fails.
