@@ -16,7 +16,6 @@ final class ArchiveWalker: MemberWalker {
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) {
-        if format == .sevenzip { try SevenZipHeader.check(base, context) }
         let input = try ArchiveInput(base, context)
         self.baseInfo = input.info
         self.isSequential = !input.hasRandomAccess

@@ -51,12 +51,6 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
-    /// True when the members before one that is read must be read and not skipped.
-    ///
-    /// Skipping decodes them anyway, and before version 3.7.5 libarchive takes a decoder that was skipped to a multiple
-    /// of 64 KiB for the end of the archive (libarchive issue 2106).
-    var requiresReadingEarlierMembers: Bool { self == .sevenzip }
-
     /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
 
@@ -65,16 +59,9 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
         if self == .tar { return try TarWalker(over: base, context) }
+        if self == .sevenzip { return try SevenZipWalker(over: base, context) }
         if self.isForeign { return try ForeignWalker(self, over: base, context) }
         return try ArchiveWalker(self, over: base, context)
-    }
-
-    /// Returns a walker over the headers of an archive of this format, for when the bytes of members are not needed.
-    func headerWalker(
-        over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any MemberWalker {
-        if self.requiresReadingEarlierMembers { return try HeaderWalker(self, over: base, context) }
-        return try self.walker(over: base, context)
     }
 
     /// Enables this format alone in libarchive.

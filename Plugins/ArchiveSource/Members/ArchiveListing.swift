@@ -13,7 +13,7 @@ struct ArchiveListing {
         if self.format == .zip {
             return try ZipListing(base: self.base, context: self.context).forEach(recording, body)
         }
-        let walker = try self.format.headerWalker(over: self.base, self.context)
+        let walker = try self.format.walker(over: self.base, self.context)
         while let entry = try walker.next() {
             recording?.append(entry.member, at: walker.place)
             guard try body(entry.member) else { return }

@@ -130,7 +130,6 @@ final class MemberReader: BlobReader {
         var count = 1
         while !self.format.endsWithData, try found.walker.advance() {
             if let name = found.uniqueName, found.walker.isNamed(name) { count += 1 }
-            if self.format.requiresReadingEarlierMembers, found.walker.entry.hasBytes { try found.walker.dropData() }
         }
         try found.walker.finish()
         if let name = found.uniqueName, count > 1 {

@@ -62,10 +62,6 @@ struct MemberSearch {
 
     /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted on the way.
     private func headerPass(_ walker: any MemberWalker) throws(BlobError) -> (any MemberWalker)? {
-        // Headers are cheap here, so a name that is not unique throws before the first byte.
-        if self.format.requiresReadingEarlierMembers {
-            return try self.format.headerWalker(over: self.base, self.context)
-        }
         if !walker.isSequential { return walker }
         guard self.format.endsWithData else { return nil }
         guard self.base.traits.contains(.repeatable) else {
@@ -96,7 +92,6 @@ struct MemberSearch {
             } else if case .name(let name) = self.selector, walker.isNamed(name) {
                 return walker.entry
             }
-            if self.format.requiresReadingEarlierMembers, walker.entry.hasBytes { try walker.dropData() }
         }
         return nil
     }

@@ -3,22 +3,18 @@ import BlobCore
 /// A walker over the headers of a 7z, which decodes nothing unless it has to.
 ///
 /// The target of a symbolic link is its contents, so libarchive decodes them for the header. If that fails because the
-/// bytes before them were skipped (see ``ArchiveFormat/requiresReadingEarlierMembers``), the walk starts again at the beginning of the
-/// archive, and reads all members.
+/// bytes before them were skipped (see ``SevenZipWalker``), the walk starts again at the beginning of the archive, and
+/// reads all members.
 final class HeaderWalker: MemberWalker {
-    private let format: ArchiveFormat
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
     private var walker: ArchiveWalker
     private var isReading = false
 
-    init(
-        _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) {
-        self.format = format
+    init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         self.base = base
         self.context = context
-        self.walker = try ArchiveWalker(format, over: base, context)
+        self.walker = try ArchiveWalker(.sevenzip, over: base, context)
     }
 
     var baseInfo: BlobInfo { self.walker.baseInfo }
@@ -41,7 +37,7 @@ final class HeaderWalker: MemberWalker {
         } catch  where error.isAboutFormat && !self.isSequential {
             self.isReading = true
             let index = self.index
-            self.walker = try ArchiveWalker(self.format, over: self.base, self.context)
+            self.walker = try ArchiveWalker(.sevenzip, over: self.base, self.context)
             while self.index < index { guard try self.readOn() else { return false } }
             return try self.readOn()
         }

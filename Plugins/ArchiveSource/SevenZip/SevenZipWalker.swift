@@ -1,0 +1,93 @@
+import BlobCore
+
+/// A walker over a 7z, which decodes only the folder of the member whose bytes are read.
+///
+/// libarchive is given an archive of this folder alone. A folder is decoded from its beginning, and the members before
+/// the one that is read are read and dropped, because skipping decodes them anyway, and before version 3.7.5 libarchive
+/// takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue 2106).
+///
+/// Where no archive of a folder can be made, libarchive reads the whole archive, up to the member.
+final class SevenZipWalker: MemberWalker {
+    /// A walker over the bytes of a folder, or of the whole archive.
+    private struct Opened {
+        /// The index of the folder; nil for the whole archive.
+        let folder: Int?
+        let walker: ArchiveWalker
+    }
+
+    private let base: any BlobInputStreamDataSource
+    private let context: BlobContext
+    private let layout: SevenZipLayout?
+    private let headers: HeaderWalker
+    private var opened: Opened?
+    /// True when ``opened`` is at the bytes of the current member, or the member has none.
+    private var isAtBytes = false
+
+    init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        self.base = base
+        self.context = context
+        self.layout = try SevenZipHeader.check(base, context)
+        self.headers = try HeaderWalker(over: base, context)
+    }
+
+    var baseInfo: BlobInfo { self.headers.baseInfo }
+    var isSequential: Bool { self.headers.isSequential }
+    var index: Int { self.headers.index }
+    var place: Int64? { nil }
+    var entry: ArchiveEntry { self.headers.entry }
+    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
+    func isNamed(_ name: [UInt8]) -> Bool { self.headers.isNamed(name) }
+    func finish() throws(BlobError) { try self.headers.finish() }
+
+    func advance() throws(BlobError) -> Bool {
+        self.isAtBytes = false
+        return try self.headers.advance()
+    }
+
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        let place = self.layout?.place(of: self.index)
+        guard place != SevenZipLayout.Place.none else { return (UnsafeRawBufferPointer(start: nil, count: 0), 0) }
+        if !self.isAtBytes {
+            try self.openBytes(place)
+            self.isAtBytes = true
+        }
+        guard let opened else { preconditionFailure("The bytes were opened.") }
+        return try opened.walker.nextBlock()
+    }
+
+    private func openBytes(_ place: SevenZipLayout.Place?) throws(BlobError) {
+        if case .member(let index, let folder) = place, try self.open(folder: folder, index),
+            self.opened?.walker.entry.member.byteCount == self.entry.member.byteCount
+        {
+            return
+        }
+        guard try self.open(folder: nil, self.index) else {
+            throw BlobError(.changed, "The archive is no longer what it was.")
+        }
+    }
+
+    /// Moves to a member of a folder, or of the whole archive; returns false when there is no such member.
+    private func open(folder: Int?, _ index: Int) throws(BlobError) -> Bool {
+        if self.opened == nil || self.opened?.folder != folder || self.opened?.walker.index ?? 0 >= index {
+            self.opened = nil
+            guard let source = self.source(ofFolder: folder) else { return false }
+            let walker = try ArchiveWalker(.sevenzip, over: source, self.context)
+            // The parts of one pass belong together.
+            guard try self.base.info(self.context).validator == self.baseInfo.validator else {
+                throw BlobError(.changed, "The archive is no longer what it was.")
+            }
+            self.opened = Opened(folder: folder, walker: walker)
+        }
+        guard let walker = self.opened?.walker else { return false }
+        while true {
+            if walker.index >= 0, walker.entry.hasBytes { try walker.dropData() }
+            guard try walker.advance() else { return false }
+            if walker.index == index { return true }
+        }
+    }
+
+    private func source(ofFolder folder: Int?) -> (any BlobInputStreamDataSource)? {
+        guard let folder else { return self.base }
+        return self.layout?.archive(ofFolder: folder, in: self.base, byteCount: self.baseInfo.byteCount)
+    }
+}
