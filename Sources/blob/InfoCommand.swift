@@ -27,7 +27,22 @@ struct InfoCommand: ParsableCommand {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.keyEncodingStrategy = .convertToSnakeCase
-        try printLine(String(decoding: encoder.encode(report), as: UTF8.self))
+        try printLine(Self.escaped(String(decoding: encoder.encode(report), as: UTF8.self)))
+    }
+
+    /// Returns JSON in which strings have no control characters beyond ASCII either, which a terminal may obey.
+    private static func escaped(_ json: String) -> String {
+        guard !json.unicodeScalars.allSatisfy(\.isPrintable) else { return json }
+        return json.unicodeScalars.reduce(into: "") { text, character in
+            if character.isPrintable {
+                text.unicodeScalars.append(character)
+            } else {
+                for unit in String(character).utf16 {
+                    let digits = String(unit, radix: 16)
+                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            }
+        }
     }
 }
 

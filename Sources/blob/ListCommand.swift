@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobStreamsStandard
 import Foundation
 
@@ -90,6 +91,8 @@ private struct MemberReport: Encodable {
     let kind: String
     let byteCount: Int64?
     let modificationTime: Date?
+    /// The time in seconds from 1970 when it is outside of the calendar.
+    let modificationSeconds: Double?
     let permissions: String?
     let checksum: String?
     let linkTarget: String?
@@ -100,7 +103,10 @@ private struct MemberReport: Encodable {
         self.name = member.printableName
         self.kind = "\(member.kind)"
         self.byteCount = member.byteCount
-        self.modificationTime = member.modificationTime
+        let time = member.modificationTime
+        let isInCalendar = time?.isInCalendar ?? true
+        self.modificationTime = isInCalendar ? time : nil
+        self.modificationSeconds = isInCalendar ? nil : time?.timeIntervalSince1970
         self.permissions = member.permissions.map { String($0, radix: 8) }
         self.checksum = member.checksum
         self.linkTarget = member.linkTarget.map { BlobMember(index: 0, name: $0).printableName }
@@ -119,7 +125,8 @@ extension BlobMember {
     }
 
     private static func format(_ time: Date) -> String {
-        var seconds = time_t(max(-1e11, min(time.timeIntervalSince1970.rounded(.down), 1e11)))
+        guard time.isInCalendar else { return "outside calendar" }
+        var seconds = time_t(time.timeIntervalSince1970.rounded(.down))
         var parts = tm()
         gmtime_r(&seconds, &parts)
         let numbers = [Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1, Int(parts.tm_mday)]

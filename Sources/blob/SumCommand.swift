@@ -71,6 +71,12 @@ func printableArgument(_ argument: String) -> String {
 
 /// Returns a name on one line: if it has control characters, they and `%` become `%XX`.
 func printable(_ text: String) -> String {
-    guard text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return text }
-    return PercentEncoding.encode(text.utf8, leaving: Set(0x20...0xFF).subtracting([0x25, 0x7F]))
+    guard !text.unicodeScalars.allSatisfy(\.isPrintable) else { return text }
+    return text.unicodeScalars.reduce(into: "") { printable, character in
+        if character.isPrintable, character != "%" {
+            printable.unicodeScalars.append(character)
+        } else {
+            printable += PercentEncoding.encode(String(character).utf8, leaving: [])
+        }
+    }
 }

@@ -202,6 +202,15 @@ enum Made {
                 pax(sparse + [('GNU.sparse.realsize', '5000')]) + header('s10', len(content), b'0') + body(content))
             file.write(header('folder', 0, b'5') + header('soft', 0, b'2', 'plain') + header('slash/', 0, b'0'))
             file.write(header('last', 4, b'7') + body(b'last') + bytes(1024))
+        # Global headers: for all members, replaced one by one, overridden, removed.
+        with open('global.tar', 'wb') as file:
+            file.write(pax([('path', 'all'), ('mtime', '1000')], b'g') + header('a', 5, b'0') + body(b'aaaaa'))
+            file.write(pax([('path', 'own'), ('mtime', '2000')]) + header('b', 3, b'0') + body(b'bbb'))
+            file.write(pax([('mtime', '3000'), ('linkpath', 'all')], b'g') + header('c', 0, b'2', 'x'))
+            file.write(pax([('path', '')], b'g') + header('d', 1, b'0') + body(b'd'))
+            file.write(pax([('size', '700')], b'g') + header('e', 700, b'0') + body(b'e' * 700))
+            file.write(pax([('size', '3')]) + header('f', 3, b'0') + body(b'fff') + header('g', 0, b'5'))
+            file.write(header('h', 700, b'0') + body(b'h' * 700) + bytes(1024))
         with open('times.tar', 'wb') as file:
             for time in ['nan', 'inf', '-inf', '1e999', '1.5', '-1e300']:
                 file.write(pax([('mtime', time)]) + header(time, 0, b'0'))
@@ -223,6 +232,19 @@ enum Made {
             entry(b'second', b'both', 7, 2)
             entry(b'none', b'', 8, 2)
             entry(b'plain', b'plain bytes', 9, 1)
+            entry(b'TRAILER!!!', b'', 0, 1)
+        with open('sums.cpio', 'wb') as file:
+            # The format with sums, of SVR4; the second sum is wrong, and of two names of a file, the first has no bytes.
+            def summed(name, content, sum, links=1):
+                fields = [links + 5, 0o100644, 0, 0, links, 0, len(content), 0, 0, 0, 0, len(name) + 1, sum]
+                header = b'070702' + b''.join(b'%08x' % field for field in fields) + name + b'\0'
+                for part in [header, content]: file.write(part + bytes(-len(part) % 4))
+            summed(b'right', data(300_000), sum(data(300_000)))
+            summed(b'wrong', b'wrong', 7)
+            summed(b'first', b'', sum(b'both'), 2)
+            summed(b'second', b'both', sum(b'both'), 2)
+            summed(b'n' * 5000, b'long', sum(b'long'))
+            summed(b'last', b'', 5)
             entry(b'TRAILER!!!', b'', 0, 1)
         with open('a.ar', 'wb') as file:
             file.write(b'!<arch>\n')
@@ -263,6 +285,18 @@ enum Made {
           head -c ${n}3 a.zip > twenty/$n; cat k1 >> twenty/$n
         done
         command -v 7z >/dev/null && (cd twenty && 7z a -bso0 -ms=on ../twenty.7z .)
+        mkdir -p folders/empty; : > folders/nothing; : > folders/more
+        n=0
+        for file in twenty/*; do n=$((n + 1)); head -c $((n * 500)) $file > folders/$(basename $file).$n; done
+        head -c 90000 "$(command -v sh)" > folders/program
+        if command -v 7z >/dev/null; then
+          cd folders
+          7z a -bso0 -ms=off -m0=lzma ../folders-lzma.7z . && 7z a -bso0 -ms=off -m0=ppmd ../folders-ppmd.7z .
+          7z a -bso0 -ms=off -m0=copy -mhc=off ../folders-copy.7z . && 7z a -bso0 -ms=5f ../folders-solid.7z .
+          7z a -bso0 -ms=8f -m0=bcj2 -m1=lzma:d20 -m2=lzma:d18 -m3=lzma:d18 -mb0:1 -mb0s1:2 -mb0s2:3 \
+            ../folders-bcj2.7z .
+          cd ..
+        fi
         command -v bsdtar >/dev/null && bsdtar --format odc -cf odc.cpio stream k1
         for format in iso9660:iso xar:xar; do
           command -v bsdtar >/dev/null && bsdtar --format ${format%:*} -cf a.${format#*:} stream

@@ -84,6 +84,8 @@ extension Made {
         text = raw1(b'text')
         good = members(lzma1(1 << 16), text, 4)
         write('plain.7z', sevenzip(text, good))
+        # Its times are shorter than their length says.
+        write('lying-times.7z', sevenzip(text, good[:-2] + b'\x14' + number(12) + b'\1\0' + bytes(8) + b'\0\0'))
         write('sfx-7z', program + sevenzip(text, good))
         # Their windows are of 1 GiB, or there are too many members, or too long a header; these are compressed or not.
         large = members(lzma1(1 << 30), text, 4)

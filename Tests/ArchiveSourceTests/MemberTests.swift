@@ -26,7 +26,7 @@ import Testing
 
     @Test func whatIsNoTimeIsNotTakenForOne() async throws {
         let members = try await tar(Made.archive("times.tar")).members()
-        #expect(members.map { $0.modificationTime?.timeIntervalSince1970 } == [0, 0, 0, 0, 1.5, -1e300])
+        #expect(members.map { $0.modificationTime?.timeIntervalSince1970 } == [0, 0, 0, 0, 1.5, nil])
     }
 
     @Test func aBlockAtAnImpossiblePlaceIsAnError() async throws {

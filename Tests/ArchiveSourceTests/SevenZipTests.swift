@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobStreamsTesting
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -44,5 +45,79 @@ import Testing
         #expect(link?.linkTarget == Array("k1".utf8))
         #expect(try await archive.data("k2") == Made.archive("k2"))
         #expect(try await archive.code("soft") == .unsupported)
+    }
+}
+
+/// The division of a 7z into folders, of which only the one wanted is decoded.
+@Suite struct SevenZipFolderTests {
+    @Test(arguments: ["folders-lzma.7z", "folders-ppmd.7z", "folders-copy.7z", "folders-solid.7z", "folders-bcj2.7z"])
+    func everyMemberOfSeveralFoldersComesOutRight(file: String) async throws {
+        guard let bytes = try await Made.optional(file) else { return }
+        let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
+        let names = try await archive.members().filter { $0.kind == .file }.map {
+            String(decoding: $0.name, as: UTF8.self)
+        }
+        #expect(names.count == 23)
+        for (name, index) in zip(names, try await archive.members().filter { $0.kind == .file }.map(\.index)) {
+            let expected = try await Made.archive("folders/" + name)
+            #expect(try await archive.data(name) == expected, "\(name)")
+            #expect(try await archive.data(.index(index)) == expected, "\(name)")
+        }
+    }
+
+    /// The folders before it are not decoded, so their damage is not seen.
+    @Test func aMemberIsReadThoughTheFoldersBeforeItAreDamaged() async throws {
+        guard var bytes = try await Made.optional("folders-lzma.7z") else { return }
+        for index in 36..<60 { bytes[index] ^= 0x55 }
+        let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
+        let files = try await archive.members().filter { $0.kind == .file && $0.byteCount ?? 0 > 0 }
+        #expect(try await archive.code(.index(files[0].index)) != nil)
+        for member in files.dropFirst(3) {
+            let name = String(decoding: member.name, as: UTF8.self)
+            #expect(try await archive.data(name) == Made.archive("folders/" + name))
+        }
+    }
+
+    /// The sum of a folder of one member, and those of the members of a folder.
+    @Test(arguments: ["folders-copy.7z", "folders-solid.7z"])
+    func damageOfTheFolderItselfIsSeen(file: String) async throws {
+        guard var bytes = try await Made.optional(file) else { return }
+        let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
+        let count = try await archive.members().filter { $0.byteCount ?? 0 > 0 }.count
+        // Stored and packed bytes of the whole archive, except its headers.
+        for index in stride(from: 40, to: bytes.count - 1500, by: 300) { bytes[index] ^= 1 }
+        let damaged = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
+        var codes: [BlobError.Code?] = []
+        for member in try await archive.members() where member.byteCount ?? 0 > 400 {
+            codes.append(try await damaged.code(.index(member.index)))
+        }
+        #expect(codes.count > 3 && codes.count <= count)
+        #expect(codes.allSatisfy { [.checksumMismatch, .corrupted, .truncated].contains($0) }, "\(codes)")
+    }
+
+    /// The whole archive is read where the division is not certain.
+    @Test func anArchiveWhoseDivisionIsNotCertainIsReadAsAWhole() async throws {
+        let bytes = try await Made.archive("lying-times.7z")
+        let plain = try await Made.archive("plain.7z")
+        try await onThread {
+            #expect(try SevenZipHeader.check(MemorySource(bytes), BlobContext()) == nil)
+            let layout = try #require(try SevenZipHeader.check(MemorySource(plain), BlobContext()))
+            #expect(layout.place(of: 0) == .member(0, folder: 0))
+            #expect(layout.place(of: 1) == nil)
+        }
+        let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)
+        #expect(try await archive.data("m") == Data("text".utf8))
+    }
+
+    @Test func numbersAreWrittenAsTheyAreRead() throws {
+        let edges = (0..<64).flatMap { [UInt64(1) << $0, (UInt64(1) << $0) - 1, (UInt64(1) << $0) + 1] } + [.max]
+        var writer = SevenZipHeaderWriter()
+        writer.append(edges)
+        var parts = [writer.bytes, []]
+        var bytes = SevenZipHeader.Bytes { parts.removeFirst() }
+        for edge in edges { #expect(try bytes.number() == edge) }
+        var short = SevenZipHeaderWriter()
+        short.append([127, 128, 16_383, 16_384])
+        #expect(short.bytes == [127, 0x80, 128, 0xBF, 0xFF, 0xC0, 0, 0x40])
     }
 }

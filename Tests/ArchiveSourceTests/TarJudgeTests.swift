@@ -189,6 +189,8 @@ private struct Difference {
         case emptyLink = "a hard link leads to nothing"
         /// Which of several that contradict one another counts is anybody's guess.
         case mixed = "headers of pax and of GNU speak of one member"
+        /// The library reads no global headers.
+        case global = "there is a global header of pax"
         /// The library needs blocks of 512 bytes to look at, and fails elsewhere.
         case cut = "the archive is cut off"
     }
@@ -199,6 +201,13 @@ private struct Difference {
     private static func isMixed(_ archive: Data) -> Bool {
         let types = Set(stride(from: 156, to: archive.count, by: 512).map { archive[$0] })
         return !types.isDisjoint(with: Array("LK".utf8)) && !types.isDisjoint(with: Array("xX".utf8))
+    }
+
+    /// True when a global header, unlike that of the original, may speak of names, times or lengths.
+    private static func isGlobal(_ archive: Data) -> Bool {
+        stride(from: 156, to: archive.count, by: 512).contains { archive[$0] == UInt8(ascii: "g") && $0 > 156 }
+            || archive.prefix(157).last == UInt8(ascii: "g")
+                && archive.prefix(1024).range(of: Data("comment=for all".utf8)) == nil
     }
 
     init?(_ ours: Account, _ theirs: Account, of bytes: Data) {
@@ -224,7 +233,7 @@ private struct Difference {
                 {
                     .fillIsCut
                 } else {
-                    nil
+                    Self.isGlobal(bytes) ? .global : nil
                 }
             return
         }
@@ -248,7 +257,7 @@ private struct Difference {
             } else if other?.message.contains(/overflow|negative/) ?? false {
                 .overridden
             } else {
-                nil
+                Self.isGlobal(bytes) ? .global : nil
             }
     }
 }

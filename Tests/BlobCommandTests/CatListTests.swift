@@ -94,6 +94,16 @@ import Testing
             saying: "1048576")
     }
 
+    /// Each selector would be decoded, and looked for.
+    @Test func aLineOfManySelectorsIsRefusedBeforeItIsParsed() throws {
+        for count in [9, 100_000] {
+            let line = "\(self.first)#" + Array(repeating: "m", count: count).joined(separator: "!/")
+            let outcome = try self.run("--from-file", self.list(self.second, line))
+            expect(
+                outcome, failsWith: "invalidLocator", 64, saying: "more than 8 selectors", after: Array("world".utf8))
+        }
+    }
+
     @Test func aListThatIsNotThereIsNotFound() throws {
         expect(
             try Launch("cat", "--from-file", self.folder.path("none")).run(), failsWith: "notFound", 66)

@@ -9,8 +9,8 @@ import Testing
             Date(timeIntervalSince1970: -1e300), Date(timeIntervalSince1970: 1e300),
         ]
         let texts = [
-            "-7", "a b", "yes", "no", "1970-01-02T00:00:01Z", "4001-01-01T00:00:00Z", "1582-10-15T00:00:00Z",
-            "9999-12-31T23:59:59Z",
+            "-7", "a b", "yes", "no", "1970-01-02T00:00:01Z", "4001-01-01T00:00:00Z",
+            "-1e+300 seconds from 1970, outside of the calendar", "1e+300 seconds from 1970, outside of the calendar",
         ]
         #expect(facts.map(factText) == texts)
     }

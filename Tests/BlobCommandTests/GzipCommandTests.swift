@@ -43,6 +43,23 @@ private let gzip = "/usr/bin/gzip"
         #expect(try Launch("sum", "gzip+\(self.file)").run().text.prefix(64) == plain)
     }
 
+    /// CSI as one byte of Latin-1, which some terminals obey, an escape, and text beyond ASCII.
+    @Test func controlCharactersOfANameAreEscapedByInfo() throws {
+        var bytes = self.compressed
+        let name = Array("content\0".utf8)
+        let place = try #require(bytes.indices.first { bytes[$0...].starts(with: name) })
+        bytes.replaceSubrange(place..<(place + 5), with: [0x9B, 0x1B, 0xE9, 0x25, 0x85])
+        let path = try self.folder.write(bytes, to: "controls.gz")
+        let text = try Launch("info", "gzip+\(path)").run().text
+        #expect(text.contains("name: %C2%9B%1Bé%25%C2%85nt\n"), "\(text)")
+        #expect(text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control || $0 == "\n" })
+        let json = try Launch("info", "--json", "gzip+\(path)").run()
+        #expect(json.text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control || $0 == "\n" })
+        #expect(json.text.contains("\\u009b\\u001bé%\\u0085nt"), "\(json.text)")
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(json.output)) as? [String: Any])
+        #expect("\(object)".contains("é%"))
+    }
+
     @Test func theContractsHold() throws {
         let outcome = try Launch("check", "gzip+\(self.file)").run()
         #expect(outcome.ending == .status(0) && outcome.text.hasPrefix("C1-C15 hold"), "\(outcome.text)")

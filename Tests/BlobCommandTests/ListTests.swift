@@ -28,6 +28,38 @@ import Testing
         return try self.folder.write(bytes, to: "a.cpio")
     }
 
+    @Test func aTimeOutsideOfTheCalendarIsSaidAndNotInvented() throws {
+        // The fields of ustar, the time in base 256.
+        func header(_ name: String, _ time: UInt64) -> [UInt8] {
+            var block = [UInt8](repeating: 0, count: 512)
+            func put(_ bytes: some Collection<UInt8>, _ place: Int) {
+                block.replaceSubrange(place..<(place + bytes.count), with: bytes)
+            }
+            put(name.utf8, 0)
+            put("0000644\0".utf8, 100)
+            put("00000000000\0".utf8, 124)
+            put([0x80, 0, 0, 0] + withUnsafeBytes(of: time.bigEndian) { Array($0) }, 136)
+            put("        0".utf8, 148)
+            put("ustar\u{0}00".utf8, 257)
+            let sum = String(block.reduce(0) { $0 + Int($1) }, radix: 8)
+            put((String(repeating: "0", count: 6 - sum.count) + sum + "\0 ").utf8, 148)
+            return block
+        }
+        let times: [(String, UInt64)] = [("last", 253_402_300_799), ("after", 253_402_300_800), ("no", 1 << 60)]
+        let archive = times.flatMap { header($0.0, $0.1) } + Array(repeating: 0, count: 1024)
+        let path = try self.folder.write(archive, to: "times.tar")
+        let lines = try Launch("ls", "-l", path).run().text.split(separator: "\n")
+        #expect(lines.map { $0.hasSuffix("9999-12-31 23:59 @0 last") } == [true, false, false])
+        #expect(lines.count == 3 && lines[1].hasSuffix("outside calendar @1 after"))
+        #expect(lines[2].hasSuffix(" - @2 no"))
+        let json = try Launch("ls", "--json", path).run().text.split(separator: "\n")
+        #expect(json.map { $0.contains("\"modification_time\"") } == [true, false, false])
+        #expect(json.map { $0.contains("\"modification_seconds\":253402300800") } == [false, true, false])
+        #expect(json[0].contains("\"modification_time\":\"9999-12-31T23:59:59Z\""))
+        let info = try Launch("info", "\(path)#after").run().text
+        #expect(info.contains("modification time: 253402300800.0 seconds from 1970, outside of the calendar\n"))
+    }
+
     @Test func namesArePrintedInTheFormThatIsAcceptedBack() throws {
         let path = try self.archive()
         let listing = try Launch("ls", path).run()

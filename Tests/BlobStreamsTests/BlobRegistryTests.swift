@@ -166,10 +166,17 @@ import Testing
         #expect(try bytes(registry, eight) == [1])
         #expect(try bytes(registry, "toy+toy+toy+" + eight) == [1])
 
-        let error = try #require(throws: BlobError.self) { try registry.source(for: eight + "!/x") }
+        let nine = try BlobLocator(eight).selecting(.name("x"))
+        let error = try #require(throws: BlobError.self) { try registry.source(for: nine) }
         #expect(error.code == .limitExceeded)
         #expect(error.message.contains("8"))
         #expect(error.message.contains("9"))
+        // As text it is refused before it is parsed, whatever its length.
+        for more in ["!/x", String(repeating: "!/x", count: 100_000)] {
+            let error = try #require(throws: BlobError.self) { try registry.source(for: eight + more) }
+            #expect(error.code == .invalidLocator && error.byteOffset == 9)
+            #expect(error.message.contains("8") && error.message.utf8.count < 2000)
+        }
     }
 
     @Test func moreThanEightFiltersAroundAContainerAreTooMany() throws {

@@ -26,6 +26,11 @@ final class ArchiveInput {
     /// The offset in the base of the next byte for libarchive.
     private var byteOffset: Int64 = 0
 
+    /// The range of the base whose bytes are kept in ``kept``.
+    private var keptRange: Range<Int64> = 0..<0
+    /// The bytes that libarchive was given, from the offset for ``keep(from:count:)`` on.
+    private(set) var kept: [UInt8] = []
+
     /// The bytes that libarchive is given once, after the end of the base.
     private let suffix: UnsafeMutableRawBufferPointer
     private var suffixIsGiven = false
@@ -82,6 +87,23 @@ final class ArchiveInput {
         return rest
     }
 
+    /// Keeps the next `count` bytes from an offset on when libarchive is given them, or was given them last.
+    func keep(from byteOffset: Int64, count: Int64) {
+        self.keptRange = byteOffset..<(byteOffset + count)
+        self.kept = []
+        let end = min(self.byteOffset, self.buffered.upperBound)
+        if end > self.buffered.lowerBound { self.keep(self.buffered.lowerBound..<end) }
+    }
+
+    /// Keeps the bytes that are wanted of a part of the buffer.
+    private func keep(_ given: Range<Int64>) {
+        let next = self.keptRange.lowerBound + Int64(self.kept.count)
+        guard next < self.keptRange.upperBound, given.contains(next) else { return }
+        let wanted = next..<min(given.upperBound, self.keptRange.upperBound)
+        let start = Int(wanted.lowerBound - self.buffered.lowerBound)
+        self.kept += self.buffer[start..<(start + wanted.count)]
+    }
+
     /// Returns the last `count` bytes that libarchive was given; nil when they are no longer in the buffer.
     func lastGiven(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
@@ -115,7 +137,9 @@ final class ArchiveInput {
         }
         if !self.buffered.contains(self.byteOffset) { try self.fill() }
         let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]
+        let start = self.byteOffset
         self.byteOffset = self.buffered.upperBound
+        if start < self.byteOffset { self.keep(start..<self.byteOffset) }
         return rest.isEmpty ? self.takeSuffix() : UnsafeRawBufferPointer(rebasing: rest)
     }
 

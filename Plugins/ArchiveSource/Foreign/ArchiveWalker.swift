@@ -9,6 +9,8 @@ final class ArchiveWalker: MemberWalker {
     private var current: ArchiveEntry?
     /// The offset in the member after the last byte that was returned.
     private var dataEnd: Int64 = 0
+    /// The sum of the bytes; nil when the header has none.
+    private var sum: CpioSum?
 
     let baseInfo: BlobInfo
     let isSequential: Bool
@@ -21,6 +23,7 @@ final class ArchiveWalker: MemberWalker {
         self.isSequential = !input.hasRandomAccess
         self.format = format
         self.context = context
+        if format == .cpio { input.keep(from: 0, count: CpioSum.headerByteCount) }
         do throws(BlobError) {
             self.handle = try ArchiveHandle(input, label: "\(format.rawValue) archive", configure: format.enable)
         } catch {
@@ -41,12 +44,14 @@ final class ArchiveWalker: MemberWalker {
 
     func advance() throws(BlobError) -> Bool {
         try self.context.check()
+        if self.format == .cpio, self.current != nil { try self.keepHeader() }
         var entry: OpaquePointer?
         let status = try self.handle.call(toleratingWarnings: true) { blob_archive_read_next_header($0, &entry) }
         guard status != ARCHIVE_EOF, let entry else { return false }
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
         let index = self.index + 1
         self.dataEnd = 0
+        self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
         self.current = self.handle.ask { _ in ArchiveEntry(entry, index: index, warning: warning) }
         return true
     }
@@ -58,6 +63,7 @@ final class ArchiveWalker: MemberWalker {
             var byteOffset: Int64 = 0
             let status = try self.handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
             if status == ARCHIVE_EOF {
+                try self.checkSum()
                 // In a WARC, libarchive counts the two line ends after a record, whether they exist or not; in a RAR 5,
                 // it leaves the offset of the end unset.
                 let end = self.format == .warc ? self.dataEnd : max(byteOffset, self.dataEnd)
@@ -65,10 +71,27 @@ final class ArchiveWalker: MemberWalker {
             }
             if count > 0 {
                 self.dataEnd = byteOffset &+ Int64(count)
-                return (UnsafeRawBufferPointer(start: start, count: count), byteOffset)
+                let bytes = UnsafeRawBufferPointer(start: start, count: count)
+                self.sum?.update(bytes)
+                return (bytes, byteOffset)
             }
             try self.context.check()
         }
+    }
+
+    /// Keeps the next header, which libarchive does not pass on as a whole.
+    private func keepHeader() throws(BlobError) {
+        try self.handle.call(toleratingWarnings: true) { blob_archive_read_data_skip($0) }
+        let byteOffset = self.handle.ask { blob_archive_filter_bytes($0, 0) }
+        self.handle.input.keep(from: max(0, byteOffset), count: CpioSum.headerByteCount)
+    }
+
+    private func checkSum() throws(BlobError) {
+        guard let sum, sum.value != sum.expected else { return }
+        throw BlobError(
+            .checksumMismatch,
+            "The sum of the bytes of the member is \(sum.value), and its header says \(sum.expected).",
+            byteOffset: self.dataEnd)
     }
 
     func finish() throws(BlobError) {

@@ -38,8 +38,8 @@ extension ArchiveEntry {
         let time =
             blob_archive_entry_mtime_is_set(entry) != 0
             ? Date(
-                timeIntervalSince1970: Double(blob_archive_entry_mtime(entry))
-                    + Double(blob_archive_entry_mtime_nsec(entry)) / 1_000_000_000)
+                seconds: Int64(blob_archive_entry_mtime(entry)),
+                nanoseconds: Int64(blob_archive_entry_mtime_nsec(entry)))
             : nil
         self.member = BlobMember(
             index: index,

@@ -36,6 +36,7 @@ struct TarExtensions {
 ///
 /// A record consists of its length in decimal digits, a space, a key, `=`, a value and a line feed.
 struct PaxRecords {
+    private var keys: Set<String> = []
     private(set) var path: [UInt8]?
     private(set) var linkPath: [UInt8]?
     private(set) var sparseName: [UInt8]?
@@ -51,6 +52,11 @@ struct PaxRecords {
     private var sparseVersion: (major: Int64, minor: Int64)?
     private var partOffset: Int64?
     private var partCount: Int64?
+
+    private static let globalKeys: Set = ["path", "linkpath", "size", "mtime"]
+
+    /// True when there is a record with this key of ``TarGlobals``, if only an empty one.
+    func has(_ key: String) -> Bool { self.keys.contains(key) }
 
     /// True for format 1.0 of GNU sparse files, in which the list of the parts precedes the bytes.
     var hasMapInData: Bool { self.sparseVersion.map { $0 == (1, 0) } ?? false }
@@ -83,7 +89,9 @@ struct PaxRecords {
     }
 
     private mutating func take(_ key: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
-        switch String(decoding: key, as: UTF8.self) {
+        let key = String(decoding: key, as: UTF8.self)
+        if Self.globalKeys.contains(key) { self.keys.insert(key) }
+        switch key {
         case "path": self.path = Self.text(value)
         case "linkpath": self.linkPath = Self.text(value)
         case "size": self.size = self.number(value)

@@ -16,6 +16,7 @@ final class TarWalker: MemberWalker {
     private var nextOffset: Int64 = 0
     private(set) var index = -1
     private var isAtEnd = false
+    private var globals = TarGlobals()
     /// True after a pax extension, since which even hard links may have bytes.
     private var isPax = false
 
@@ -51,7 +52,8 @@ final class TarWalker: MemberWalker {
 
     var baseInfo: BlobInfo { self.scanner.info }
     var isSequential: Bool { !self.scanner.hasRandomAccess }
-    var place: Int64? { self.start }
+    /// Nil after global records, which would be unknown at the place.
+    var place: Int64? { self.globals.isEmpty ? self.start : nil }
 
     func go(to place: Int64, index: Int) {
         self.nextOffset = place
@@ -78,7 +80,7 @@ final class TarWalker: MemberWalker {
             member: BlobMember(
                 index: self.index, name: self.longName ?? Array(self.shortName), kind: self.kind,
                 byteCount: hasLength ? self.byteCount : nil,
-                modificationTime: Date(timeIntervalSince1970: self.modificationTime),
+                modificationTime: Date(memberTime: self.modificationTime),
                 permissions: UInt16(truncatingIfNeeded: self.mode & 0o7777), linkTarget: isLink ? self.linkName : nil),
             warning: self.warning, linkCount: 1)
     }
@@ -95,11 +97,13 @@ final class TarWalker: MemberWalker {
             switch header.type {
             // A volume name.
             case UInt8(ascii: "V"): self.nextOffset += Int64(TarHeader.byteCount)
-            // Records for the whole archive, which are not needed; access control lists of Solaris.
-            case UInt8(ascii: "g"), UInt8(ascii: "A"):
-                self.isPax = self.isPax || header.type == UInt8(ascii: "g")
+            // Access control lists of Solaris.
+            case UInt8(ascii: "A"):
                 try self.begin(header.size)
                 self.nextOffset = self.endOfBlocks(self.data.upperBound)
+            case UInt8(ascii: "g"):
+                self.isPax = true
+                self.globals.merge(PaxRecords(try self.body(of: header)))
             case UInt8(ascii: "x"), UInt8(ascii: "X"), UInt8(ascii: "L"), UInt8(ascii: "K"):
                 extensions.start = extensions.start ?? self.nextOffset
                 try self.take(header, into: &extensions)
@@ -198,8 +202,9 @@ final class TarWalker: MemberWalker {
 
     private func endOfBlocks(_ byteOffset: Int64) -> Int64 { (byteOffset + 511) & ~511 }
 
-    private func take(_ header: TarHeader, into extensions: inout TarExtensions) throws(BlobError) {
-        let (type, byteCount) = (header.type, header.size)
+    /// Reads the bytes of an extension, and moves behind them.
+    private func body(of header: TarHeader) throws(BlobError) -> [UInt8] {
+        let byteCount = header.size
         guard byteCount <= TarExtensions.maximumByteCount else {
             throw BlobError(
                 .limitExceeded,
@@ -215,6 +220,13 @@ final class TarWalker: MemberWalker {
             self.data = (self.data.lowerBound + Int64(bytes.count))..<self.data.upperBound
         }
         self.nextOffset = self.endOfBlocks(self.data.upperBound)
+        return body
+    }
+
+    private func take(_ header: TarHeader, into extensions: inout TarExtensions) throws(BlobError) {
+        // Afterwards the header may no longer be in the buffer.
+        let type = header.type
+        let body = try self.body(of: header)
         switch type {
         case UInt8(ascii: "L"): extensions.takeLongName(body)
         case UInt8(ascii: "K"): extensions.takeLongLinkName(body)
@@ -231,14 +243,20 @@ final class TarWalker: MemberWalker {
         self.start = extensions.start ?? self.nextOffset
         self.warning = extensions.pax?.warning
         self.mode = header.mode
-        self.modificationTime = extensions.pax?.modificationTime ?? Double(header.modificationTime)
-        self.takeName(header, dialect, extensions.name)
+        let own = extensions.pax
+        self.modificationTime =
+            own?.modificationTime ?? (own?.has("mtime") ?? false ? nil : self.globals.modificationTime)
+            ?? Double(header.modificationTime)
+        self.takeName(
+            header, dialect, extensions.name ?? (own?.has("path") ?? false ? nil : self.globals.path))
         self.kind = Self.kind(header.type)
         if self.kind == .file, (self.longName.map(\.last) ?? self.shortName.last) == UInt8(ascii: "/") {
             self.kind = .directory
         }
         if self.kind == .hardLink || self.kind == .symbolicLink {
-            self.linkName = extensions.linkName ?? Array(header.linkName)
+            self.linkName =
+                extensions.linkName ?? (own?.has("linkpath") ?? false ? nil : self.globals.linkPath)
+                ?? Array(header.linkName)
         }
         if self.parts != nil { self.parts = nil }
         (self.partIndex, self.partPosition, self.byteOffset) = (0, 0, 0)
@@ -249,10 +267,12 @@ final class TarWalker: MemberWalker {
         if isSparse { self.parts = TarSparsePart.parts(in: header, at: 386, count: 4) }
         // From here on the header may no longer be in the buffer.
         let type = header.type
-        if let own = extensions.pax?.size {
-            size = own
+        if let byteCount = own?.size {
+            size = byteCount
         } else if try !self.hasBody(type, size, dialect) {
             size = 0
+        } else if let global = self.globals.size, self.kind == .file {
+            size = global
         }
         let headerByteCount = isSparse && isExtended ? try self.takeSparseBlocks() : 0
         try self.begin(size, headerByteCount: Int64(TarHeader.byteCount) + headerByteCount)

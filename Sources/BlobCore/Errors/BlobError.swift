@@ -134,7 +134,8 @@ extension BlobError: CustomStringConvertible {
 }
 
 extension Unicode.Scalar {
-    var isPrintable: Bool {
+    /// False for control characters, line separators and characters that change the direction of text.
+    package var isPrintable: Bool {
         switch self.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .format: false
         default: true

@@ -1,5 +1,8 @@
 /// A parser of the parts of a locator, which are parsed in their order.
 struct LocatorParser {
+    /// The maximum number of bytes of a locator in a message.
+    private static let maximumShownByteCount = 1024
+
     private let bytes: [UInt8]
     private var position = 0
 
@@ -49,6 +52,11 @@ struct LocatorParser {
 
     mutating func selectors() throws(BlobError) -> [BlobLocator.Selector] {
         guard self.position < self.bytes.count else { return [] }
+        let marks = self.bytes[self.position...].lazy.filter { $0 == UInt8(ascii: "!") }
+        // Nothing opens more of them, and each is decoded at its own cost.
+        guard marks.prefix(BlobRegistry.maximumDepth).count < BlobRegistry.maximumDepth else {
+            throw self.failure("more than \(BlobRegistry.maximumDepth) selectors", at: self.position)
+        }
         var selectors: [BlobLocator.Selector] = []
         var rest = self.bytes[(self.position + 1)...]
         while let mark = rest.firstIndex(of: UInt8(ascii: "!")) {
@@ -89,7 +97,10 @@ struct LocatorParser {
         // An invalid locator may still hold a password, which may itself hold an '@': all text before the last one is
         // omitted. By byte: an '@' with a combining character is not an '@' to a string.
         let at = self.bytes.lastIndex(of: UInt8(ascii: "@"))
-        let shown = (at == nil ? "" : "...") + String(decoding: self.bytes[(at ?? 0)...], as: UTF8.self)
+        let rest = self.bytes[(at ?? 0)...]
+        let end = rest.count > Self.maximumShownByteCount ? "..." : ""
+        let shown =
+            (at == nil ? "" : "...") + String(decoding: rest.prefix(Self.maximumShownByteCount), as: UTF8.self) + end
         return BlobError(
             .invalidLocator, "'\(shown)' has \(what).", operation: "resolve", byteOffset: Int64(offset))
     }

@@ -52,6 +52,9 @@ extension BlobRegistry {
     }
 }
 
+/// PATH_MAX of Linux, in bytes.
+private let maximumPathByteCount = 4096
+
 private func isFile(_ path: String) -> Bool {
     var status = stat()
     return lstat(path, &status) == 0
@@ -73,6 +76,7 @@ private func hasScheme(_ text: String) -> Bool {
 /// Returns the index at which a path ends and members begin: of the first `#` after the name of a file, or else the
 /// first.
 private func memberMark(_ text: String) -> String.Index? {
-    let marks = text.indices.filter { text[$0] == "#" }
-    return marks.first { isFile(String(text[..<$0])) } ?? marks.first
+    // By byte: a '#' with a combining character is a mark, too. No longer path names a file.
+    let marks = text.utf8.prefix(maximumPathByteCount).indices.filter { text.utf8[$0] == UInt8(ascii: "#") }
+    return marks.first { isFile(String(text[..<$0])) } ?? marks.first ?? text.utf8.firstIndex(of: UInt8(ascii: "#"))
 }

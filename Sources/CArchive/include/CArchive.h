@@ -37,6 +37,7 @@ const char *blob_archive_load(void);
     X(int, archive_filter_count, (struct archive *archive), (archive)) \
     X(int, archive_read_append_filter, (struct archive *archive, int number), (archive, number)) \
     X(int, archive_read_data_block, (struct archive *archive, const void **buffer, size_t *count, la_int64_t *offset), (archive, buffer, count, offset)) \
+    X(int, archive_read_data_skip, (struct archive *archive), (archive)) \
     X(int, archive_read_next_header, (struct archive *archive, struct archive_entry **entry), (archive, entry)) \
     X(int, archive_read_open1, (struct archive *archive), (archive)) \
     X(int, archive_read_set_callback_data, (struct archive *archive, void *data), (archive, data)) \
