@@ -6,8 +6,9 @@ public import BlobCore
 /// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk.
 /// All checks of a member pass before its end: its length, and the checksum that zip and 7z have, which in a zip must
 /// also agree with the directory, and the sum that cpio of format `070702` has. Tar, ar and the other formats of cpio
-/// have no checksum for the bytes of members; only a filter around the archive protects them, so an archive that is read from beginning to end, because ``BlobInfo/isRandomAccess`` is
-/// false, is read to its own end before the end of the member.
+/// have no checksum for the bytes of members; only a filter around the archive protects them, so an archive that is
+/// read from beginning to end, because ``BlobInfo/isRandomAccess`` is false, is read to its own end before the end of
+/// the member.
 ///
 /// The name of a zip member is the bytes stored in the zip. If no member has the requested name, the names that other
 /// programs show are accepted too: names decoded from code page 437, and names cut off at a zero. A zip, 7z or RAR may
