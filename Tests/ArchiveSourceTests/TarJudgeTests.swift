@@ -191,6 +191,8 @@ private struct Difference {
         case mixed = "headers of pax and of GNU speak of one member"
         /// The library reads no global headers.
         case global = "there is a global header of pax"
+        /// To the library, they are files.
+        case gnuTypes = "there is a GNU list of names, or a part of a file from another volume"
         /// The library needs blocks of 512 bytes to look at, and fails elsewhere.
         case cut = "the archive is cut off"
     }
@@ -219,6 +221,8 @@ private struct Difference {
                     .refusedByBoth
                 } else if mine.isSparse || mine.failure?.contains("sparse") ?? false {
                     .sparseMap
+                } else if mine.kind == .special, other.kind == .file {
+                    .gnuTypes
                 } else if mine.kind == .hardLink, mine.linkTarget?.isEmpty ?? true {
                     .emptyLink
                 } else if mine.name != other.name, Self.isMixed(bytes) {
