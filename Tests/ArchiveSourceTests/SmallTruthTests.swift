@@ -40,23 +40,23 @@ import Testing
         }
     }
 
-    /// As Python's tarfile has it, and GNU tar but for its forgetting earlier global headers.
+    /// As Python's tarfile has it, except for names, and GNU tar but for its forgetting earlier global headers.
     @Test func globalHeadersOfPaxCountUntilTheyAreReplaced() async throws {
         let archive = tar(try await Made.archive("global.tar"))
         let members = try await archive.members()
         let names = members.map { String(decoding: $0.name, as: UTF8.self) }
-        #expect(names == ["all", "own", "all", "d", "e", "f", "g/", "h"])
+        #expect(names == ["a", "own", "c", "d", "e", "f", "g/", "h"])
         #expect(members.map(\.byteCount) == [5, 3, nil, 1, 700, 3, nil, 700])
         let times = members.map { $0.modificationTime?.timeIntervalSince1970 }
         #expect(times == [1000, 2000, 3000, 3000, 3000, 3000, 3000, 3000])
-        #expect(members[2].linkTarget == Array("all".utf8))
+        #expect(members[2].linkTarget == Array("x".utf8))
         // Also once there is a table, several times.
         for _ in 0..<5 {
             #expect(try await archive.data("own") == Data("bbb".utf8))
             #expect(try await archive.data("e") == Data(repeating: UInt8(ascii: "e"), count: 700))
             #expect(try await archive.data(.index(7)) == Data(repeating: UInt8(ascii: "h"), count: 700))
-            #expect(try await archive.code("all") == .ambiguousMember)
-            #expect(try await archive.code("a") == .notFound)
+            #expect(try await archive.data("a") == Data("aaaaa".utf8))
+            #expect(try await archive.code("all") == .notFound)
         }
     }
 

@@ -53,7 +53,7 @@ struct PaxRecords {
     private var partOffset: Int64?
     private var partCount: Int64?
 
-    private static let globalKeys: Set = ["path", "linkpath", "size", "mtime"]
+    private static let globalKeys: Set = ["size", "mtime"]
 
     /// True when there is a record with this key of ``TarGlobals``, if only an empty one.
     func has(_ key: String) -> Bool { self.keys.contains(key) }

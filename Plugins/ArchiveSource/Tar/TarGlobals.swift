@@ -1,20 +1,17 @@
-/// The records of the global pax headers, `g`, which count for all later members without a record of their own.
+/// The length and the time of the global pax headers, `g`, which count for all later members without their own.
 ///
 /// A later global header replaces the records that it has, and an empty value removes one (POSIX.1, pax, "pax Extended
-/// Header"). GNU tar forgets all earlier records instead.
+/// Header"). GNU tar forgets all earlier records instead. A name for all members is not used: GNU tar and Python use
+/// it, libarchive, 7-Zip and Go do not.
 struct TarGlobals {
-    private(set) var path: [UInt8]?
-    private(set) var linkPath: [UInt8]?
     private(set) var size: Int64?
     private(set) var modificationTime: Double?
 
     var isEmpty: Bool {
-        self.path == nil && self.linkPath == nil && self.size == nil && self.modificationTime == nil
+        self.size == nil && self.modificationTime == nil
     }
 
     mutating func merge(_ records: PaxRecords) {
-        if records.has("path") { self.path = records.path }
-        if records.has("linkpath") { self.linkPath = records.linkPath }
         if records.has("size") { self.size = records.size }
         if records.has("mtime") { self.modificationTime = records.modificationTime }
     }

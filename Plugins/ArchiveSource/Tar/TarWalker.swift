@@ -247,16 +247,13 @@ final class TarWalker: MemberWalker {
         self.modificationTime =
             own?.modificationTime ?? (own?.has("mtime") ?? false ? nil : self.globals.modificationTime)
             ?? Double(header.modificationTime)
-        self.takeName(
-            header, dialect, extensions.name ?? (own?.has("path") ?? false ? nil : self.globals.path))
+        self.takeName(header, dialect, extensions.name)
         self.kind = Self.kind(header.type)
         if self.kind == .file, (self.longName.map(\.last) ?? self.shortName.last) == UInt8(ascii: "/") {
             self.kind = .directory
         }
         if self.kind == .hardLink || self.kind == .symbolicLink {
-            self.linkName =
-                extensions.linkName ?? (own?.has("linkpath") ?? false ? nil : self.globals.linkPath)
-                ?? Array(header.linkName)
+            self.linkName = extensions.linkName ?? Array(header.linkName)
         }
         if self.parts != nil { self.parts = nil }
         (self.partIndex, self.partPosition, self.byteOffset) = (0, 0, 0)
