@@ -21,8 +21,12 @@ public import BlobCore
 /// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
 /// has random access, otherwise before the end.
 ///
-/// A table of the members, from an index file or built in memory when members are searched for again, holds the place
-/// of each member and shows which names are unique. It takes about 30 bytes for each member.
+/// A table of the members, from an index file or from the first pass over all of them, holds the place of each member
+/// and shows which names are unique. It takes about 30 bytes for each member.
+///
+/// A member whose bytes lie in the archive as they are has random access if the archive has it: a stored member of a
+/// zip, and a member of a tar that is not sparse. An archive within such a member is read without a copy. Of a zip,
+/// only a read from the beginning of a member is compared with its checksum.
 ///
 /// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
 ///   look-up, plus one seek if the archive has random access and is a tar or zip.
@@ -37,6 +41,7 @@ public struct ArchiveContainer: BlobContainer {
     private let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
     private let tables: TableHolder
+    private let pass: ArchivePass?
 
     /// Creates a container without reading anything.
     ///
@@ -52,13 +57,21 @@ public struct ArchiveContainer: BlobContainer {
             ? EmbeddedSource(whole, format) : whole
         self.format = format
         self.tables = TableHolder(base, format, index)
+        self.pass = nil
+    }
+
+    private init(_ container: ArchiveContainer, _ pass: ArchivePass) {
+        self.base = container.base
+        self.format = container.format
+        self.tables = container.tables
+        self.pass = pass
     }
 
     /// Returns a source of the member with this name or index; a missing member throws when the source is opened.
     public func member(
         _ selector: BlobLocator.Selector, context: BlobContext
     ) throws -> any BlobInputStreamDataSource {
-        MemberSource(self.base, self.format, selector, self.tables)
+        MemberSource(self.base, self.format, selector, self.tables, self.pass)
     }
 
     /// Calls `body` with each member, in the order of the archive (in a zip, of its directory), until it returns false.
@@ -86,6 +99,46 @@ extension ArchiveContainer {
     /// none.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         try self.tables.searchedTable(ArchiveListing(base: self.base, format: self.format, context: context))
+    }
+}
+
+extension ArchiveContainer {
+    /// Returns a container whose members are read in one pass, and the pass, which must be finished.
+    package func inOnePass() -> (container: ArchiveContainer, pass: ArchivePass) {
+        let pass = ArchivePass(self.base, self.format, self.tables)
+        return (ArchiveContainer(self, pass), pass)
+    }
+
+    /// Reads members in the order of the archive, as far as that is known, in as few passes as possible.
+    func read(
+        _ selectors: [BlobLocator.Selector], _ context: BlobContext,
+        _ body: (Int, any BlobInputStreamDataSource) throws -> Void
+    ) throws {
+        let (container, pass) = self.inOnePass()
+        var order = try self.archiveOrder(Array(selectors.indices), selectors, context)
+        var isSorted = order != nil
+        var rest = order?[...] ?? selectors.indices.map { $0 }[...]
+        while let position = rest.first {
+            if !isSorted, pass.mayHavePassed(selectors[position]) {
+                // The rest of this pass shows the order of the members.
+                try pass.finish(context)
+                order = try self.archiveOrder(Array(rest), selectors, context)
+                isSorted = order != nil
+                rest = order?[...] ?? rest
+            }
+            let next = rest.removeFirst()
+            try body(next, container.member(selectors[next], context: context))
+        }
+        try pass.finish(context)
+    }
+
+    /// Returns positions of selectors in the order of the members; nil when there is no table.
+    private func archiveOrder(
+        _ positions: [Int], _ selectors: [BlobLocator.Selector], _ context: BlobContext
+    ) throws(BlobError) -> [Int]? {
+        guard let table = try self.tables.table(context) else { return nil }
+        let keys = positions.map { ((try? table.record(of: selectors[$0]))?.member.index ?? .max, $0) }
+        return keys.sorted { $0 < $1 }.map(\.1)
     }
 }
 

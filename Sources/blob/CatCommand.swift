@@ -74,20 +74,25 @@ struct CatCommand: ParsableCommand {
         var copier = Copier(output, limit: self.maxBytes, progress: self.progress, context)
         defer { copier.finish() }
         if let ranges = self.ranges { return try self.copyRanges(ranges, &copier, context) }
-        var sources = try self.locators.map { try self.source.source($0, context) }
-        if sources.count > 1, self.offset > 0 || self.length != nil { sources = [ConcatenatedSource(sources)] }
+        let isPart = self.offset > 0 || self.length != nil
+        var containers = SharedContainers(self.source.registry, isOnePass: !self.verifyFirst && !isPart)
+        var sources = try self.locators.map { locator in
+            self.locators.count == 1
+                ? try self.source.source(locator, context) : try containers.source(locator, context)
+        }
+        if sources.count > 1, isPart { sources = [ConcatenatedSource(sources)] }
         let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
         for (source, validator) in zip(sources, validators) {
             try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
         }
-        guard let fromFile = self.fromFile else { return }
-        var containers = SharedContainers(self.source.registry)
+        guard let fromFile = self.fromFile else { return try containers.finish(context) }
         try self.source.forEachLine(of: fromFile, context) { line in
             guard !line.isEmpty else { return }
             let source = try containers.source(line, context)
             let validator = self.verifyFirst ? try self.verify(source, context) : nil
             try copier.copy(source, matching: validator)
         }
+        try containers.finish(context)
     }
 
     private func copyRanges(

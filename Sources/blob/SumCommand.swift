@@ -18,11 +18,14 @@ struct SumCommand: ParsableCommand {
     func run() throws {
         let context = self.source.makeContext()
         var firstError: BlobError?
-        for argument in self.locators {
+        var members = SharedMembers(self.locators, self.source.registry)
+        for (position, argument) in self.locators.enumerated() {
             do {
-                let digest = try self.digest(argument, context)
+                let shared = try members.digest(position, context) { try self.digest($0, context) }
+                let digest = try shared ?? self.digest(self.source.source(argument, context), context)
                 try printLine("\(digest.hexadecimal)  \(printableArgument(argument))")
             } catch {
+                let error = BlobError(wrapping: error)
                 // As in sha256sum, the others can still be read, unless the job is cancelled or the output closed.
                 guard error.code != .cancelled, error.operation != "write" else { throw error }
                 report(error)
@@ -32,8 +35,10 @@ struct SumCommand: ParsableCommand {
         if let firstError { throw ExitCode(firstError.code.exitStatus) }
     }
 
-    private func digest(_ argument: String, _ context: BlobContext) throws(BlobError) -> [UInt8] {
-        let reader = try self.source.source(argument, context).open(context: context)
+    private func digest(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> [UInt8] {
+        let reader = try source.open(context: context)
         defer { reader.close() }
         var hasher = self.algorithm.makeHasher()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)

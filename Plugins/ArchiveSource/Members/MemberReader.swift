@@ -113,6 +113,7 @@ final class MemberReader: BlobReader {
     private func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         guard let found else { throw BlobError(.closed, "The reader is closed.") }
         self.phase = .data
+        found.lease?.isRead = true
         return try found.walker.nextBlock()
     }
 
@@ -126,6 +127,8 @@ final class MemberReader: BlobReader {
                 "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
                     + "and the directory of the archive says \(String(expected, radix: 16)).")
         }
+        // The pass makes the other checks, for all its members.
+        guard found.lease?.pass == nil else { return }
         guard found.walker.isSequential || found.uniqueName != nil else { return }
         var count = 1
         while !self.format.endsWithData, try found.walker.advance() {

@@ -13,6 +13,8 @@ struct MemberSearch {
         let uniqueName: [UInt8]?
         /// The expected CRC-32 of the bytes, if libarchive does not check it itself; nil otherwise.
         let checksum: UInt32?
+        /// The use of a pass's walker, which ends with the last reference; nil when there is no pass.
+        let lease: WalkerLease?
     }
 
     /// The maximum number of hard links in a chain; each takes two passes over the archive. Writers make chains of one.
@@ -24,6 +26,10 @@ struct MemberSearch {
     let context: BlobContext
     /// The table of the members, if there is one.
     var table: MemberTable?
+    /// The holder that keeps what the search passes over; nil when that is of no use.
+    var tables: TableHolder?
+    /// The pass in which the member is read; nil when it is read on its own.
+    var pass: ArchivePass?
 
     /// Opens the archive at the member.
     ///
@@ -31,7 +37,9 @@ struct MemberSearch {
     ///   - known: The record of the member in the table; nil to search.
     ///   - checksum: The expected CRC-32 of the bytes.
     func open(_ known: MemberTable.Record? = nil, checksum: UInt32? = nil) throws(BlobError) -> Found {
-        var walker = try self.makeWalker()
+        let lease = try self.pass?.lend(for: known?.member.index, self.context)
+        var walker: any MemberWalker
+        if let lease { walker = lease.walker } else { walker = try self.makeRecordingWalker() }
         var index: Int?
         if case .index(let number) = self.selector { index = number }
         if let known {
@@ -57,7 +65,10 @@ struct MemberSearch {
             (walker, entry) = try self.bytesBehindLinks(of: entry, walker)
         }
         try self.checkReadable(entry)
-        return Found(walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum)
+        lease?.uniqueName = uniqueName
+        return Found(
+            walker: walker, entry: entry, member: member, uniqueName: uniqueName, checksum: checksum,
+            lease: lease?.walker === walker ? lease : nil)
     }
 
     /// Returns a walker for a pass over the headers before a member is read; nil when its name is counted on the way.
@@ -82,6 +93,10 @@ struct MemberSearch {
 
     private func makeWalker() throws(BlobError) -> any MemberWalker {
         try self.format.walker(over: self.base, self.context)
+    }
+
+    private func makeRecordingWalker() throws(BlobError) -> any MemberWalker {
+        try RecordingWalker(self.makeWalker(), self.tables, self.context)
     }
 
     /// Advances to the member with this index, or to the first one with the selected name when `index` is nil.
@@ -110,6 +125,7 @@ struct MemberSearch {
                 first = first ?? (walker.index, walker.place)
                 count += 1
             }
+            if !walker.isSequential { try walker.finish() }
         } catch {
             guard first != nil, error.isAboutFormat else { throw error }
         }

@@ -27,6 +27,10 @@ protocol MemberWalker: AnyObject {
     /// ``isSequential``.
     func go(to place: Int64, index: Int)
 
+    /// The range in the base of the bytes of the member, before any is read, if they lie there as they are and can be
+    /// reached at any offset; nil otherwise.
+    var storedRange: Range<Int64>? { get }
+
     /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
     /// zeros. At the end, returns no bytes and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
@@ -36,6 +40,9 @@ protocol MemberWalker: AnyObject {
 }
 
 extension MemberWalker {
+    /// Nil: the bytes are reached through this walker only.
+    var storedRange: Range<Int64>? { nil }
+
     /// Reads and drops the bytes of the member.
     func dropData() throws(BlobError) {
         while try !self.nextBlock().bytes.isEmpty {}

@@ -6,6 +6,9 @@ final class TableHolder: Sendable {
     /// The number of members from which a table is worth its space; fewer are listed in a few milliseconds.
     private static let minimumTableCount = 1000
 
+    /// The size of a compressed archive, in bytes, from which a table of any size is worth its space: 4 MiB.
+    private static let minimumCompressedByteCount: Int64 = 4 << 20
+
     /// The maximum length of a path of layers in bytes; with a longer one, the table is not kept in a file.
     private static let maximumLayerByteCount = 4096
 
@@ -110,10 +113,11 @@ final class TableHolder: Sendable {
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         guard let file, let content = try IndexedContent.of(self.origin, context) else { return nil }
         let isNamed = if case .file = self.policy.place { true } else { false }
-        return TableRecording(
-            minimumCount: isRequired || isNamed ? 0 : Self.minimumTableCount
-        ) { [self] bytes throws(BlobError) in
+        let isWorthwhile = self.isCompressed && content.byteCount >= Self.minimumCompressedByteCount
+        let minimumCount = isRequired || isNamed || isWorthwhile ? 0 : Self.minimumTableCount
+        return TableRecording { [self] bytes, count throws(BlobError) in
             try self.keep(bytes, context)
+            guard count >= minimumCount else { return }
             do throws(BlobError) {
                 try file.write(
                     [NewIndexSection(self.key, bytes: bytes)], for: content, isReplacing: isRequired)
@@ -126,8 +130,22 @@ final class TableHolder: Sendable {
 
     /// Returns a recording that keeps the table in this process alone.
     private func ownRecording(_ context: BlobContext) -> TableRecording {
-        TableRecording(minimumCount: 0) { [self] bytes throws(BlobError) in try self.keep(bytes, context) }
+        TableRecording { [self] bytes, _ throws(BlobError) in try self.keep(bytes, context) }
     }
+
+    /// Returns a recording of the members that a search or a reader passes over; nil when no table is wanted or useful.
+    ///
+    /// - Parameter isSequential: True when the pass reads the whole archive, which costs far more than a table.
+    func learning(isSequential: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
+        guard self.format != .sevenzip, try self.table(context) == nil,
+            self.state.withLock({ $0.validator != nil })
+        else { return nil }
+        if let recording = try self.recording(isRequired: false, context) { return recording }
+        return isSequential ? self.ownRecording(context) : nil
+    }
+
+    /// True when the archive is in another layer, such as a filter, whose bytes are costly to pass over.
+    private var isCompressed: Bool { self.base is any BlobLayer }
 
     private func keep(_ bytes: [UInt8], _ context: BlobContext) throws(BlobError) {
         let table = try MemberTable(bytes)
@@ -140,13 +158,10 @@ final class TableHolder: Sendable {
 final class TableRecording {
     private var builder = MemberTableBuilder()
     private var count = 0
-    private let minimumCount: Int
-    private let keep: ([UInt8]) throws(BlobError) -> Void
+    private let keep: (_ bytes: [UInt8], _ count: Int) throws(BlobError) -> Void
 
-    init(minimumCount: Int, keep: @escaping ([UInt8]) throws(BlobError) -> Void) {
-        self.minimumCount = minimumCount
-        self.keep = keep
-    }
+    /// - Parameter keep: Keeps the bytes of the table, which has `count` members.
+    init(keep: @escaping (_ bytes: [UInt8], _ count: Int) throws(BlobError) -> Void) { self.keep = keep }
 
     func append(_ member: BlobMember, at place: Int64?) {
         self.builder.append(MemberTable.Record(member: member, place: place))
@@ -155,7 +170,7 @@ final class TableRecording {
 
     /// Completes and keeps the table. Must be called after the last member.
     func finish() throws(BlobError) {
-        guard self.count >= self.minimumCount, let bytes = self.builder.finish() else { return }
-        try self.keep(bytes)
+        guard let bytes = self.builder.finish() else { return }
+        try self.keep(bytes, self.count)
     }
 }

@@ -128,6 +128,12 @@ final class TarWalker: MemberWalker {
         return false
     }
 
+    var storedRange: Range<Int64>? {
+        let isWhole = self.parts == nil && !self.hasMapInData && self.byteCount == Int64(self.data.count)
+        return isWhole && self.scanner.hasRandomAccess && self.data.upperBound <= self.scanner.info.byteCount ?? 0
+            ? self.data : nil
+    }
+
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
         if self.hasMapInData { try self.readMap() }
         guard let part = self.currentPart() else {

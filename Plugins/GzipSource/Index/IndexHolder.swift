@@ -10,15 +10,22 @@ final class IndexHolder: Sendable {
     private let tuning: GzipTuning
     private let found = Locked<Found?>(nil)
 
+    /// The number of indexes that this process has written, with which a search that found none is out of date.
+    private static let writtenCount = Locked(0)
+
     /// The result of a search for the index of some content.
     private struct Found {
         let content: IndexedContent
         let validator: BlobValidator
         let index: GzipIndex?
+        let writtenCount: Int
 
         func isOf(_ info: BlobInfo) -> Bool {
             self.validator == info.validator && self.content.statusChangeTime == info.statusChangeTime
         }
+
+        /// True unless nothing was found, and another source may have written an index since.
+        var isCurrent: Bool { self.index != nil || self.writtenCount == IndexHolder.writtenCount.withLock { $0 } }
     }
 
     /// The number of compressed bytes from which an index is worth its space: about ten milliseconds of decoding.
@@ -78,18 +85,23 @@ final class IndexHolder: Sendable {
     }
 
     /// Discards the result of the search, because there is a new index.
-    private func forget() { self.found.withLock { $0 = nil } }
+    private func forget() {
+        Self.writtenCount.withLock { $0 += 1 }
+        self.found.withLock { $0 = nil }
+    }
 
     private func look(_ context: BlobContext) throws(BlobError) -> Found? {
         guard let file, self.isIndexable else { return nil }
         let info = try self.base.info(context)
-        if let found = self.found.withLock({ $0 }), found.isOf(info) { return found }
+        if let found = self.found.withLock({ $0 }), found.isOf(info), found.isCurrent { return found }
+        let writtenCount = Self.writtenCount.withLock { $0 }
         guard let validator = info.validator, let content = try IndexedContent.of(self.base, context) else {
             return nil
         }
         let found = Found(
             content: content, validator: validator,
-            index: try GzipIndex(file, layer: self.layer, content: content, tuning: self.tuning))
+            index: try GzipIndex(file, layer: self.layer, content: content, tuning: self.tuning),
+            writtenCount: writtenCount)
         self.found.withLock { $0 = found }
         return found
     }

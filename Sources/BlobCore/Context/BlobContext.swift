@@ -63,6 +63,11 @@ public struct BlobContext: Sendable {
         return context
     }
 
+    /// Returns true when both have the same limits, so that a reader opened with one serves the other.
+    package func hasSameLimits(as other: BlobContext) -> Bool {
+        self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
+    }
+
     /// Returns this context with a child of its cancellation.
     public func makeChild() -> BlobContext {
         var child = self

@@ -1,0 +1,154 @@
+package import BlobCore
+
+/// A pass over one archive in which several members are read, one after the other.
+///
+/// Over a base without random access, such as a compressed one, a member that comes later in the archive than the one
+/// before is reached by reading on. Any other member ends the pass, and begins another. The end of a member does not
+/// include the checks at the end of the archive: ``finish(_:)`` makes them for all members.
+///
+/// Between two members the pass keeps the reader that stands behind the first: an open base with its decoder, a buffer
+/// of 256 KiB, and about 50 bytes for each member passed over.
+package final class ArchivePass: Sendable {
+    private enum Position {
+        case beginning
+        /// A member is being read.
+        case lent
+        case parked(HandedOver<RecordingWalker>)
+    }
+
+    private struct State {
+        var position = Position.beginning
+        var context: BlobContext?
+        /// True when bytes were read of which the archive's end has not been checked.
+        var isUnchecked = false
+        var validator: BlobValidator?
+        var uniqueNames: Set<[UInt8]> = []
+    }
+
+    private let base: any BlobInputStreamDataSource
+    private let format: ArchiveFormat
+    private let tables: TableHolder
+    private let state = Locked(State())
+
+    init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ tables: TableHolder) {
+        self.base = base
+        self.format = format
+        self.tables = tables
+    }
+
+    /// Returns true when the member may lie behind the reader that is kept, so that reading it begins another pass.
+    package func mayHavePassed(_ selector: BlobLocator.Selector) -> Bool {
+        self.state.withLock {
+            guard case .parked(let walker) = $0.position else { return false }
+            return walker.value.mayHavePassed(selector)
+        }
+    }
+
+    /// Reads the archive to its end, and makes the checks there for all members that were read.
+    ///
+    /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` when a later member has the name
+    ///   of one that was read; ``BlobError/Code/changed`` when the archive is no longer what was read.
+    package func finish(_ context: BlobContext) throws(BlobError) {
+        let old = self.state.exchange(State())
+        guard old.isUnchecked else { return }
+        let walker: RecordingWalker
+        if case .parked(let parked) = old.position {
+            walker = parked.value
+        } else {
+            // The reader that was kept failed: another one has to show that the archive is whole.
+            walker = try self.makeWalker(context)
+            guard let validator = old.validator, validator == walker.baseInfo.validator else {
+                throw BlobError(.changed, "The archive cannot be checked to its end: its content may have changed.")
+            }
+            for name in old.uniqueNames { walker.requireUnique(name, count: 0) }
+        }
+        while try walker.advance() {}
+        try walker.finish()
+        try walker.checkUniqueNames()
+    }
+
+    /// Returns the table for a search, after finishing the pass if the member may lie behind it; nil when there is none.
+    func table(
+        for selector: BlobLocator.Selector, _ listing: ArchiveListing
+    ) throws(BlobError) -> MemberTable? {
+        // Without a pass from beginning to end, a table may be built first.
+        let isIdle = self.state.withLock { state in
+            if case .beginning = state.position { !state.isUnchecked } else { false }
+        }
+        if isIdle { return try self.tables.searchedTable(listing) }
+        if let table = try self.tables.table(listing.context) { return table }
+        guard self.mayHavePassed(selector) else { return nil }
+        try self.finish(listing.context)
+        return try self.tables.table(listing.context)
+    }
+
+    /// Lends a walker for a member: the one that stands before it, if the archive is read from beginning to end.
+    ///
+    /// - Parameter index: The index of the member; nil when it is known to lie ahead.
+    func lend(for index: Int?, _ context: BlobContext) throws(BlobError) -> WalkerLease {
+        let isBehind = self.state.withLock { state in
+            guard case .parked(let walker) = state.position, let index else { return false }
+            return index <= walker.value.index
+        }
+        if isBehind { try self.finish(context) }
+        let parked: (HandedOver<RecordingWalker>, BlobContext)? = self.state.withLock { state in
+            guard case .parked(let walker) = state.position, let own = state.context, own.hasSameLimits(as: context)
+            else { return nil }
+            state.position = .lent
+            return (walker, own)  // Safe: the lock orders the hand-over, and the state no longer has the walker.
+        }
+        if let (walker, own) = parked { return WalkerLease(walker.value, self, own, context) }
+        // A child, so that the contexts of later members can cancel it too.
+        let own = context.makeChild()
+        let walker = try self.makeWalker(own)
+        let isKept = self.state.withLock { state in
+            guard walker.isSequential, case .beginning = state.position, !state.isUnchecked else { return false }
+            (state.position, state.context, state.validator) = (.lent, own, walker.baseInfo.validator)
+            return true
+        }
+        return WalkerLease(walker, isKept ? self : nil, own, context)
+    }
+
+    private func makeWalker(_ context: BlobContext) throws(BlobError) -> RecordingWalker {
+        try RecordingWalker(self.format.walker(over: self.base, context), self.tables, context, remembersNames: true)
+    }
+
+    fileprivate func take(_ lease: WalkerLease) {
+        self.state.withLock { state in
+            state.isUnchecked = state.isUnchecked || lease.isRead
+            if lease.isRead, let name = lease.uniqueName {
+                state.uniqueNames.insert(name)
+                lease.walker.requireUnique(name, count: 1)
+            }
+            state.position = lease.walker.hasFailed ? .beginning : .parked(HandedOver(lease.walker))
+        }
+    }
+}
+
+/// The use of a walker for one member, which ends when this object is released.
+final class WalkerLease {
+    let walker: RecordingWalker
+    /// The pass that gets the walker back; nil when this member is read on its own.
+    let pass: ArchivePass?
+    /// The name of the member, if no later member may have it.
+    var uniqueName: [UInt8]?
+    /// True when bytes of the member were read.
+    var isRead = false
+
+    /// The cancellation of the member, which also ends a call of the walker.
+    private let cancelling: BlobRegistration
+
+    /// - Parameters:
+    ///   - own: The context of the walker.
+    ///   - context: The context of the member.
+    fileprivate init(_ walker: RecordingWalker, _ pass: ArchivePass?, _ own: BlobContext, _ context: BlobContext) {
+        self.walker = walker
+        self.pass = pass
+        self.cancelling = context.cancellation.onCancel { own.cancellation.cancel() }
+    }
+
+    deinit {
+        self.cancelling.cancel()
+        self.pass?.take(self)
+    }
+}

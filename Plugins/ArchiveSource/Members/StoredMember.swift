@@ -1,0 +1,79 @@
+import BlobCore
+
+/// A member whose bytes lie in the archive as they are, one after the other, and where they lie.
+///
+/// Found once, and then read at any offset as a part of the archive, as long as the content of that is the same.
+struct StoredMember: Sendable {
+    let member: BlobMember
+    let info: BlobInfo
+    /// The range of the bytes in the base.
+    let range: Range<Int64>
+    /// The entry of a zip, with whose checksum a read from the beginning is compared; nil for a tar.
+    let zipEntry: ZipEntry?
+    private let validator: BlobValidator
+    private let statusChangeTime: Int64?
+
+    /// Returns nil when the content of the base cannot be recognised again, or ends within the member.
+    init?(
+        _ member: BlobMember, _ info: BlobInfo, at range: Range<Int64>, in base: BlobInfo, zipEntry: ZipEntry? = nil
+    ) {
+        guard let validator = base.validator, base.isRandomAccess, range.upperBound <= base.byteCount ?? 0,
+            info.byteCount == Int64(range.count)
+        else { return nil }
+        self.member = member
+        self.info = info
+        self.range = range
+        self.zipEntry = zipEntry
+        self.validator = validator
+        self.statusChangeTime = base.statusChangeTime
+    }
+
+    /// Returns true when a base with this info still has the content in which the member was found.
+    func isIn(_ base: BlobInfo) -> Bool {
+        base.validator == self.validator && base.statusChangeTime == self.statusChangeTime
+    }
+
+    /// Opens the member. Of a zip, only a read from the beginning is compared with the checksum.
+    func makeReader(
+        at byteOffset: Int64, over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any BlobReader {
+        if let zipEntry, byteOffset == 0 {
+            let scanner = try ArchiveScanner(base, context)
+            guard self.isIn(scanner.info) else {
+                throw BlobError(.changed, "The archive changed while it was being opened.")
+            }
+            let found = ZipSearch.Found(
+                entry: zipEntry, data: self.range, next: self.range.upperBound, scanner: scanner)
+            return try ZipReader(found, .stored, info: self.info)
+        }
+        let reader = try base.open(at: self.range.lowerBound + byteOffset, matching: self.validator, context: context)
+        return StoredMemberReader(reader, info: self.info, end: self.range.upperBound)
+    }
+}
+
+/// A reader of a part of an archive.
+private final class StoredMemberReader: ForwardingReader {
+    let info: BlobInfo
+    var base: any BlobReader { self.guarded }
+    private let guarded: BlobGuardedReader
+    private let end: Int64
+
+    init(_ guarded: BlobGuardedReader, info: BlobInfo, end: Int64) {
+        self.guarded = guarded
+        self.info = info
+        self.end = end
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let room = Int(clamping: self.end - self.guarded.byteOffset)
+        var result = BlobReadResult.end
+        // Also without room, because a closed reader must throw.
+        try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
+        guard room > 0 else { return .end }
+        guard result != .end else {
+            throw BlobError(
+                .truncated, "The archive ends within the member.", byteOffset: self.guarded.byteOffset)
+        }
+        return result
+    }
+}
