@@ -63,6 +63,45 @@ import Testing
         #expect(missing.ending == .status(66))
     }
 
+    /// A gzip with a wrong checksum at its end, around a tar whose members are right.
+    private func damagedArchive() throws -> String {
+        let tgz = self.folder.path("x.tgz")
+        _ = try Launch("-czf", tgz, "-C", self.folder.path, "a", "b").with { $0.program = "/usr/bin/tar" }.run()
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: tgz)))
+        bytes[bytes.count - 5] ^= 1
+        return try self.folder.write(bytes, to: "damaged.tgz")
+    }
+
+    @Test func damageAtTheEndOfASharedArchiveEndsTheJob() throws {
+        let tgz = try self.damagedArchive()
+        for arguments in [["cat", "\(tgz)#a", "\(tgz)#b"], ["cat", "\(tgz)#b", "\(tgz)#a"]] {
+            let outcome = try Launch(arguments).run()
+            #expect(outcome.ending == .status(65))
+        }
+        let list = self.list("\(tgz)#a", "\(tgz)#b")
+        #expect(try self.run("--from-file", list).ending == .status(65))
+        let sums = try Launch("sum", "\(tgz)#a", self.first, "\(tgz)#b").run()
+        #expect(sums.ending == .status(65))
+        // No digest of a member is printed, and that of the other file is.
+        #expect(sums.text.split(separator: "\n").count == 1)
+    }
+
+    @Test func membersOfACompressedArchiveArePrintedAndSummedInTheOrderOfTheArguments() throws {
+        let tgz = self.folder.path("x.tgz")
+        _ = try Launch("-czf", tgz, "-C", self.folder.path, "a", "b").with { $0.program = "/usr/bin/tar" }.run()
+        for index in ["auto", "none"] {
+            expect(
+                try Launch("cat", "--index", index, "\(tgz)#b", "\(tgz)#a", "\(tgz)#@1", "\(tgz)#a").run(),
+                prints: "worldhello worldhello ")
+            let together = try Launch("sum", "--index", index, "\(tgz)#b", self.first, "\(tgz)#a", "\(tgz)#b").run()
+            let apart = try ["\(tgz)#b", self.first, "\(tgz)#a", "\(tgz)#b"].map { try Launch("sum", $0).run().text }
+            #expect(together.text == apart.joined())
+            let missing = try Launch("sum", "--index", index, "\(tgz)#b", "\(tgz)#c", "\(tgz)#a").run()
+            #expect(missing.ending == .status(66))
+            #expect(missing.text.split(separator: "\n").count == 2)
+        }
+    }
+
     @Test func aListOfManyFilesIsPrintedInOrder() throws {
         let count = 5000
         var expected: [UInt8] = []

@@ -29,6 +29,19 @@ import Testing
         ("blocks", .gzip, blocked(bytes), 17), ("padded", .gzip, gzipped(bytes) + Data(count: 1000), 3),
     ]
 
+    /// A source that found no index once kept that for its life.
+    @Test func anIndexThatAnotherSourceWroteIsUsed() throws {
+        let folder = try TemporaryFolder()
+        let file = try folder.file("data", gzipped(Self.bytes))
+        let policy = BlobIndexPolicy.file(folder.path("index"))
+        let early = GzipSource(file, index: policy)
+        #expect(try early.info().byteCount == nil)
+        let bytes = Self.bytes
+        #expect(outcome(of: GzipSource(file, index: policy)).bytes == bytes)
+        #expect(try early.info().byteCount == Int64(bytes.count))
+        #expect(try early.info().isRandomAccess)
+    }
+
     @Test(arguments: forms.indices, InflateLibrary.available)
     func everyOffsetIsFoundAndVerified(form: Int, library: InflateLibrary) throws {
         let folder = try TemporaryFolder()
