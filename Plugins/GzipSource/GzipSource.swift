@@ -97,35 +97,39 @@ public struct GzipSource: BlobLayer {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
         // A reader from the start, without an index and a validator, needs no info of the base.
         guard self.holder.isIndexable || byteOffset > 0 || validator != nil else {
-            return try self.reader(at: 0, matching: nil, context)
+            return try self.reader(at: 0, of: nil, context)
         }
         let baseInfo = try self.base.info(context)
         let index = try self.holder.index(of: baseInfo, context)
         let info = self.decoded(baseInfo, index)
         try info.check(byteOffset: byteOffset, matching: validator)
-        guard let index else { return try self.reader(at: byteOffset, matching: baseInfo.validator, context) }
+        guard let index else { return try self.reader(at: byteOffset, of: baseInfo, context) }
         let opening = IndexedOpening(
             base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
             tuning: self.tuning, context: context)
         return IndexedReader(index, opening, info: info, at: byteOffset) {
-            try self.reader(at: $0, matching: baseInfo.validator, context, isFallback: true)
+            try self.reader(at: $0, of: baseInfo, context, isFallback: true)
         }
     }
 
     /// Opens a reader that uses no index, and that makes one while it reads from the start.
     ///
-    /// - Parameter isFallback: True when the reader replaces one whose index was wrong: it makes no index, and waits for
-    ///   its base.
+    /// - Parameters:
+    ///   - baseInfo: The info of the content to read; nil for any content, from its start.
+    ///   - isFallback: True when the reader replaces one whose index was wrong: it makes no index, and waits for its
+    ///     base.
     private func reader(
-        at byteOffset: Int64, matching baseValidator: BlobValidator?, _ context: BlobContext, isFallback: Bool = false
+        at byteOffset: Int64, of baseInfo: BlobInfo?, _ context: BlobContext, isFallback: Bool = false
     ) throws -> any BlobReader {
-        let start = self.members.last(before: byteOffset, in: baseValidator)
-        let base = try self.base.open(at: start.bitOffset / 8, matching: baseValidator, context: context)
+        let content = baseInfo.flatMap(MemberStarts.Content.init)
+        let start = content.flatMap { self.members.last(before: byteOffset, in: $0) }?.point ?? .start
+        let base = try self.base.open(at: start.bitOffset / 8, matching: baseInfo?.validator, context: context)
         let recording =
             !isFallback && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
         let reader = GzipReader(
             base, waits: isFallback, self.format, library: self.library, at: start, locator: self.base.locator,
-            recording: recording, context: context, found: { self.members.append($0, in: baseValidator) },
+            recording: recording, context: context,
+            found: { starts in if let content { self.members.append(starts, in: content) } },
             info: { self.decoded($0, nil) })
         return reader.skipping(byteOffset - start.byteOffset, from: start.byteOffset)
     }

@@ -11,6 +11,8 @@ final class BlockPipeline {
     /// Compressed bytes that should be whole blocks.
     fileprivate struct Batch: Sendable {
         let bytes: [UInt8]
+        /// The lengths of the blocks as their headers give them.
+        let blockByteCounts: [Int]
         /// The offset of the batch in the compressed data.
         let byteOffset: Int64
     }
@@ -19,9 +21,11 @@ final class BlockPipeline {
     fileprivate struct Members: Sendable {
         let buffer: SliceBuffer
         let count: Int
+        /// The positions where decoding was between two members, in offsets from the start of the batch.
+        let starts: [MemberStart]
     }
 
-    /// The largest number of blocks in a batch, enough to keep a thread busy: up to a mebibyte when decoded.
+    /// The largest number of blocks in a batch, after shorter batches at first: enough to keep a thread busy: up to a mebibyte when decoded.
     private static let maximumBlockCount = 16
 
     /// The largest decoded length of a batch, and one byte more: a decoder without room does not parse the trailer.
@@ -49,7 +53,9 @@ final class BlockPipeline {
     /// The batches that were begun and not taken yet.
     private var waiting: [Batch] = []
     private let recorder: PointRecorder?
-    private let found: (RestartPoint) -> Void
+    private let found: ([MemberStart]) -> Void
+    /// The number of blocks in the batches that were taken.
+    private var takenBlockCount = 0
 
     /// The position after the batches that were taken, at which decoding continues.
     private(set) var end: RestartPoint
@@ -59,10 +65,10 @@ final class BlockPipeline {
     ///   - waits: True to wait while the base has no bytes for now.
     ///   - beginning: The bytes of the base that were read already, from `start` on.
     ///   - recorder: Receives all decoded bytes.
-    ///   - found: Called with the positions between members where batches begin.
+    ///   - found: Called with the positions between members, in ascending order, after the bytes before were verified.
     init(
         _ base: BlobGuardedReader, waits: Bool, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
-        recorder: PointRecorder?, _ context: BlobContext, found: @escaping (RestartPoint) -> Void
+        recorder: PointRecorder?, _ context: BlobContext, found: @escaping ([MemberStart]) -> Void
     ) {
         self.base = base
         self.waits = waits
@@ -78,9 +84,9 @@ final class BlockPipeline {
             threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .brief, context: context
         ) { batch in
             let buffer = buffers.take()
-            var count = 0
-            try buffer.fill { count = try batch.decode(into: &$0, library) }
-            return Members(buffer: buffer, count: count)
+            var (count, starts) = (0, [MemberStart]())
+            try buffer.fill { (count, starts) = try batch.decode(into: &$0, library) }
+            return Members(buffer: buffer, count: count, starts: starts)
         }
     }
 
@@ -108,7 +114,13 @@ final class BlockPipeline {
         do {
             guard let members = try self.pipeline.next({ try self.nextBatch() }) else { return false }
             let batch = self.waiting.removeFirst()
-            self.found(self.end)
+            self.takenBlockCount += batch.blockByteCounts.count
+            self.found(
+                members.starts.map {
+                    MemberStart(
+                        compressedByteOffset: batch.byteOffset + $0.compressedByteOffset,
+                        byteOffset: self.end.byteOffset + $0.byteOffset)
+                })
             self.recorder?.memberBegins(at: batch.byteOffset)
             members.buffer.withBytes { bytes in
                 self.recorder?.append(bytes)
@@ -134,20 +146,25 @@ final class BlockPipeline {
         self.input.removeFirst(self.consumed)
         self.consumed = 0
         var end = 0
+        var blockByteCounts: [Int] = []
+        // A reader of a short range does not decode a mebibyte ahead on each thread.
+        let blockCount = min(Self.maximumBlockCount, 1 + self.takenBlockCount)
         do {
-            for _ in 0..<Self.maximumBlockCount {
+            for _ in 0..<blockCount {
                 guard let byteCount = try self.blockByteCount(at: end) else {
                     self.isOver = !self.isStarved
                     break
                 }
                 end += byteCount
+                blockByteCounts.append(byteCount)
             }
         } catch {
             // The blocks before the error come first; the next read of the base throws the same error.
             guard end > 0 else { throw error }
         }
         guard end > 0 else { return nil }
-        let batch = Batch(bytes: Array(self.input[..<end]), byteOffset: self.inputEnd)
+        let batch = Batch(
+            bytes: Array(self.input[..<end]), blockByteCounts: blockByteCounts, byteOffset: self.inputEnd)
         self.waiting.append(batch)
         self.inputEnd += Int64(end)
         self.consumed = end
@@ -178,18 +195,30 @@ final class BlockPipeline {
 }
 
 extension BlockPipeline.Batch {
-    /// Decodes the batch, and returns the number of its members.
+    /// Decodes the batch, and returns the number of its members and the positions between them, as far as the lengths
+    /// in the headers hint at them.
     ///
     /// - Throws: An error when the batch does not consist of whole members, or does not fit into `output`.
-    fileprivate func decode(into output: inout OutputRawSpan, _ library: InflateLibrary) throws(BlobError) -> Int {
+    fileprivate func decode(
+        into output: inout OutputRawSpan, _ library: InflateLibrary
+    ) throws(BlobError) -> (memberCount: Int, starts: [MemberStart]) {
         var decoder = try FrameDecoder(.gzip, library: library)
-        try self.bytes.withBytes { bytes throws(BlobError) in
-            var bytes = bytes
-            try decoder.decode(&bytes, into: &output)
-            guard bytes.isEmpty, decoder.isBetweenMembers else {
-                throw BlobError(.corrupted, "The blocks are not whole members.")
+        var starts: [MemberStart] = []
+        var end = 0
+        for byteCount in self.blockByteCounts {
+            if end == 0 || decoder.isBetweenMembers {
+                starts.append(MemberStart(compressedByteOffset: Int64(end), byteOffset: Int64(output.byteCount)))
             }
+            try self.bytes.withBytes { bytes throws(BlobError) in
+                var block = UnsafeRawBufferPointer(rebasing: bytes[end..<(end + byteCount)])
+                try decoder.decode(&block, into: &output)
+                guard block.isEmpty else {
+                    throw BlobError(.corrupted, "The blocks have more bytes than blocks can have.")
+                }
+            }
+            end += byteCount
         }
-        return decoder.memberCount
+        guard decoder.isBetweenMembers else { throw BlobError(.corrupted, "The blocks are not whole members.") }
+        return (decoder.memberCount, starts)
     }
 }

@@ -21,7 +21,7 @@ final class GzipReader: BlobReader {
     private let start: RestartPoint
     private let locator: BlobLocator?
     private let context: BlobContext
-    private let found: (RestartPoint) -> Void
+    private let found: ([MemberStart]) -> Void
     private let decodedInfo: (BlobInfo) -> BlobInfo
     private var recording: IndexRecording?
     private var phase = Phase.opened
@@ -39,7 +39,7 @@ final class GzipReader: BlobReader {
     init(
         _ base: BlobGuardedReader, waits: Bool, _ format: GzipSource.Format, library: InflateLibrary,
         at start: RestartPoint, locator: BlobLocator?, recording: IndexRecording?, context: BlobContext,
-        found: @escaping (RestartPoint) -> Void = { _ in }, info: @escaping (BlobInfo) -> BlobInfo
+        found: @escaping ([MemberStart]) -> Void = { _ in }, info: @escaping (BlobInfo) -> BlobInfo
     ) {
         self.base = base
         self.waits = waits
