@@ -37,11 +37,11 @@ public struct GzipSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
 
-    private let base: any BlobInputStreamDataSource
-    private let format: Format
-    private let library: InflateLibrary
-    private let tuning: GzipTuning
-    private let holder: IndexHolder
+    let base: any BlobInputStreamDataSource
+    let format: Format
+    let library: InflateLibrary
+    let tuning: GzipTuning
+    let holder: IndexHolder
     private let members: MemberStarts
 
     /// Creates a source that decodes `base`.
@@ -118,7 +118,7 @@ public struct GzipSource: BlobLayer {
     ///   - baseInfo: The info of the content to read; nil for any content, from its start.
     ///   - isFallback: True when the reader replaces one whose index was wrong: it makes no index, and waits for its
     ///     base.
-    private func reader(
+    func reader(
         at byteOffset: Int64, of baseInfo: BlobInfo?, _ context: BlobContext, isFallback: Bool = false
     ) throws -> any BlobReader {
         let content = baseInfo.flatMap(MemberStarts.Content.init)

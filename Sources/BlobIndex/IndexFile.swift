@@ -23,7 +23,6 @@ package struct IndexFile: Sendable {
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?) {
         // The description, because it hides a password, which must not be stored.
         self.origin = locator.map { String($0.origin.description.prefix(IndexTable.maximumTextByteCount / 4)) } ?? ""
-        let folder: IndexFolder
         switch policy.place {
         case .none: return nil
         case .file(let path):
@@ -31,13 +30,9 @@ package struct IndexFile: Sendable {
             self.name = path
             self.path = path
             return
-        case .folder(let path, let maximumByteCount):
-            folder = IndexFolder(path: path, maximumByteCount: maximumByteCount)
-        case .automatic:
-            guard let automatic = IndexFolder.automatic(environmentVariable) else { return nil }
-            folder = automatic
+        case .folder, .automatic: break
         }
-        guard let locator else { return nil }
+        guard let locator, let folder = IndexFolder(policy) else { return nil }
         self.folder = folder
         self.name = IndexFolder.fileName(origin: locator.origin.description)
         self.path = "\(folder.path)/\(self.name)"
@@ -136,7 +131,7 @@ extension IndexFile {
         }
     }
 
-    private static func table(of file: IndexDescriptor) throws(BlobError) -> IndexTable {
+    static func table(of file: IndexDescriptor) throws(BlobError) -> IndexTable {
         let byteCount = file.byteCount
         // Most tables are short enough to be fetched by this one read.
         let guess = Int(min(byteCount, Self.usualTailByteCount))

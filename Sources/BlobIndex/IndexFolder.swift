@@ -8,7 +8,22 @@ struct IndexFolder: Hashable, Sendable {
     let path: String
     let maximumByteCount: Int64
     /// The folder above that must exist: a home folder is never created.
-    var root = "/"
+    let root: String
+
+    /// Creates the folder of a policy; nil when it has none, or the user has no cache folder.
+    init?(_ policy: BlobIndexPolicy) {
+        switch policy.place {
+        case .none, .file: return nil
+        case .folder(let path, let maximumByteCount): self.init(path: path, maximumByteCount: maximumByteCount)
+        case .automatic:
+            guard let automatic = Self.automatic(environmentVariable) else { return nil }
+            self = automatic
+        }
+    }
+
+    init(path: String, maximumByteCount: Int64, root: String = "/") {
+        (self.path, self.maximumByteCount, self.root) = (path, maximumByteCount, root)
+    }
 
     /// Returns the folder in the user's cache folder; nil when the user has no cache folder.
     static func automatic(_ variable: (String) -> String?) -> IndexFolder? {
@@ -133,25 +148,33 @@ final class OpenIndexFolder {
     ///
     /// - Parameter keptName: The name of a file that is not removed.
     func evict(keeping keptName: String) {
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: self.folder.path)) ?? []
-        var files: [(name: String, byteCount: Int64, lastUse: timespec)] = []
-        for name in names {
-            var status = stat()
-            guard fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG
-            else { continue }
-            if name.hasSuffix(".\(IndexFolder.fileExtension)") {
-                files.append((name, Int64(status.st_size), status.lastUse))
-            } else if name.hasPrefix("."), name.holds(".\(IndexFolder.fileExtension)."),
-                time(nil) - status.lastUse.tv_sec > Self.abandonedAge
-            {
-                unlinkat(self.descriptor, name, 0)
-            }
+        for file in self.regularFiles()
+        where file.name.hasPrefix(".") && file.name.holds(".\(IndexFolder.fileExtension).")
+            && time(nil) - file.lastUse.tv_sec > Self.abandonedAge
+        {
+            unlinkat(self.descriptor, file.name, 0)
         }
+        var files = self.indexFiles()
         var total = files.reduce(0) { $0 + $1.byteCount }
         files.sort { ($0.lastUse.tv_sec, $0.lastUse.tv_nsec) < ($1.lastUse.tv_sec, $1.lastUse.tv_nsec) }
         for file in files where file.name != keptName {
             guard total > self.folder.maximumByteCount else { return }
             if unlinkat(self.descriptor, file.name, 0) == 0 { total -= file.byteCount }
+        }
+    }
+
+    /// The index files of the folder, in any order.
+    func indexFiles() -> [(name: String, byteCount: Int64, lastUse: timespec)] {
+        self.regularFiles().filter { $0.name.hasSuffix(".\(IndexFolder.fileExtension)") && !$0.name.hasPrefix(".") }
+    }
+
+    private func regularFiles() -> [(name: String, byteCount: Int64, lastUse: timespec)] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: self.folder.path)) ?? []
+        return names.compactMap { name in
+            var status = stat()
+            guard fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0, status.st_mode & S_IFMT == S_IFREG
+            else { return nil }
+            return (name, Int64(status.st_size), status.lastUse)
         }
     }
 

@@ -50,22 +50,7 @@ package struct IndexedContent: Hashable, Sendable {
         for byteOffset in [0, byteCount - edge] {
             let reader = try base.open(at: byteOffset, matching: validator, context: context)
             defer { reader.close() }
-            var bytes = [UInt8](repeating: 0, count: Int(edge))
-            var count = 0
-            while count < bytes.count {
-                let read: Int
-                do {
-                    read = try bytes.withUnsafeMutableBytes {
-                        try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
-                    }
-                } catch {
-                    throw BlobError(wrapping: error)
-                }
-                // A guarded reader throws when the content is shorter than its stated length.
-                guard read > 0 else { break }
-                count += read
-            }
-            bytes.withUnsafeBytes { sum.update(UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+            try reader.bytes(upTo: Int(edge)).withUnsafeBytes { sum.update($0) }
             // Both edges are the same bytes.
             if edge == byteCount { break }
         }

@@ -2,40 +2,21 @@ import ArgumentParser
 import BlobIndex
 import BlobStreamsStandard
 
-/// The options of the commands for indexes.
+/// The options of the commands for the index of one locator.
 struct IndexOptions: ParsableArguments {
     @Argument(help: "The locator of the index; for a plain path, the format of the content is detected.")
     var locator: String
 
-    @Option(name: .shortAndLong, help: "The file of the index; the same as --index PATH.")
-    var output: String?
+    @OptionGroup var place: IndexPlaceOptions
 
-    @OptionGroup var source: SourceOptions
+    var source: SourceOptions { self.place.source }
 
-    func validate() throws {
-        guard self.policy != .none else { throw ValidationError("--index none leaves nothing to do.") }
-        guard self.output != "" else { throw ValidationError("--output takes the path of a file.") }
-    }
-
-    private var policy: BlobIndexPolicy { self.output.map { .file($0) } ?? self.source.index }
-
-    func makeContext() -> BlobContext {
-        var context = self.source.makeContext()
-        context.index = self.policy
-        return context
-    }
+    func makeContext() -> BlobContext { self.place.makeContext() }
 
     func parsedLocator() throws(BlobError) -> BlobLocator {
         try self.source.registry.locator(for: self.locator)
     }
 
     /// Returns the file of the index, which need not exist.
-    func file(for locator: BlobLocator) throws(BlobError) -> IndexFile {
-        guard let file = IndexFile(self.policy, for: locator) else {
-            throw BlobError(
-                .unsupported, "There is no folder for caches: set HOME or XDG_CACHE_HOME, or give --output FILE.",
-                locator: locator.description)
-        }
-        return file
-    }
+    func file(for locator: BlobLocator) throws(BlobError) -> IndexFile { try self.place.file(for: locator) }
 }

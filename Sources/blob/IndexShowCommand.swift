@@ -21,7 +21,7 @@ struct IndexShowCommand: ParsableCommand {
         let locator = try self.options.parsedLocator()
         let file = try self.options.file(for: locator)
         let sections = file.sections()
-        let contents = sections.isEmpty ? [] : try self.contents(of: locator, context)
+        let contents = sections.isEmpty ? [] : try self.contents(of: locator, in: file, context)
         let report = Report(
             path: printable(file.path), sections: sections.map { Report.Section($0, contents) })
         guard self.json else {
@@ -36,14 +36,16 @@ struct IndexShowCommand: ParsableCommand {
     }
 
     /// Returns the identities of the content that sections may be bound to: of the origin, and of each layer over it.
-    private func contents(of locator: BlobLocator, _ context: BlobContext) throws -> Set<IndexedContent> {
+    private func contents(
+        of locator: BlobLocator, in file: IndexFile, _ context: BlobContext
+    ) throws -> Set<IndexedContent> {
         let registry = self.options.source.registry
         var contents: Set<IndexedContent> = []
         let origin = try registry.source(for: locator.origin, context: context)
-        if let content = try IndexedContent.of(origin, context) { contents.insert(content) }
+        if let content = try file.content(of: origin, context) { contents.insert(content) }
         guard let source = try? registry.source(for: locator, context: context) else { return contents }
         for layer in layerChain(of: source) {
-            if let content = try? IndexedContent.of(layer, context) { contents.insert(content) }
+            if let content = try? file.content(of: layer, context) { contents.insert(content) }
         }
         return contents
     }

@@ -76,6 +76,7 @@ import Testing
     @Test(arguments: [
         ["index", "build"], ["index", "show"], ["index", "drop"], ["index", "bogus", "x"],
         ["index", "build", "x", "y"],
+        ["index", "drop", "x", "--all"], ["index", "drop", "--all", "--output", "x"], ["index", "verify"],
         ["index", "build", "x", "--index", "none"], ["index", "show", "x", "--output", ""],
         ["cat", "x", "--index", ""], ["cat", "x", "--index"],
     ])

@@ -216,7 +216,7 @@ import Testing
         // The windows come behind the head of 16 bytes and the points; those of the last point end in front of the table.
         let index = try Data(contentsOf: URL(fileURLWithPath: path))
         var damaged = index
-        for place in 400..<(index.count - 400) { damaged[place] ^= 0x55 }
+        for place in 400..<(index.count - 800) { damaged[place] ^= 0x55 }
         try damaged.write(to: URL(fileURLWithPath: path))
         let source = GzipSource(file, index: policy)
         #expect(try source.info(BlobContext()).byteCount == Int64(Self.bytes.count))

@@ -1,5 +1,5 @@
 import BlobCore
-import BlobIndex
+internal import BlobIndex
 import BlobPlatform
 
 /// The parts of a record besides the name and the place, which all records have.

@@ -1,5 +1,5 @@
 import BlobCore
-import BlobIndex
+internal import BlobIndex
 import BlobPlatform
 
 /// A table of all members of one archive, which finds them by name or index without reading the archive.

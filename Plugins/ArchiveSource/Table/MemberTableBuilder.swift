@@ -1,5 +1,5 @@
 import BlobCore
-import BlobIndex
+internal import BlobIndex
 
 /// A builder of a ``MemberTable``, which takes the members of an archive in their order.
 struct MemberTableBuilder {

@@ -1,5 +1,5 @@
 import BlobCore
-import BlobIndex
+internal import BlobIndex
 
 /// The holder of the member table of one archive, which loads it from an index file, builds it and writes it.
 final class TableHolder: Sendable {
@@ -60,7 +60,7 @@ final class TableHolder: Sendable {
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
         if let known { return known.table }
         var table: MemberTable?
-        if let file, let content = try IndexedContent.of(origin, context),
+        if let file, let content = try file.content(of: origin, context),
             let section = try file.section(self.key, for: content)
         {
             do throws(BlobError) {
@@ -111,7 +111,8 @@ final class TableHolder: Sendable {
 
     /// Returns a recording of the members during a listing; nil when no table is wanted or useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
-        guard let file, let content = try IndexedContent.of(self.origin, context) else { return nil }
+        let origin = self.origin
+        guard let file, let content = try file.content(of: origin, context) else { return nil }
         let isNamed = if case .file = self.policy.place { true } else { false }
         let isWorthwhile = self.isCompressed && content.byteCount >= Self.minimumCompressedByteCount
         let minimumCount = isRequired || isNamed || isWorthwhile ? 0 : Self.minimumTableCount
@@ -119,8 +120,9 @@ final class TableHolder: Sendable {
             try self.keep(bytes, context)
             guard count >= minimumCount else { return }
             do throws(BlobError) {
+                let proof = try file.proof(of: content, origin, layer: self.key.layer, context)
                 try file.write(
-                    [NewIndexSection(self.key, bytes: bytes)], for: content, isReplacing: isRequired)
+                    [NewIndexSection(self.key, bytes: bytes)] + proof, for: content, isReplacing: isRequired)
                 context.eventSink?(BlobEvent(.indexBuilt, Int64(bytes.count)))
             } catch {
                 if isRequired || isNamed { throw error }

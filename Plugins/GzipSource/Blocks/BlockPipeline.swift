@@ -1,6 +1,6 @@
 import BlobCore
 import BlobDeflate
-import BlobIndex
+internal import BlobIndex
 
 /// A pipeline that decodes blocked gzip on several threads, from one reader of the compressed bytes.
 ///

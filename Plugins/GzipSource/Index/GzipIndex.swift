@@ -1,6 +1,6 @@
 import BlobCore
 import BlobDeflate
-import BlobIndex
+internal import BlobIndex
 
 /// An index that is ready for use: its layout, and access to its windows.
 final class GzipIndex: Sendable {
@@ -65,9 +65,8 @@ final class GzipIndex: Sendable {
     /// - Throws: ``IndexMismatch`` when the file is damaged at that place and the window was not learned, and errors of
     ///   reading it.
     func window(of slice: Int) throws -> [UInt8] {
-        guard let place = self.layout.points[slice].window else { return [] }
         do throws(BlobError) {
-            return try self.window(place)
+            return try self.windowInFile(of: slice)
         } catch {
             guard error.code == .corrupted else { throw error }
             self.discardFile()
@@ -83,9 +82,9 @@ final class GzipIndex: Sendable {
     ///
     /// - Parameter window: The decoded bytes before the point, as verified by the checksums of the index.
     func learn(_ window: [UInt8], of slice: Int) throws {
-        guard let place = self.layout.points[slice].window, self.learned.wants(slice) else { return }
+        guard self.layout.points[slice].window != nil, self.learned.wants(slice) else { return }
         do throws(BlobError) {
-            _ = try self.window(place)
+            _ = try self.windowInFile(of: slice)
         } catch {
             guard error.code == .corrupted else { throw error }
             self.learned.insert(window, of: slice)
@@ -95,9 +94,7 @@ final class GzipIndex: Sendable {
     /// Returns true when all windows are intact in the file.
     func isWhole() throws(BlobError) -> Bool {
         do throws(BlobError) {
-            for point in self.layout.points {
-                if let place = point.window { _ = try self.window(place) }
-            }
+            for slice in self.layout.points.indices { _ = try self.windowInFile(of: slice) }
             return true
         } catch {
             guard error.code == .corrupted else { throw error }
@@ -110,6 +107,13 @@ final class GzipIndex: Sendable {
     /// that the user named stays.
     private func discardFile() {
         if !self.isDamageReported.exchange(true) { self.file.discard() }
+    }
+
+    /// Returns the window of a slice's restart point as the file has it; empty for a point before a header.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` when the file is damaged at that place, and errors of reading it.
+    func windowInFile(of slice: Int) throws(BlobError) -> [UInt8] {
+        if let place = self.layout.points[slice].window { try self.window(place) } else { [] }
     }
 
     /// - Throws: ``BlobError/Code/corrupted`` when the index file is damaged at that place.
@@ -141,9 +145,11 @@ struct NewGzipIndex {
 
     /// Writes the index to `file`; returns the number of bytes that it takes.
     ///
-    /// - Parameter isReplacing: True when a file that the user named may be replaced.
+    /// - Parameters:
+    ///   - proof: Sections to write after those of the index.
+    ///   - isReplacing: True when a file that the user named may be replaced.
     func write(
-        to file: IndexFile, layer: String, content: IndexedContent, isReplacing: Bool
+        to file: IndexFile, layer: String, content: IndexedContent, proof: [NewIndexSection], isReplacing: Bool
     ) throws(BlobError) -> Int64 {
         let points = self.layout.encoded
         let windows = self.windows
@@ -154,7 +160,7 @@ struct NewGzipIndex {
                 NewIndexSection(.windows(layer), flags: .hasOwnChecks) { sink throws(BlobError) in
                     try windows.forEachChunk { chunk throws(BlobError) in try sink(chunk) }
                 },
-            ], for: content, isReplacing: isReplacing)
+            ] + proof, for: content, isReplacing: isReplacing)
         return Int64(points.count) + windows.byteCount
     }
 }

@@ -1,6 +1,6 @@
 import BlobCore
 import BlobDeflate
-import BlobIndex
+internal import BlobIndex
 
 extension GzipIndexLayout {
     /// The version of the format of the section; other versions are not read.

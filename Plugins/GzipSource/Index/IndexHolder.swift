@@ -1,5 +1,5 @@
 import BlobCore
-import BlobIndex
+internal import BlobIndex
 
 /// The holder of the index of one source, which looks for it when it is first used.
 final class IndexHolder: Sendable {
@@ -17,11 +17,12 @@ final class IndexHolder: Sendable {
     private struct Found {
         let content: IndexedContent
         let validator: BlobValidator
+        let statusChangeTime: Int64?
         let index: GzipIndex?
         let writtenCount: Int
 
         func isOf(_ info: BlobInfo) -> Bool {
-            self.validator == info.validator && self.content.statusChangeTime == info.statusChangeTime
+            self.validator == info.validator && self.statusChangeTime == info.statusChangeTime
         }
 
         /// True unless nothing was found, and another source may have written an index since.
@@ -81,7 +82,10 @@ final class IndexHolder: Sendable {
         guard isRequired || !isNamed || !file.exists else { return nil }
         return IndexRecording(
             file, layer: self.layer, content: content, isRequired: isRequired || isNamed, isReplacing: isRequired,
-            tuning: self.tuning, context, written: { [weak self] in self?.forget() })
+            tuning: self.tuning, context,
+            proof: { [base, layer] () throws(BlobError) in
+                try file.proof(of: content, base, layer: layer, context)
+            }, written: { [weak self] in self?.forget() })
     }
 
     /// Discards the result of the search, because there is a new index.
@@ -95,11 +99,11 @@ final class IndexHolder: Sendable {
         let info = try self.base.info(context)
         if let found = self.found.withLock({ $0 }), found.isOf(info), found.isCurrent { return found }
         let writtenCount = Self.writtenCount.withLock { $0 }
-        guard let validator = info.validator, let content = try IndexedContent.of(self.base, context) else {
+        guard let validator = info.validator, let content = try file.content(of: self.base, context) else {
             return nil
         }
         let found = Found(
-            content: content, validator: validator,
+            content: content, validator: validator, statusChangeTime: info.statusChangeTime,
             index: try GzipIndex(file, layer: self.layer, content: content, tuning: self.tuning),
             writtenCount: writtenCount)
         self.found.withLock { $0 = found }

@@ -1,5 +1,5 @@
 import BlobCore
-import BlobIndex
+internal import BlobIndex
 
 /// A recording of an index while a stream is read from its start; writes the index when the end is reached.
 final class IndexRecording {
@@ -13,14 +13,17 @@ final class IndexRecording {
     private let content: IndexedContent
     private let isReplacing: Bool
     private let eventSink: (@Sendable (BlobEvent) -> Void)?
+    private let proof: () throws(BlobError) -> [NewIndexSection]
     private let written: @Sendable () -> Void
 
     /// - Parameters:
     ///   - isReplacing: True when a file that the user named may be replaced.
+    ///   - proof: Returns the sections that prove the content of copies; called at the end.
     ///   - written: Called after the index was written.
     init(
         _ file: IndexFile, layer: String, content: IndexedContent, isRequired: Bool, isReplacing: Bool,
-        tuning: GzipTuning, _ context: BlobContext, written: @escaping @Sendable () -> Void
+        tuning: GzipTuning, _ context: BlobContext, proof: @escaping () throws(BlobError) -> [NewIndexSection],
+        written: @escaping @Sendable () -> Void
     ) {
         self.recorder = PointRecorder(tuning)
         self.isReplacing = isReplacing
@@ -29,6 +32,7 @@ final class IndexRecording {
         self.content = content
         self.isRequired = isRequired
         self.eventSink = context.eventSink
+        self.proof = proof
         self.written = written
     }
 
@@ -41,7 +45,8 @@ final class IndexRecording {
         do throws(BlobError) {
             let index = try self.recorder.finish(compressedByteCount: compressedByteCount)
             let byteCount = try index.write(
-                to: self.file, layer: self.layer, content: self.content, isReplacing: self.isReplacing)
+                to: self.file, layer: self.layer, content: self.content, proof: try self.proof(),
+                isReplacing: self.isReplacing)
             self.written()
             self.eventSink?(BlobEvent(.indexBuilt, byteCount))
         } catch {

@@ -1,5 +1,5 @@
 import BlobCore
-import BlobIndex
+internal import BlobIndex
 
 /// A buffer of bytes that moves them from memory to an unlinked temporary file when they are many.
 struct SpillBuffer {

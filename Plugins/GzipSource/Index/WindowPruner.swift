@@ -1,6 +1,6 @@
 import BlobCore
 import BlobDeflate
-import BlobIndex
+internal import BlobIndex
 import BlobPlatform
 import Dispatch
 

@@ -1,0 +1,17 @@
+package import BlobCore
+internal import BlobIndex
+
+extension GzipSource: IndexVerifying {
+    package func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
+        let baseInfo = try self.base.info(context)
+        guard let index = try self.holder.index(of: baseInfo, context) else { return nil }
+        let opening = IndexedOpening(
+            base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
+            tuning: self.tuning, context: context)
+        let reader = try self.reader(at: 0, of: baseInfo, context, isFallback: true)
+        defer { reader.close() }
+        var verification = IndexVerification(index, opening)
+        try verification.run(reader, report: report)
+        return index.layout.points.count
+    }
+}

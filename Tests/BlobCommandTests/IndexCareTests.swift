@@ -1,0 +1,91 @@
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import Testing
+
+/// The folder of indexes, and whether an index is right.
+@Suite struct IndexCareTests {
+    private let folder: TemporaryFolder
+    private let content = makeContent(3_000_000)
+    private let gzip: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        // A folder for caches that is missing is not made.
+        try FileManager.default.createDirectory(
+            atPath: self.folder.path("caches"), withIntermediateDirectories: false)
+        let content = try self.folder.write(self.content, to: "content")
+        let made = try Launch("-c", content).with { $0.program = "/usr/bin/gzip" }.run().output
+        self.gzip = try self.folder.write(made, to: "content.gz")
+    }
+
+    private func run(_ arguments: String...) throws -> Outcome {
+        try Launch(arguments).with { $0.caches = self.folder.path("caches") }.run()
+    }
+
+    @Test func theFolderIsListedAndEmptied() throws {
+        expect(try self.run("index", "ls"), prints: "")
+        expect(try self.run("index", "drop", "--all"), prints: "")
+        let path = try self.run("index", "build", self.gzip).text.dropLast()
+        let byteCount = try #require(FileManager.default.contents(atPath: String(path))?.count)
+        let lines = try self.run("index", "ls").text.split(separator: "\n")
+        #expect(lines.count == 1)
+        #expect(try #require(lines.first).hasSuffix("Z \(byteCount) file://\(self.gzip)"))
+        let json = try self.run("index", "ls", "--json").text
+        #expect(json.hasPrefix("{\"byte_count\":\(byteCount),\"last_use\":\"2"))
+        #expect(json.hasSuffix("Z\",\"locator\":\"file://\(self.gzip)\",\"path\":\"\(path)\"}\n"))
+        // What is no index of this version has no locator.
+        try Data("old".utf8).write(to: URL(fileURLWithPath: "\(self.folder.path("caches"))/blob-indexes/0.blobindex"))
+        #expect(try self.run("index", "ls").text.contains("Z 3 -\n"))
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: "\(self.folder.path("caches"))/blob-indexes/notes"))
+        #expect(try self.run("index", "drop", "--all").text.split(separator: "\n").count == 2)
+        expect(try self.run("index", "ls"), prints: "")
+        let rest = try FileManager.default.contentsOfDirectory(atPath: "\(self.folder.path("caches"))/blob-indexes")
+        #expect(rest == ["notes"])
+    }
+
+    /// The limit of 1 GiB, with sparse files.
+    @Test func theFolderForCachesHoldsAGibibyte() throws {
+        let path = try self.run("index", "build", self.gzip).text.dropLast()
+        let indexes = "\(self.folder.path("caches"))/blob-indexes"
+        for (number, name) in ["older", "old", "new"].enumerated() {
+            let file = "\(indexes)/\(name).blobindex"
+            try #require(FileManager.default.createFile(atPath: file, contents: nil))
+            try #require(truncate(file, 500 << 20) == 0)
+            let then = timespec(tv_sec: time(nil) - 10_000 + number, tv_nsec: 0)
+            try #require(utimensat(AT_FDCWD, file, [then, then], 0) == 0)
+        }
+        try FileManager.default.removeItem(atPath: String(path))
+        expect(try self.run("index", "build", self.gzip), prints: "\(path)\n")
+        let names = try FileManager.default.contentsOfDirectory(atPath: indexes).filter { $0.count < 20 }
+        #expect(names.sorted() == ["new.blobindex", "old.blobindex"])
+        #expect(FileManager.default.fileExists(atPath: String(path)))
+    }
+
+    @Test func verifyNamesWhatIsWrong() throws {
+        let path = self.folder.path("x.idx")
+        expect(try self.run("index", "verify", self.gzip, "-o", path), failsWith: "notFound", 66)
+        expect(try self.run("index", "build", self.gzip, "-o", path), prints: "\(path)\n")
+        let outcome = try self.run("index", "verify", self.gzip, "-o", path)
+        #expect(outcome.ending == .status(0) && outcome.text.hasSuffix(" restart points are right.\n"))
+        // A window: the windows come behind the points, which are short.
+        var bytes = try #require(FileManager.default.contents(atPath: path))
+        let whole = bytes
+        bytes[bytes.count / 2] ^= 1
+        try bytes.write(to: URL(fileURLWithPath: path))
+        let damaged = try self.run("index", "verify", self.gzip, "-o", path)
+        #expect(damaged.ending == .status(65), "\(damaged.errorText)")
+        #expect(damaged.text.hasPrefix("Restart point ") && damaged.errorText.hasPrefix("blob: corrupted: 1 of "))
+        #expect(try #require(FileManager.default.contents(atPath: path)) == bytes)
+        // A copy of the content has the index; other content has not.
+        try whole.write(to: URL(fileURLWithPath: path))
+        let content = try #require(FileManager.default.contents(atPath: self.gzip))
+        let copy = try self.folder.write(Array(content), to: "copy")
+        #expect(try self.run("index", "verify", copy, "-o", path).ending == .status(0))
+        #expect(try self.run("index", "show", copy, "-o", path).text.contains(" PNTS "))
+        #expect(try !self.run("index", "show", copy, "-o", path).text.contains("stale"))
+        let other = try Launch("-c", path).with { $0.program = "/usr/bin/gzip" }.run().output
+        let otherPath = try self.folder.write(other, to: "other.gz")
+        expect(try self.run("index", "verify", otherPath, "-o", path), failsWith: "inconsistent", 65)
+    }
+}
