@@ -38,7 +38,7 @@ public struct ArchiveContainer: BlobContainer {
     /// ``BlobError/Code/limitExceeded``.
     public static let maximumSpooledByteCount: Int64 = 1 << 30
 
-    private let base: any BlobInputStreamDataSource
+    let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
     private let tables: TableHolder
     private let pass: ArchivePass?
