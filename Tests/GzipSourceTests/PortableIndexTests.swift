@@ -1,3 +1,4 @@
+import BlobDeflate
 import BlobIndex
 import BlobStreams
 import BlobTestSupport
