@@ -13,7 +13,7 @@ import Testing
     }
 
     /// Reads members in one call; returns them by position, and in the order in which they were read.
-    private static func read(
+    private static func readAll(
         _ selectors: [BlobLocator.Selector], of archive: BlobArchive
     ) throws -> (members: [Int: Data], order: [Int]) {
         var (members, order): ([Int: Data], [Int]) = ([:], [])
@@ -38,7 +38,7 @@ import Testing
                     && (try? whole.source(.index(member.index)).data(upTo: 1 << 20)) != nil
             }.map { BlobLocator.Selector.index($0.index) }
             let expected = try selectors.map { try whole.source($0).data(upTo: 1 << 20) }
-            let (members, order) = try Self.read(selectors, of: BlobArchive(base, format: format))
+            let (members, order) = try Self.readAll(selectors, of: BlobArchive(base, format: format))
             #expect(order == Array(selectors.indices))
             #expect(selectors.indices.map { members[$0] } == expected)
             #expect(base.openings == 1)
@@ -50,11 +50,11 @@ import Testing
         try await onThread {
             let archive = BlobArchive(base, format: .tar)
             let selectors = Self.selectors("last", "in.zip", "empty", "d/a.txt")
-            let (members, order) = try Self.read(selectors, of: archive)
+            let (members, order) = try Self.readAll(selectors, of: archive)
             #expect(order == [0, 3, 2, 1])
             #expect(members[0] == Data("the last".utf8) && members[3] == Data("hello".utf8))
             #expect(base.openings == 2)
-            #expect(try Self.read(selectors, of: archive).order == [3, 2, 1, 0])
+            #expect(try Self.readAll(selectors, of: archive).order == [3, 2, 1, 0])
             #expect(base.openings == 3)
         }
     }
@@ -62,7 +62,7 @@ import Testing
     /// The second search once made a listing of its own before it read.
     @Test func theFirstMemberThatIsReadLeavesTheTable() async throws {
         let base = try await Self.sequential("a.tar")
-        try await onThread {
+        try await onThread { () throws in
             let archive = BlobArchive(base, format: .tar)
             for _ in 0..<3 { #expect(try archive.source(.name("last")).data(upTo: 100) == Data("the last".utf8)) }
             #expect(base.openings == 3)
@@ -78,7 +78,7 @@ import Testing
         try await onThread {
             #expect(
                 codeThrown {
-                    try Self.read(Self.selectors("d/a.txt", "twice"), of: BlobArchive(base, format: .tar))
+                    try Self.readAll(Self.selectors("d/a.txt", "twice"), of: BlobArchive(base, format: .tar))
                 } == .ambiguousMember)
         }
     }

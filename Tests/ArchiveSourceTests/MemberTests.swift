@@ -33,7 +33,8 @@ import Testing
         for byteOffset in [Int64.min, -1, .max] {
             let walker = OneBlockWalker(byteOffset: byteOffset)
             let found = MemberSearch.Found(
-                walker: walker, entry: walker.entry, member: walker.entry.member, uniqueName: nil, checksum: nil)
+                walker: walker, entry: walker.entry, member: walker.entry.member, uniqueName: nil, checksum: nil,
+                lease: nil)
             let reader = MemberReader(found, info: BlobInfo(), format: .cpio)
             var bytes = [UInt8](repeating: 0, count: 10)
             let code = codeThrown {

@@ -24,7 +24,7 @@ import Testing
     }
 
     /// A zip with a large stored member, `large`, and a small deflated one, `a.txt`.
-    private static func zip(_ bytes: Data) throws -> Data {
+    private static func storedZip(_ bytes: Data) throws -> Data {
         let folder = try TemporaryFolder()
         try bytes.write(to: folder.url("large"))
         try Data(String(repeating: "hello ", count: 100).utf8).write(to: folder.url("a.txt"))
@@ -64,7 +64,7 @@ import Testing
 
     @Test(arguments: [ArchiveFormat.tar, .zip]) func anOffsetCostsNoBytesBeforeIt(format: ArchiveFormat) async throws {
         try await onThread {
-            let bytes = try format == .tar ? Self.tar("large", Self.large) : Self.zip(Self.large)
+            let bytes = try format == .tar ? Self.tar("large", Self.large) : Self.storedZip(Self.large)
             let base = CountedSource(MemorySource(bytes))
             let source = try ArchiveContainer(base, format: format)
                 .member(.name("large"), context: BlobContext())
@@ -80,7 +80,7 @@ import Testing
 
     @Test func aZipInATarIsNotCopied() async throws {
         try await onThread {
-            let base = CountedSource(MemorySource(try Self.tar("in.zip", Self.zip(Self.large))))
+            let base = CountedSource(MemorySource(try Self.tar("in.zip", Self.storedZip(Self.large))))
             let inner = try ArchiveContainer(base, format: .tar)
                 .member(.name("in.zip"), context: BlobContext())
             let text = try ArchiveContainer(inner, format: .zip).member(.name("a.txt"), context: BlobContext())
@@ -93,7 +93,7 @@ import Testing
         try await onThread {
             let folder = try TemporaryFolder()
             let path = folder.path("x.tar.gz")
-            try Self.tar("in.zip", Self.zip(Self.large)).write(to: folder.url("x.tar"))
+            try Self.tar("in.zip", Self.storedZip(Self.large)).write(to: folder.url("x.tar"))
             _ = try FinishedProcess("gzip", ["-n", "x.tar"], in: folder.url)
             let file = CountedSource(FileSource(path: path))
             let gzip = GzipSource(file, index: .file(folder.path("index")))
@@ -110,7 +110,7 @@ import Testing
     /// A read from the beginning compares the checksum, also the second time, when the place is known already.
     @Test func aDamagedByteOfAStoredMemberIsNoticedEveryTime() async throws {
         try await onThread {
-            var bytes = try Self.zip(Self.large.prefix(100_000))
+            var bytes = try Self.storedZip(Self.large.prefix(100_000))
             bytes[50_000] ^= 1
             let source = try ArchiveContainer(MemorySource(bytes), format: .zip)
                 .member(.name("large"), context: BlobContext())

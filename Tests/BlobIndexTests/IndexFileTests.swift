@@ -126,7 +126,7 @@ import Testing
         #expect(IndexFile(.none, for: locator) == nil)
         #expect(IndexFile(.automatic, for: nil) == nil)
         #expect(IndexFile(.folder("/nowhere", maximumByteCount: 1), for: nil) == nil)
-        #expect(try IndexFile(.folder("/nowhere", maximumByteCount: 1), for: locator)?.sections() == [])
+        #expect(IndexFile(.folder("/nowhere", maximumByteCount: 1), for: locator)?.sections() == [])
     }
 
     @Test func theFolderIsMadeForTheUserAlone() throws {
