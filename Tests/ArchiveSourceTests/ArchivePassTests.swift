@@ -68,8 +68,8 @@ import Testing
             #expect(base.openings == 3)
             let byteCount = base.byteCount
             #expect(try archive.member(.name("last")).index == 14)
-            #expect(codeThrown { try archive.source(.name("twice")).data(upTo: 100) } == .ambiguousMember)
             #expect(base.byteCount == byteCount)
+            #expect(codeThrown { try archive.source(.name("twice")).data(upTo: 100) } == .ambiguousMember)
         }
     }
 
