@@ -60,6 +60,8 @@ public struct ArchiveContainer: BlobContainer {
         self.pass = nil
     }
 
+    private var catalogue: any ArchiveCatalogue { self.format.catalogue(of: self.base, self.tables, self.pass) }
+
     private init(_ container: ArchiveContainer, _ pass: ArchivePass) {
         self.base = container.base
         self.format = container.format
@@ -81,8 +83,8 @@ public struct ArchiveContainer: BlobContainer {
     ///
     /// - Throws: Any error of reading, after the members before it; any error of `body`.
     public func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws {
-        // For a listing, the directory of a zip serves as well as a table.
-        if self.format != .zip, let table = try self.tables.table(context) {
+        // For a listing, a directory of the archive's own serves as well as a table.
+        if !self.format.hasDirectory, let table = try self.tables.table(context) {
             return try table.forEach { record in
                 try context.check()
                 return try body(record.member)
@@ -90,7 +92,7 @@ public struct ArchiveContainer: BlobContainer {
         }
         let isKnown = try self.tables.table(context) != nil
         let recording = isKnown ? nil : try self.tables.recording(isRequired: false, context)
-        try ArchiveListing(base: self.base, format: self.format, context: context).forEach(recording, body)
+        try self.catalogue.forEach(context, recording, body)
     }
 }
 
@@ -98,7 +100,7 @@ extension ArchiveContainer {
     /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
     /// none.
     func searchedTable(_ context: BlobContext) throws(BlobError) -> MemberTable? {
-        try self.tables.searchedTable(ArchiveListing(base: self.base, format: self.format, context: context))
+        try self.tables.searchedTable(self.catalogue, context)
     }
 }
 
@@ -160,7 +162,7 @@ extension ArchiveContainer: BlobIndexing {
                 if event.kind == .indexBuilt { baseHasIndex.withLock { $0 = true } }
                 sink?(event)
             }
-            try ArchiveListing(base: self.base, format: self.format, context: context).forEach(recording) { _ in true }
+            try self.catalogue.forEach(context, recording) { _ in true }
             hasIndex = try self.tables.table(context) != nil
         }
         if baseHasIndex.withLock({ $0 }) { return true }

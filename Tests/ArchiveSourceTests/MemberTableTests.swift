@@ -53,7 +53,7 @@ import Testing
                     index: index, name: Array("d\(digits.prefix(3))/item-\(digits).json".utf8),
                     byteCount: Int64(1024 + index * 7919 % 7168), modificationTime: Date(timeIntervalSince1970: 1.7e9),
                     permissions: 0o644,
-                    checksum: ZipRecord.text(ofChecksum: UInt32(truncatingIfNeeded: index &* 2_654_435_761))),
+                    checksum: BlobMember.text(ofChecksum: UInt32(truncatingIfNeeded: index &* 2_654_435_761))),
                 place: Int64(index) * 5120)
         }
         #expect(try Self.table(records).bytes.count <= 30 * records.count)
@@ -233,7 +233,7 @@ import Testing
                     modificationTime: isTimed ? Date(timeIntervalSince1970: Double(time) + 0.5) : nil,
                     permissions: Bool.random(using: &numbers) ? UInt16.random(in: 0...0o7777, using: &numbers) : nil,
                     checksum: Bool.random(using: &numbers)
-                        ? ZipRecord.text(ofChecksum: UInt32.random(in: 0...UInt32.max, using: &numbers)) : nil,
+                        ? BlobMember.text(ofChecksum: UInt32.random(in: 0...UInt32.max, using: &numbers)) : nil,
                     linkTarget: Bool.random(using: &numbers) ? name.reversed() : nil,
                     isEncrypted: Bool.random(using: &numbers)),
                 place: Bool.random(using: &numbers) ? Int64.random(in: 0...Int64.max, using: &numbers) : nil)

@@ -43,6 +43,9 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
+    /// True when a directory lists the members as fast as a table of ours.
+    var hasDirectory: Bool { self == .zip }
+
     /// True when the format has checksums of the bytes of members.
     var hasChecksums: Bool {
         switch self {
@@ -53,16 +56,6 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
 
     /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
-
-    /// Returns a walker over an archive of this format.
-    func walker(
-        over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any MemberWalker {
-        if self == .tar { return try TarWalker(over: base, context) }
-        if self == .sevenzip { return try SevenZipWalker(over: base, context) }
-        if self.isForeign { return try ForeignWalker(self, over: base, context) }
-        return try ArchiveWalker(self, over: base, context)
-    }
 
     /// Enables this format alone in libarchive.
     ///

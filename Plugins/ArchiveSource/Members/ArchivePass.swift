@@ -69,17 +69,17 @@ package final class ArchivePass: Sendable {
 
     /// Returns the table for a search, after finishing the pass if the member may lie behind it; nil when there is none.
     func table(
-        for selector: BlobLocator.Selector, _ listing: ArchiveListing
+        for selector: BlobLocator.Selector, _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
         // Without a pass from beginning to end, a table may be built first.
         let isIdle = self.state.withLock { state in
             if case .beginning = state.position { !state.isUnchecked } else { false }
         }
-        if isIdle { return try self.tables.searchedTable(listing) }
-        if let table = try self.tables.table(listing.context) { return table }
+        if isIdle { return try self.tables.searchedTable(catalogue, context) }
+        if let table = try self.tables.table(context) { return table }
         guard self.mayHavePassed(selector) else { return nil }
-        try self.finish(listing.context)
-        return try self.tables.table(listing.context)
+        try self.finish(context)
+        return try self.tables.table(context)
     }
 
     /// Lends a walker for a member: the one that stands before it, if the archive is read from beginning to end.

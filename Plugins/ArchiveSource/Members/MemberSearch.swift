@@ -219,31 +219,6 @@ struct MemberSearch {
     }
 }
 
-extension BlobError {
-    /// True when the archive is at fault, not the access to it.
-    var isAboutFormat: Bool {
-        switch self.code {
-        case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .unsupported, .encrypted: true
-        default: false
-        }
-    }
-
-    /// True when a table that does not fit the archive can be the reason.
-    var mayBeCausedByTable: Bool {
-        switch self.code {
-        case .notFound, .ambiguousMember, .inconsistent, .internalError: true
-        default: self.isAboutFormat
-        }
-    }
-
-    static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
-        BlobError(
-            .ambiguousMember,
-            "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index, as in '@\(first)'."
-        )
-    }
-}
-
 extension String {
     /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
     /// attributes that are not read.

@@ -46,7 +46,7 @@ struct MemberRecordWriter {
         if nanoseconds != 0 { parts.insert(.nanoseconds) }
         if member.permissions != self.previous.permissions { parts.insert(.permissions) }
         if member.linkTarget != nil { parts.insert(.linkTarget) }
-        let checksum = member.checksum.flatMap(ZipRecord.checksum)
+        let checksum = member.checksum.flatMap(BlobMember.checksum)
         if checksum != nil { parts.insert(.checksum) }
         if member.byteCount != nil { parts.insert(.byteCount) }
         if member.isEncrypted { parts.insert(.isEncrypted) }
@@ -127,7 +127,7 @@ struct MemberRecordReader {
         if parts.contains(.linkTarget) {
             member.linkTarget = Array(try self.input.counted(atMost: self.input.remaining))
         }
-        if parts.contains(.checksum) { member.checksum = ZipRecord.text(ofChecksum: try self.input.fixed()) }
+        if parts.contains(.checksum) { member.checksum = BlobMember.text(ofChecksum: try self.input.fixed()) }
         self.index += 1
         self.previous = Previous(
             name: member.name, place: place, seconds: seconds, permissions: member.permissions)

@@ -88,13 +88,17 @@ final class TableHolder: Sendable {
 
     /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
     /// none.
-    func searchedTable(_ listing: ArchiveListing) throws(BlobError) -> MemberTable? {
-        if let table = try self.table(listing.context) { return table }
+    ///
+    /// - Parameter list: Lists all members into a recording.
+    func searchedTable(
+        _ context: BlobContext, _ list: (TableRecording) throws -> Void
+    ) throws(BlobError) -> MemberTable? {
+        if let table = try self.table(context) { return table }
         guard self.shouldBuild() else { return nil }
         // Damage elsewhere does not prevent reading a member.
-        try? listing.forEach(self.ownRecording(listing.context)) { _ in true }
-        try listing.context.check()
-        return try self.table(listing.context)
+        try? list(self.ownRecording(context))
+        try context.check()
+        return try self.table(context)
     }
 
     /// Counts a search without a table; returns true when there were enough to make building one cheaper.

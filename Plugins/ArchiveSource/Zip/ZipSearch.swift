@@ -129,12 +129,3 @@ struct ZipSearch {
         }
     }
 }
-
-extension BlobError {
-    init(notFound selector: BlobLocator.Selector) {
-        switch selector {
-        case .name(let name): self.init(.notFound, "There is no member '\(BlobMember.printable(name))'.")
-        case .index(let index): self.init(.notFound, "There is no member with the index \(index).")
-        }
-    }
-}

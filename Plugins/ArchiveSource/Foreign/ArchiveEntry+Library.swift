@@ -2,25 +2,6 @@ import BlobCore
 import BlobPlatform
 import CArchive
 
-/// The facts in the header of a member.
-struct ArchiveEntry {
-    let member: BlobMember
-    /// The warning about a header that was read in spite of it; nil when there is none.
-    let warning: String?
-    /// The number of names that share the bytes, if the format tells; in a cpio, the last of them has the bytes.
-    let linkCount: UInt32
-
-    /// True when the member has bytes of its own.
-    var hasBytes: Bool {
-        switch self.member.kind {
-        case .file: true
-        // pax and cpio may repeat the bytes after a further name.
-        case .hardLink: self.member.byteCount ?? 0 > 0
-        case .directory, .symbolicLink, .special: false
-        }
-    }
-}
-
 extension ArchiveEntry {
     init(_ entry: OpaquePointer, index: Int, warning: String?) {
         let hardLink = bytes(blob_archive_entry_hardlink(entry))

@@ -1,7 +1,7 @@
 import BlobCore
 
-/// A listing of the members of a zip, in the order of its central directory.
-struct ZipListing {
+/// The members of a zip, in the order of its central directory.
+struct ZipCatalogue: ArchiveCatalogue {
     /// The maximum length of a link target in bytes: PATH_MAX of Linux.
     private static let maximumTargetByteCount: Int64 = 4096
 
@@ -10,13 +10,14 @@ struct ZipListing {
     private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
 
     let base: any BlobInputStreamDataSource
-    let context: BlobContext
 
     /// Calls `body` with each member in turn, until it returns false.
     ///
     /// - Parameter recording: Receives all members and the offsets of their entries; finished only if none overlap.
-    func forEach(_ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws {
-        let directory = try ZipDirectory(self.base, self.context)
+    func forEach(
+        _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
+    ) throws {
+        let directory = try ZipDirectory(self.base, context)
         var records = directory.records()
         var links: ArchiveScanner?
         var clock = DOSClock()
@@ -26,7 +27,7 @@ struct ZipListing {
             var member = record.member(index: index, &clock)
             if member.kind == .symbolicLink {
                 // A separate scanner, because the directory still uses the buffer of the other.
-                let scanner = try links ?? ArchiveScanner(self.base, self.context)
+                let scanner = try links ?? ArchiveScanner(self.base, context)
                 links = scanner
                 member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner)
             }
@@ -37,7 +38,7 @@ struct ZipListing {
             }
             guard try body(member) else { return }
             index += 1
-            if index & 0xFFF == 0 { try self.context.check() }
+            if index & 0xFFF == 0 { try context.check() }
         }
         try directory.checkCount(records)
         extents.sort { $0.start < $1.start }
@@ -45,6 +46,25 @@ struct ZipListing {
             extents.last?.end ?? 0 <= directory.range.lowerBound
         else { return }
         try recording?.finish()
+    }
+
+    func find(
+        _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
+        _ context: BlobContext
+    ) throws(BlobError) -> FoundMember {
+        let found = try ZipSearch(base: self.base, selector: selector, context: context).open(known?.record)
+        let entry = found.entry
+        let isStored =
+            entry.method == ZipReader.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount
+        return FoundMember(
+            member: entry.member, byteCount: entry.byteCount, baseInfo: found.scanner.info,
+            storedRange: isStored ? found.data : nil,
+            facts: [("compressed size in bytes", entry.compressedByteCount)],
+            makeReader: { info throws(BlobError) in try found.makeReader(info, over: self.base, context) },
+            makeCheckingReader: { [data = found.data] info, scanner throws(BlobError) in
+                let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
+                return try ZipReader(again, .stored, info: info)
+            })
     }
 
     /// Returns the target of a symbolic link, which is its contents; nil when it cannot be read.

@@ -4,26 +4,23 @@ import BlobCore
 ///
 /// Found once, and then read at any offset as a part of the archive, as long as the content of that is the same.
 struct StoredMember: Sendable {
-    let member: BlobMember
     let info: BlobInfo
     /// The range of the bytes in the base.
     let range: Range<Int64>
-    /// The entry of a zip, with whose checksum a read from the beginning is compared; nil for a tar.
-    let zipEntry: ZipEntry?
+    /// Opens the member so that its bytes are compared with their checksum; nil when there is none, as in a tar.
+    private let makeCheckingReader: FoundMember.MakeCheckingReader?
     private let validator: BlobValidator
     private let statusChangeTime: Int64?
 
     /// Returns nil when the content of the base cannot be recognised again, or ends within the member.
-    init?(
-        _ member: BlobMember, _ info: BlobInfo, at range: Range<Int64>, in base: BlobInfo, zipEntry: ZipEntry? = nil
-    ) {
-        guard let validator = base.validator, base.isRandomAccess, range.upperBound <= base.byteCount ?? 0,
-            info.byteCount == Int64(range.count)
+    init?(_ found: FoundMember, info: BlobInfo) {
+        let base = found.baseInfo
+        guard let range = found.storedRange, let validator = base.validator, base.isRandomAccess,
+            range.upperBound <= base.byteCount ?? 0, info.byteCount == Int64(range.count)
         else { return nil }
-        self.member = member
         self.info = info
         self.range = range
-        self.zipEntry = zipEntry
+        self.makeCheckingReader = found.makeCheckingReader
         self.validator = validator
         self.statusChangeTime = base.statusChangeTime
     }
@@ -37,14 +34,12 @@ struct StoredMember: Sendable {
     func makeReader(
         at byteOffset: Int64, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any BlobReader {
-        if let zipEntry, byteOffset == 0 {
+        if let makeCheckingReader, byteOffset == 0 {
             let scanner = try ArchiveScanner(base, context)
             guard self.isIn(scanner.info) else {
                 throw BlobError(.changed, "The archive changed while it was being opened.")
             }
-            let found = ZipSearch.Found(
-                entry: zipEntry, data: self.range, next: self.range.upperBound, scanner: scanner)
-            return try ZipReader(found, .stored, info: self.info)
+            return try makeCheckingReader(self.info, scanner)
         }
         let reader = try base.open(at: self.range.lowerBound + byteOffset, matching: self.validator, context: context)
         return StoredMemberReader(reader, info: self.info, end: self.range.upperBound)

@@ -7,6 +7,7 @@ struct MemberSource: BlobLayer {
     private let selector: BlobLocator.Selector
     private let tables: TableHolder
     private let pass: ArchivePass?
+    private let catalogue: any ArchiveCatalogue
     /// The member where it was found last, if its bytes lie in the archive as they are.
     private let stored = Locked<StoredMember?>(nil)
 
@@ -15,6 +16,7 @@ struct MemberSource: BlobLayer {
         _ tables: TableHolder, _ pass: ArchivePass? = nil
     ) {
         self.pass = pass
+        self.catalogue = format.catalogue(of: base, tables, pass)
         self.tables = tables
         self.base = base
         self.format = format
@@ -32,7 +34,7 @@ struct MemberSource: BlobLayer {
     func describe(_ context: BlobContext) throws -> BlobInfo {
         // A search would use up a base that can be read only once.
         guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return BlobInfo() }
-        return try self.known(context)?.info ?? self.find(context).info
+        return try self.known(context)?.info ?? self.find(context, isAlone: true).info
     }
 
     /// Returns the member where it was found before; nil when it has to be found.
@@ -49,57 +51,54 @@ struct MemberSource: BlobLayer {
             try known.info.check(byteOffset: byteOffset, matching: validator)
             return try known.makeReader(at: byteOffset, over: self.base, context)
         }
-        let opening = try self.find(context, self.pass)
+        let opening = try self.find(context)
         try opening.info.check(byteOffset: byteOffset, matching: validator)
         if byteOffset > 0, let stored = opening.stored {
             return try stored.makeReader(at: byteOffset, over: self.base, context)
         }
-        let reader = try opening.makeReader()
-        return reader.skipping(byteOffset)
+        return try opening.found.makeReader(opening.info).skipping(byteOffset)
     }
 
     private struct Opening {
-        let member: BlobMember
+        let found: FoundMember
         let info: BlobInfo
         let stored: StoredMember?
-        var facts: [(name: String, value: any Encodable & Sendable)] = []
-        let makeReader: () throws(BlobError) -> any BlobReader
     }
 
     /// Finds the member, and the way to read it from its beginning.
-    private func find(_ context: BlobContext, _ pass: ArchivePass? = nil) throws(BlobError) -> Opening {
-        let listing = ArchiveListing(base: self.base, format: self.format, context: context)
-        let table: MemberTable?
-        if let pass {
-            table = try pass.table(for: self.selector, listing)
-        } else {
-            table = try self.tables.searchedTable(listing)
-        }
-        guard let table else { return try self.find(context, nil, nil, pass) }
+    ///
+    /// - Parameter isAlone: True to leave the pass in which several members are read.
+    private func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> Opening {
+        let pass = isAlone ? nil : self.pass
+        let table =
+            if let pass {
+                try pass.table(for: self.selector, self.catalogue, context)
+            } else {
+                try self.tables.searchedTable(self.catalogue, context)
+            }
+        guard let table else { return try self.search(nil, isAlone: isAlone, context) }
         let known: MemberTable.Record
         do {
             known = try table.record(of: self.selector)
         } catch {
-            return try self.findWithoutTable(context, error, pass)
+            return try self.findWithoutTable(context, error)
         }
         do {
-            return try self.find(context, table, known, pass)
+            return try self.search((table, known), isAlone: isAlone, context)
         } catch  where error.mayBeCausedByTable {
             self.tables.discard()
-            return try self.find(context, nil, nil, nil)
+            return try self.search(nil, isAlone: true, context)
         }
     }
 
     /// Searches without the table for a member that is not in it, or is in it several times, because the archive may
     /// have been rewritten since.
-    private func findWithoutTable(
-        _ context: BlobContext, _ error: BlobError, _ pass: ArchivePass?
-    ) throws(BlobError) -> Opening {
+    private func findWithoutTable(_ context: BlobContext, _ error: BlobError) throws(BlobError) -> Opening {
         guard error.mayBeCausedByTable, !self.tables.isConfirmed else { throw error }
         do {
-            let opening = try self.find(context, nil, nil, nil)
+            let opening = try self.search(nil, isAlone: true, context)
             // A table does not have names in other encodings.
-            if case .name(let name) = self.selector, opening.member.name != name { return opening }
+            if case .name(let name) = self.selector, opening.found.member.name != name { return opening }
             self.tables.discard()
             return opening
         } catch {
@@ -109,47 +108,20 @@ struct MemberSource: BlobLayer {
         }
     }
 
-    private func find(
-        _ context: BlobContext, _ table: MemberTable?, _ known: MemberTable.Record?, _ pass: ArchivePass?
+    private func search(
+        _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool, _ context: BlobContext
     ) throws(BlobError) -> Opening {
-        if self.format == .zip {
-            let found = try ZipSearch(base: self.base, selector: self.selector, context: context).open(known)
-            let entry = found.entry
-            let isStored = entry.method == ZipReader.Method.stored.rawValue
-            let info = self.info(
-                name: entry.name, byteCount: entry.byteCount, over: found.scanner.info,
-                isStored: isStored && entry.byteCount == entry.compressedByteCount)
-            let stored =
-                info.isRandomAccess
-                ? StoredMember(entry.member, info, at: found.data, in: found.scanner.info, zipEntry: entry) : nil
-            self.stored.withLock { $0 = stored }
-            let size = ("compressed size in bytes", entry.compressedByteCount)
-            return Opening(member: entry.member, info: info, stored: stored, facts: [size]) { () throws(BlobError) in
-                try found.makeReader(info, over: self.base, context)
-            }
-        }
-        let search = MemberSearch(
-            base: self.base, format: self.format, selector: self.selector, context: context, table: table,
-            tables: self.tables, pass: pass)
-        let found = try search.open(known)
-        let range = found.walker.storedRange
-        let info = self.info(
-            name: found.member.name, byteCount: found.entry.member.byteCount, over: found.walker.baseInfo,
-            isStored: range != nil)
-        let stored = range.flatMap { StoredMember(found.member, info, at: $0, in: found.walker.baseInfo) }
-        self.stored.withLock { $0 = stored }
-        return Opening(member: found.member, info: info, stored: stored) { () throws(BlobError) in
-            MemberReader(found, info: info, format: self.format)
-        }
-    }
-
-    /// - Parameter isStored: True when the bytes of the member lie in the base as they are.
-    private func info(name: [UInt8], byteCount: Int64?, over base: BlobInfo, isStored: Bool) -> BlobInfo {
-        let name = String(decoding: name.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
-        return BlobInfo(
-            byteCount: byteCount, name: name.isEmpty ? nil : name,
+        let found = try self.catalogue.find(self.selector, known, isAlone: isAlone, context)
+        let base = found.baseInfo
+        let name = String(
+            decoding: found.member.name.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
+        let info = BlobInfo(
+            byteCount: found.byteCount, name: name.isEmpty ? nil : name,
             validator: base.validator.map { .combined("\(self.format.rawValue)#\(self.selector.text)", [$0]) },
-            isRandomAccess: isStored && base.isRandomAccess && base.validator != nil)
+            isRandomAccess: found.storedRange != nil && base.isRandomAccess && base.validator != nil)
+        let stored = StoredMember(found, info: info)
+        self.stored.withLock { $0 = stored }
+        return Opening(found: found, info: info, stored: stored)
     }
 }
 
@@ -158,8 +130,8 @@ extension MemberSource: BlobDescribing {
     /// compressed size.
     func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
         guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return [] }
-        let opening = try self.find(context)
-        let member = opening.member
+        let found = try self.find(context, isAlone: true).found
+        let member = found.member
         var facts: [(name: String, value: any Encodable & Sendable)] = [("index", Int64(member.index))]
         if let time = member.modificationTime { facts.append(("modification time", time)) }
         if let permissions = member.permissions {
@@ -170,6 +142,6 @@ extension MemberSource: BlobDescribing {
         }
         let checksum = member.checksum ?? (self.format.hasChecksums ? nil : "none in this format")
         if let checksum { facts.append(("checksum", checksum)) }
-        return facts + opening.facts
+        return facts + found.facts
     }
 }

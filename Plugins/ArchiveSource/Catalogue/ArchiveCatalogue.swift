@@ -1,0 +1,51 @@
+import BlobCore
+
+/// The members of one archive: how they are listed, found and opened without a table of them, or with its help.
+protocol ArchiveCatalogue: Sendable {
+    /// Calls `body` with each member in turn, until it returns false.
+    ///
+    /// - Parameter recording: Receives all members and their places.
+    func forEach(
+        _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool) throws
+
+    /// Finds a member, and makes the checks that are possible before its first byte.
+    ///
+    /// - Parameters:
+    ///   - known: The table of the members and the record of this one; nil to search.
+    ///   - isAlone: True to leave the pass in which several members are read, if there is one.
+    func find(
+        _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
+        _ context: BlobContext
+    ) throws(BlobError) -> FoundMember
+}
+
+/// A member that was found, and the way to read it.
+struct FoundMember {
+    typealias MakeCheckingReader =
+        @Sendable (_ info: BlobInfo, _ scanner: ArchiveScanner) throws(BlobError) -> any BlobReader
+
+    let member: BlobMember
+    /// The length in bytes; nil when only the end shows it.
+    let byteCount: Int64?
+    /// The info of the archive as it was opened.
+    let baseInfo: BlobInfo
+    /// The range of the bytes in the archive, if they lie there as they are; nil otherwise.
+    let storedRange: Range<Int64>?
+    /// The facts that only this format has.
+    var facts: [(name: String, value: any Encodable & Sendable)] = []
+    /// Opens the member at its beginning. To be called once.
+    let makeReader: (_ info: BlobInfo) throws(BlobError) -> any BlobReader
+    /// Opens a stored member at its beginning, any number of times, and compares its bytes with their checksum; nil when
+    /// there is none.
+    var makeCheckingReader: MakeCheckingReader?
+}
+
+extension TableHolder {
+    /// Returns the table for a search, and builds it first if that is cheaper than further searches; nil when there is
+    /// none.
+    func searchedTable(
+        _ catalogue: any ArchiveCatalogue, _ context: BlobContext
+    ) throws(BlobError) -> MemberTable? {
+        try self.searchedTable(context) { recording in try catalogue.forEach(context, recording) { _ in true } }
+    }
+}
