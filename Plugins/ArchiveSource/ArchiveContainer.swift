@@ -14,6 +14,9 @@ public import BlobCore
 /// programs show are accepted too: names decoded from code page 437, and names cut off at a zero. A zip, 7z or RAR may
 /// follow the program that unpacks it.
 ///
+/// Zip and 7z have their table of contents at the end. Over a source without random access they are copied once, up to
+/// ``BlobContext/spoolLimit``.
+///
 /// The memory of decoding is bounded: an archive, a member or a coder that asks for more than 128 MiB throws
 /// ``BlobError/Code/limitExceeded`` before the memory is allocated. For ``ArchiveFormat/foreign`` formats, the limit is
 /// left to libarchive.
@@ -31,13 +34,6 @@ public import BlobCore
 /// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
 ///   look-up, plus one seek if the archive has random access and is a tar or zip.
 public struct ArchiveContainer: BlobContainer {
-    /// The maximum size of an archive that must be copied to a temporary file, in bytes: 1 GiB.
-    ///
-    /// Zip and 7z have their table of contents at the end. Over a source without random access they are copied once for
-    /// all members, to an unnamed file in the folder for temporary files; larger archives throw
-    /// ``BlobError/Code/limitExceeded``.
-    public static let maximumSpooledByteCount: Int64 = 1 << 30
-
     let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
     private let tables: TableHolder
@@ -51,7 +47,7 @@ public struct ArchiveContainer: BlobContainer {
     ///   - index: The policy for the index file that keeps the table of members.
     public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none) {
         let needsCopy = format.needsRandomAccess
-        let whole = needsCopy ? SpooledSource(base, maximumByteCount: Self.maximumSpooledByteCount) : base
+        let whole = needsCopy ? SpooledSource(base) : base
         self.base =
             format.isEmbedded && (needsCopy || base.traits.contains(.repeatable))
             ? EmbeddedSource(whole, format) : whole

@@ -16,6 +16,12 @@ struct SourceOptions: ParsableArguments {
             valueName: "auto|none|path"))
     var index = BlobIndexPolicy.automatic
 
+    @Option(
+        help: ArgumentHelp(
+            "Fail rather than copy an archive of more bytes than this to a temporary file (default: 1073741824).",
+            valueName: "bytes"))
+    var spoolLimit: Int64?
+
     @Option(help: "The folder of the asset library (default: \(LibraryLocation.variable) in the environment).")
     var library: String?
 
@@ -31,6 +37,7 @@ struct SourceOptions: ParsableArguments {
     var registry: BlobRegistry { .forCommand(library: self.library, allowing: Set(self.allowFormat)) }
 
     func validate() throws {
+        if let spoolLimit, spoolLimit < 0 { throw ValidationError("--spool-limit takes a number of bytes from 0.") }
         guard let idleTimeout else { return }
         guard idleTimeout > 0, idleTimeout <= Self.maximumIdleTimeout else {
             throw ValidationError("--idle-timeout takes a number above 0, at most \(Int(Self.maximumIdleTimeout)).")
@@ -40,6 +47,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() -> BlobContext {
         var context = Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
         context.index = self.index
+        if let spoolLimit { context.spoolLimit = spoolLimit }
         context.mayBlock = true  // Commands may block the threads on which they read.
         return context
     }

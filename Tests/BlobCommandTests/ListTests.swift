@@ -28,6 +28,14 @@ import Testing
         return try self.folder.write(bytes, to: "a.cpio")
     }
 
+    @Test func aZipFromAPipeIsCopiedUpToTheLimit() throws {
+        let empty: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
+        expect(try Launch("ls", "-", "--spool-limit", "22").run(input: empty), prints: [])
+        expect(
+            try Launch("ls", "-", "--spool-limit", "21").run(input: empty), failsWith: "limitExceeded", 65,
+            saying: "21 bytes")
+    }
+
     @Test func aTimeOutsideOfTheCalendarIsSaidAndNotInvented() throws {
         // The fields of ustar, the time in base 256.
         func header(_ name: String, _ time: UInt64) -> [UInt8] {

@@ -6,14 +6,10 @@ import BlobCore
 /// it has no validator to tell. A copy lasts as long as this source or a reader uses it.
 final class SpooledSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
-    private let maximumByteCount: Int64
     private let copy = Locked<Spool?>(nil)
     private let isBusy = BlobObservable(false)
 
-    init(_ base: any BlobInputStreamDataSource, maximumByteCount: Int64) {
-        self.base = base
-        self.maximumByteCount = maximumByteCount
-    }
+    init(_ base: any BlobInputStreamDataSource) { self.base = base }
 
     var underlying: any BlobInputStreamDataSource { self.base }
     // Any number of readers can read a copy; a base that is not copied has its own traits.
@@ -61,7 +57,7 @@ final class SpooledSource: BlobLayer {
             let validator = try self.base.info(context).validator
             if validator != nil, validator == spool.info.validator { return spool }
         }
-        let spool = try Spool(self.base, maximumByteCount: self.maximumByteCount, context)
+        let spool = try Spool(self.base, context)
         self.copy.withLock { $0 = spool }
         return spool
     }
@@ -74,18 +70,19 @@ private final class Spool: Sendable {
 
     private static let bufferByteCount = 256 * 1024
 
-    init(_ base: any BlobInputStreamDataSource, maximumByteCount: Int64, _ context: BlobContext) throws {
+    init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws {
         let reader = try base.open(context: context)
         defer { reader.close() }
         let file = try UnlinkedFile()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         while case let count = try reader.readWaiting(into: buffer), count > 0 {
-            guard reader.byteOffset <= maximumByteCount else {
+            guard reader.byteOffset <= context.spoolLimit else {
                 throw BlobError(
                     .limitExceeded,
-                    "This archive must be copied to be searched, and is larger than the limit of \(maximumByteCount) "
-                        + "bytes for that.", byteOffset: maximumByteCount)
+                    "To be searched, this archive has to be copied to a temporary file, because its source has no "
+                        + "random access; it is larger than the limit of \(context.spoolLimit) bytes for that "
+                        + "(spool limit).", byteOffset: context.spoolLimit)
             }
             try file.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }

@@ -24,6 +24,13 @@ public struct BlobContext: Sendable {
     /// The policy for keeping an index of the content for the next time; by default none is kept.
     public var index: BlobIndexPolicy
 
+    /// The number of bytes from which ``BlobError/Code/limitExceeded`` is thrown instead of copying an archive to a
+    /// temporary file: 1 GiB by default.
+    ///
+    /// A zip or 7z is copied, once for all its members, only if its source has no random access, such as a pipe or a
+    /// filter without an index. The copy is an unnamed file in the folder for temporary files.
+    public var spoolLimit: Int64 = 1 << 30
+
     /// True when the job's reads may block the calling thread, as those of synchronous consumers may. For readers that
     /// can read with and without blocking. False by default.
     public var mayBlock = false
@@ -66,6 +73,7 @@ public struct BlobContext: Sendable {
     /// Returns true when both have the same limits, so that a reader opened with one serves the other.
     package func hasSameLimits(as other: BlobContext) -> Bool {
         self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
+            && self.spoolLimit == other.spoolLimit
     }
 
     /// Returns this context with a child of its cancellation.
