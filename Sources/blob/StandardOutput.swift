@@ -11,11 +11,7 @@ struct StandardOutput: ByteOutput {
     /// The default maximum size of a user's pipe on Linux, in bytes (`pipe(7)`).
     private static let pipeByteCount: CInt = 1 << 20
 
-    init() {
-        var status = stat()
-        guard fstat(STDOUT_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFIFO else { return }
-        growPipe(STDOUT_FILENO, to: Self.pipeByteCount)
-    }
+    init() { growPipe(STDOUT_FILENO, to: Self.pipeByteCount) }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         try writeAll(bytes, to: STDOUT_FILENO, named: "standard output")
