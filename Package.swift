@@ -111,7 +111,7 @@ let package = Package(
 
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
-        plugin("ArchiveSource", "BlobIndex", "BlobDeflate", "CArchive"),
+        plugin("ArchiveSource", "GzipSource", "BlobIndex", "BlobDeflate", "CArchive"),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(

@@ -31,6 +31,10 @@ public import BlobCore
 /// zip, and a member of a tar that is not sparse. An archive within such a member is read without a copy. Of a zip,
 /// only a read from the beginning of a member is compared with its checksum.
 ///
+/// A deflated member of a zip has random access once it has restart points: of members of at least 4 MiB, the first read
+/// to the end leaves them in the index file, if ``BlobContext/index`` allows one, and so does ``BlobIndexing/buildIndex(_:)``
+/// of the member. They make decoding use several threads, too.
+///
 /// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
 ///   look-up, plus one seek if the archive has random access and is a tar or zip.
 public struct ArchiveContainer: BlobContainer {

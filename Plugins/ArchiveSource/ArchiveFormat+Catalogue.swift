@@ -7,6 +7,8 @@ extension ArchiveFormat {
     func catalogue(
         of base: any BlobInputStreamDataSource, _ tables: TableHolder, _ pass: ArchivePass?
     ) -> any ArchiveCatalogue {
-        self == .zip ? ZipCatalogue(base: base) : WalkedCatalogue(base: base, format: self, tables: tables, pass: pass)
+        self == .zip
+            ? ZipCatalogue(base: base, index: tables.policy)
+            : WalkedCatalogue(base: base, format: self, tables: tables, pass: pass)
     }
 }

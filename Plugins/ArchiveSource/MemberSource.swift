@@ -1,4 +1,5 @@
 import BlobCore
+internal import BlobIndex
 
 /// A source of the bytes of one member of an archive.
 struct MemberSource: BlobLayer {
@@ -55,6 +56,10 @@ struct MemberSource: BlobLayer {
         try opening.info.check(byteOffset: byteOffset, matching: validator)
         if byteOffset > 0, let stored = opening.stored {
             return try stored.makeReader(at: byteOffset, over: self.base, context)
+        }
+        // Without its index, the member is decoded from its beginning, which checks all of it.
+        if let indexed = opening.found.indexed, byteOffset == 0 || opening.info.isRandomAccess {
+            return try indexed.makeReader(at: byteOffset, opening.info, context)
         }
         return try opening.found.makeReader(opening.info).skipping(byteOffset)
     }
@@ -113,12 +118,13 @@ struct MemberSource: BlobLayer {
     ) throws(BlobError) -> Opening {
         let found = try self.catalogue.find(self.selector, known, isAlone: isAlone, context)
         let base = found.baseInfo
+        let hasIndex = try found.indexed?.hasIndex(context) ?? false
         let name = String(
             decoding: found.member.name.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
         let info = BlobInfo(
             byteCount: found.byteCount, name: name.isEmpty ? nil : name,
             validator: base.validator.map { .combined("\(self.format.rawValue)#\(self.selector.text)", [$0]) },
-            isRandomAccess: found.storedRange != nil && base.isRandomAccess && base.validator != nil)
+            isRandomAccess: (found.storedRange != nil || hasIndex) && base.isRandomAccess && base.validator != nil)
         let stored = StoredMember(found, info: info)
         self.stored.withLock { $0 = stored }
         return Opening(found: found, info: info, stored: stored)
@@ -143,5 +149,17 @@ extension MemberSource: BlobDescribing {
         let checksum = member.checksum ?? (self.format.hasChecksums ? nil : "none in this format")
         if let checksum { facts.append(("checksum", checksum)) }
         return facts + found.facts
+    }
+}
+
+extension MemberSource: BlobIndexing, IndexVerifying {
+    /// Builds the index of a large deflated member, unless there is one.
+    func buildIndex(_ context: BlobContext) throws -> Bool {
+        try self.find(context, isAlone: true).found.indexed?.buildIndex(context) ?? false
+    }
+
+    /// Verifies the index of a large deflated member.
+    func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {
+        try self.find(context, isAlone: true).found.indexed?.verifyIndex(context, report: report)
     }
 }

@@ -26,7 +26,7 @@ final class TableHolder: Sendable {
 
     private let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
-    private let policy: BlobIndexPolicy
+    let policy: BlobIndexPolicy
     private let file: IndexFile?
     private let key: IndexSection.Key
     private let state = Locked(State())

@@ -10,6 +10,8 @@ struct ZipCatalogue: ArchiveCatalogue {
     private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
 
     let base: any BlobInputStreamDataSource
+    /// The place where indexes of large members are kept.
+    let index: BlobIndexPolicy
 
     /// Calls `body` with each member in turn, until it returns false.
     ///
@@ -61,6 +63,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             storedRange: isStored ? found.data : nil,
             facts: [("compressed size in bytes", entry.compressedByteCount)],
             makeReader: { info throws(BlobError) in try found.makeReader(info, over: self.base, context) },
+            indexed: DeflatedMember(found, over: self.base, self.index),
             makeCheckingReader: { [data = found.data] info, scanner throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
                 return try ZipReader(again, .stored, info: info)

@@ -10,20 +10,18 @@ final class ZipReader: BlobReader {
     }
 
     let info: BlobInfo
-    private let entry: ZipEntry
     private let method: Method
     private var scanner: ArchiveScanner?
     private var inflater: Inflater?
     private var isInflated = false
     /// The range of the compressed bytes that are not read yet.
     private var data: Range<Int64>
-    private var byteOffset: Int64 = 0
-    private var checksum = CRC32()
+    private var sum: ZipEntrySum
     private var isAtEnd = false
     private var failure: BlobError?
 
     init(_ found: ZipSearch.Found, _ method: Method, info: BlobInfo) throws(BlobError) {
-        self.entry = found.entry
+        self.sum = ZipEntrySum(found.entry)
         self.info = info
         self.method = method
         self.scanner = found.scanner
@@ -67,15 +65,13 @@ final class ZipReader: BlobReader {
         case .deflated: isDone = try self.inflate(into: &output)
         }
         let appended = output.byteCount - start
-        guard Int64(appended) <= self.entry.byteCount - self.byteOffset else {
+        let fits = output.bytes.withUnsafeBytes { self.sum.append(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        guard fits else {
             output.removeLast(appended)
-            throw BlobError(
-                .sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes that the archive says.")
+            throw self.sum.isTooLong
         }
-        self.byteOffset += Int64(appended)
-        output.bytes.withUnsafeBytes { self.checksum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
         guard isDone else { return }
-        try self.check()
+        try self.sum.checkEnd()
         // Appended bytes are delivered first; the next read repeats the check and reports the end.
         if appended == 0 { self.leave(for: nil) }
     }
@@ -102,18 +98,10 @@ final class ZipReader: BlobReader {
             self.isInflated = try self.decode(&rest, into: &output)
             self.data = (self.data.lowerBound + Int64(lent.count - rest.count))..<self.data.upperBound
             if self.isInflated {
-                guard self.data.isEmpty else {
-                    throw BlobError(
-                        .inconsistent, "The deflate data of the member end before their declared end.",
-                        byteOffset: self.data.lowerBound)
-                }
+                guard self.data.isEmpty else { throw Self.endsEarly(at: self.data.lowerBound) }
                 return output.byteCount == start
             }
-            guard !lent.isEmpty || output.byteCount > start else {
-                throw BlobError(
-                    .truncated, "The deflate data of the member go on behind their declared end.",
-                    byteOffset: self.data.lowerBound)
-            }
+            guard !lent.isEmpty || output.byteCount > start else { throw Self.endsLate(at: self.data.lowerBound) }
         }
         return false
     }
@@ -135,18 +123,13 @@ final class ZipReader: BlobReader {
         BlobError(.truncated, "The archive ends within the member.", byteOffset: self.data.lowerBound)
     }
 
-    private func check() throws(BlobError) {
-        guard self.byteOffset == self.entry.byteCount else {
-            throw BlobError(
-                .sizeMismatch,
-                "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."
-            )
-        }
-        guard self.checksum.value == self.entry.checksum else {
-            throw BlobError(
-                .checksumMismatch,
-                "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
-                    + "and the archive says \(String(self.entry.checksum, radix: 16)).")
-        }
+    static func endsEarly(at byteOffset: Int64) -> BlobError {
+        BlobError(
+            .inconsistent, "The deflate data of the member end before their declared end.", byteOffset: byteOffset)
+    }
+
+    static func endsLate(at byteOffset: Int64) -> BlobError {
+        BlobError(
+            .truncated, "The deflate data of the member go on behind their declared end.", byteOffset: byteOffset)
     }
 }

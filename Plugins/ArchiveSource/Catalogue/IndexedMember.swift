@@ -1,0 +1,18 @@
+import BlobCore
+
+/// A member that is decoded with an index of its own.
+protocol IndexedMember: Sendable {
+    /// Returns true when there is an index, so that any offset is reached at once.
+    func hasIndex(_ context: BlobContext) throws(BlobError) -> Bool
+
+    /// Opens the member at an offset.
+    func makeReader(
+        at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext
+    ) throws(BlobError) -> any BlobReader
+
+    /// Builds the index unless there is one; returns true when there is one now.
+    func buildIndex(_ context: BlobContext) throws -> Bool
+
+    /// Verifies the index as ``IndexVerifying`` does.
+    func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int?
+}

@@ -1,0 +1,45 @@
+import BlobCore
+import BlobDeflate
+
+/// The length and the checksum of the bytes of a member that were read, to be compared with its directory.
+struct ZipEntrySum {
+    private let entry: ZipEntry
+    private var byteOffset: Int64
+    private var checksum = CRC32()
+
+    /// - Parameter byteOffset: The offset in the member of the first byte that will be appended.
+    init(_ entry: ZipEntry, at byteOffset: Int64 = 0) {
+        self.entry = entry
+        self.byteOffset = byteOffset
+    }
+
+    /// Appends the next bytes; returns false, and appends nothing, if the member then has too many.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else { return false }
+        self.byteOffset += Int64(bytes.count)
+        self.checksum.update(bytes)
+        return true
+    }
+
+    var isTooLong: BlobError {
+        BlobError(.sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes that the archive says.")
+    }
+
+    /// Compares what was appended with the directory, at the end of the member.
+    ///
+    /// - Parameter hasAllBytes: False when the first bytes were not appended, so that the checksum cannot be compared.
+    func checkEnd(hasAllBytes: Bool = true) throws(BlobError) {
+        guard self.byteOffset == self.entry.byteCount else {
+            throw BlobError(
+                .sizeMismatch,
+                "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."
+            )
+        }
+        guard !hasAllBytes || self.checksum.value == self.entry.checksum else {
+            throw BlobError(
+                .checksumMismatch,
+                "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
+                    + "and the archive says \(String(self.entry.checksum, radix: 16)).")
+        }
+    }
+}
