@@ -111,25 +111,36 @@ extension ArchiveContainer {
         return (ArchiveContainer(self, pass), pass)
     }
 
-    /// Reads members in the order of the archive, as far as that is known, in as few passes as possible.
+    /// True when the archive is read from beginning to end, because its source has no random access.
+    package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
+        try !self.base.info(context).isRandomAccess
+    }
+
+    /// Reads members in the order of the archive, in as few passes as possible.
     func read(
         _ selectors: [BlobLocator.Selector], _ context: BlobContext,
         _ body: (Int, any BlobInputStreamDataSource) throws -> Void
     ) throws {
         let (container, pass) = self.inOnePass()
         var order = try self.archiveOrder(Array(selectors.indices), selectors, context)
-        var isSorted = order != nil
-        var rest = order?[...] ?? selectors.indices.map { $0 }[...]
-        while let position = rest.first {
-            if !isSorted, pass.mayHavePassed(selectors[position]) {
-                // The rest of this pass shows the order of the members.
-                try pass.finish(context)
-                order = try self.archiveOrder(Array(rest), selectors, context)
-                isSorted = order != nil
-                rest = order?[...] ?? rest
+        if order == nil {
+            // Without a table, the members come in the order of the archive, and those that have to be searched for
+            // in another way, because they are links or are not there, come after them.
+            var positions = Dictionary(grouping: selectors.indices) { selectors[$0] }
+            var wanted = Set(selectors)
+            while !wanted.isEmpty, let selector = try pass.advance(to: wanted, context) {
+                guard let position = positions[selector]?.removeFirst() else { break }
+                if positions[selector]?.isEmpty == true {
+                    positions[selector] = nil
+                    wanted.remove(selector)
+                }
+                try body(position, container.member(selector, context: context))
             }
-            let next = rest.removeFirst()
-            try body(next, container.member(selectors[next], context: context))
+            let rest = positions.values.flatMap { $0 }.sorted()
+            order = try self.archiveOrder(rest, selectors, context) ?? rest
+        }
+        for position in order ?? [] {
+            try body(position, container.member(selectors[position], context: context))
         }
         try pass.finish(context)
     }

@@ -98,10 +98,10 @@ public struct BlobArchive: Sendable {
         try self.container.member(selector, context: context)
     }
 
-    /// Calls `body` with a source of each of several members, in the order of the archive if that is known.
+    /// Calls `body` with a source of each of several members, in the order of the archive, and last those that are not
+    /// found in it or are hard links to earlier ones.
     ///
-    /// Costs one pass over an archive that is read from beginning to end, such as one in a filter, if the selectors are
-    /// in its order or its table of members is known; otherwise two. The checks at the end of the archive are made once
+    /// Costs one pass over an archive that is read from beginning to end, such as one in a filter. The checks at the end of the archive are made once
     /// for all members, when this returns, and not at the end of each source. Between two members, the reader that
     /// stands behind the first is kept: an open base with its decoder, a buffer of 256 KiB, and about 50 bytes for each
     /// member passed over.
@@ -130,5 +130,12 @@ public struct BlobArchive: Sendable {
             return
         }
         try archive.read(selectors, context, body)
+    }
+}
+
+extension BlobArchive {
+    /// True when the archive is read from beginning to end, because its source has no random access.
+    package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
+        try (self.container as? ArchiveContainer)?.isSequential(context) ?? false
     }
 }

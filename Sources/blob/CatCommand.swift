@@ -6,6 +6,9 @@ struct CatCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "cat", abstract: "Prints the bytes of locators, one after the other.")
 
+    /// The length in bytes up to which a list is read before its first locator is printed: 64 MiB.
+    private static let maximumListByteCount: Int64 = 64 << 20
+
     @Argument(help: "The locators to print.")
     var locators: [String] = []
 
@@ -80,12 +83,25 @@ struct CatCommand: ParsableCommand {
             self.locators.count == 1
                 ? try self.source.source(locator, context) : try containers.source(locator, context)
         }
-        if sources.count > 1, isPart { sources = [ConcatenatedSource(sources)] }
-        let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
-        for (source, validator) in zip(sources, validators) {
-            try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
+        if sources.count > 1, !isPart, !self.verifyFirst {
+            try self.copyList(self.locators, &copier, &containers, context)
+        } else {
+            if sources.count > 1, isPart { sources = [ConcatenatedSource(sources)] }
+            let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
+            for (source, validator) in zip(sources, validators) {
+                try copier.copy(source, at: self.offset, upTo: self.length, matching: validator)
+            }
         }
         guard let fromFile = self.fromFile else { return try containers.finish(context) }
+        // A list that is still being written is printed as it comes.
+        let isComplete =
+            try self.source.source(fromFile, context).info(context).byteCount ?? .max <= Self.maximumListByteCount
+        if isComplete, !self.verifyFirst {
+            var lines: [String] = []
+            try self.source.forEachLine(of: fromFile, context) { if !$0.isEmpty { lines.append($0) } }
+            try self.copyList(lines, &copier, &containers, context)
+            return try containers.finish(context)
+        }
         try self.source.forEachLine(of: fromFile, context) { line in
             guard !line.isEmpty else { return }
             let source = try containers.source(line, context)
@@ -93,6 +109,14 @@ struct CatCommand: ParsableCommand {
             try copier.copy(source, matching: validator)
         }
         try containers.finish(context)
+    }
+
+    private func copyList(
+        _ arguments: [String], _ copier: inout Copier<some ByteOutput>, _ containers: inout SharedContainers,
+        _ context: BlobContext
+    ) throws {
+        var list = ListCopier(arguments, self.source.registry, context)
+        try list.copyAll(to: &copier, &containers)
     }
 
     private func copyRanges(

@@ -2,29 +2,13 @@ import BlobStreamsStandard
 
 /// The arguments that name members of one archive, which are read in one pass over it, and their digests.
 struct SharedMembers {
-    /// An archive, and the positions and selectors of the arguments that name its members.
-    private struct Group {
-        let archive: BlobLocator
-        var members: [(position: Int, selector: BlobLocator.Selector)] = []
-    }
-
     private let registry: BlobRegistry
-    /// By the text of the archive's locator; those with one member only are left out.
-    private var groups: [String: Group] = [:]
-    private var groupOfPosition: [Int: String] = [:]
+    private var groups: ArchiveGroups
     private var digests: [Int: Result<[UInt8], BlobError>] = [:]
 
     init(_ arguments: [String], _ registry: BlobRegistry) {
         self.registry = registry
-        for (position, argument) in arguments.enumerated() {
-            // Errors in an argument are reported when its turn comes.
-            guard let locator = try? registry.locator(for: argument), let selector = locator.selectors.last,
-                let archive = locator.container, registry.endsWithMember(locator)
-            else { continue }
-            self.groups[archive.text, default: Group(archive: archive)].members.append((position, selector))
-            self.groupOfPosition[position] = archive.text
-        }
-        self.groups = self.groups.filter { $0.value.members.count > 1 }
+        self.groups = ArchiveGroups(arguments, registry)
     }
 
     /// Returns the digest of an argument, after reading all members of its archive that arguments name; nil when it is
@@ -35,14 +19,12 @@ struct SharedMembers {
     mutating func digest(
         _ position: Int, _ context: BlobContext, _ make: (any BlobInputStreamDataSource) throws -> [UInt8]
     ) throws -> [UInt8]? {
-        if let text = self.groupOfPosition[position], let group = self.groups.removeValue(forKey: text) {
-            try self.read(group, context, make)
-        }
+        if let group = self.groups.remove(of: position) { try self.read(group, context, make) }
         return try self.digests.removeValue(forKey: position)?.get()
     }
 
     private mutating func read(
-        _ group: Group, _ context: BlobContext, _ make: (any BlobInputStreamDataSource) throws -> [UInt8]
+        _ group: ArchiveGroups.Group, _ context: BlobContext, _ make: (any BlobInputStreamDataSource) throws -> [UInt8]
     ) throws {
         do {
             let archive = try BlobArchive(group.archive, registry: self.registry, context: context)

@@ -102,6 +102,29 @@ import Testing
         }
     }
 
+    /// Members wait in a temporary file for their turn; those that do not fit there are read again.
+    @Test func membersOfACompressedArchiveWaitForTheirTurn() throws {
+        let names = (0..<40).map { "n\($0)" }
+        let contents = (0..<40).map { number in
+            (0..<(number * 20_000)).map { UInt8(truncatingIfNeeded: $0 &* (number + 3) >> 2) }
+        }
+        for (name, content) in zip(names, contents) { try self.folder.write(content, to: name) }
+        let tgz = self.folder.path("x.tgz")
+        _ = try Launch(["-czf", tgz, "-C", self.folder.path] + names).with { $0.program = "/usr/bin/tar" }.run()
+        let order = (0..<40).map { $0 * 17 % 40 } + [3]
+        let list = Array(order.map { "\(tgz)#n\($0)\n" }.joined().utf8)
+        let expected = order.flatMap { contents[$0] }
+        for limit in ["0", "1000000", "1000000000"] {
+            expect(
+                try self.run("--from-file", list, "--index", "none", "--spool-limit", limit), prints: expected)
+        }
+        let arguments = ["cat", "--index", "none"] + order.map { "\(tgz)#n\($0)" }
+        expect(try Launch(arguments).run(), prints: expected)
+        let missing = try self.run("--from-file", self.list("\(tgz)#n9", "\(tgz)#n50", "\(tgz)#n1"), "--index", "none")
+        #expect(missing.output == contents[9])
+        #expect(missing.ending == .status(66))
+    }
+
     @Test func aListOfManyFilesIsPrintedInOrder() throws {
         let count = 5000
         var expected: [UInt8] = []

@@ -44,6 +44,22 @@ package final class ArchivePass: Sendable {
         }
     }
 
+    /// Moves the reader that is kept to the next member that one of the selectors names, and returns that selector; nil
+    /// when there is none, or no such reader.
+    func advance(
+        to wanted: Set<BlobLocator.Selector>, _ context: BlobContext
+    ) throws(BlobError) -> BlobLocator.Selector? {
+        let lease = try self.lend(for: nil, context)
+        guard lease.pass != nil else { return nil }
+        while try lease.walker.advance() {
+            let found: [BlobLocator.Selector] = [.name(lease.walker.entry.member.name), .index(lease.walker.index)]
+            guard let selector = found.first(where: wanted.contains) else { continue }
+            lease.walker.hold()
+            return selector
+        }
+        return nil
+    }
+
     /// Reads the archive to its end, and makes the checks there for all members that were read.
     ///
     /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` when a later member has the name
@@ -86,9 +102,10 @@ package final class ArchivePass: Sendable {
     ///
     /// - Parameter index: The index of the member; nil when it is known to lie ahead.
     func lend(for index: Int?, _ context: BlobContext) throws(BlobError) -> WalkerLease {
+        let context = context.blocking  // As walkers are, whoever reads.
         let isBehind = self.state.withLock { state in
             guard case .parked(let walker) = state.position, let index else { return false }
-            return index <= walker.value.index
+            return index <= walker.value.passedIndex
         }
         if isBehind { try self.finish(context) }
         let parked: (HandedOver<RecordingWalker>, BlobContext)? = self.state.withLock { state in

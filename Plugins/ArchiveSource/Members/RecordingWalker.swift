@@ -9,6 +9,10 @@ final class RecordingWalker: MemberWalker {
     /// The names that only one member may have, and the number of members with each.
     private var counts: [[UInt8]: Int] = [:]
     private var isAtEnd = false
+    /// True when the next ``advance()`` stays at the member.
+    private var isHeld = false
+    /// The hash of the name of the current member; nil when an earlier one has the same.
+    private var newHash: UInt64?
 
     /// True after an error of the archive or its base, since which nothing more can be read.
     private(set) var hasFailed = false
@@ -35,12 +39,17 @@ final class RecordingWalker: MemberWalker {
 
     /// Moves as the walker below does; the table would lack the members in between.
     func go(to place: Int64, index: Int) {
-        (self.recording, self.isAtEnd) = (nil, false)
+        (self.recording, self.isAtEnd, self.isHeld) = (nil, false, false)
         self.base.go(to: place, index: index)
     }
 
     func advance() throws(BlobError) -> Bool {
         guard !self.isAtEnd else { return false }
+        if self.isHeld {
+            self.isHeld = false
+            if let newHash { self.passed?.insert(newHash) }
+            return true
+        }
         let hasMember = try self.noting { () throws(BlobError) in try self.base.advance() }
         guard hasMember else {
             self.isAtEnd = true
@@ -49,7 +58,10 @@ final class RecordingWalker: MemberWalker {
         guard self.recording != nil || self.passed != nil else { return true }
         let member = self.base.entry.member
         self.recording?.append(member, at: self.base.place)
-        self.passed?.insert(MemberTable.hash(member.name))
+        if self.passed != nil {
+            let hash = MemberTable.hash(member.name)
+            self.newHash = self.passed?.insert(hash).inserted == true ? hash : nil
+        }
         if !self.counts.isEmpty, let count = self.counts[member.name] { self.counts[member.name] = count + 1 }
         return true
     }
@@ -77,10 +89,19 @@ final class RecordingWalker: MemberWalker {
 }
 
 extension RecordingWalker {
+    /// The index of the last member passed; -1 before the first one.
+    var passedIndex: Int { self.isHeld ? self.base.index - 1 : self.base.index }
+
+    /// Makes the next ``advance()`` stay at the member, of which nothing was read.
+    func hold() {
+        self.isHeld = true
+        if let newHash { self.passed?.remove(newHash) }
+    }
+
     /// Returns true when a member that the selector names may lie behind this walker; false is certain.
     func mayHavePassed(_ selector: BlobLocator.Selector) -> Bool {
         switch selector {
-        case .index(let index): index <= self.index
+        case .index(let index): index <= self.passedIndex
         case .name(let name): self.passed?.contains(MemberTable.hash(name)) ?? true
         }
     }
