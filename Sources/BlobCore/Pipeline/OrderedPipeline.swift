@@ -1,11 +1,10 @@
-import BlobCore
 import BlobPlatform
 
 /// A pipeline that performs jobs on several threads, and returns their products in the order of the jobs.
 ///
 /// The thread that takes the products performs jobs too, so that the pipeline is not slower than one thread when no
 /// other thread gets a processor. Has one owner. At most `window` jobs are begun and not taken.
-final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
+package final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     private enum Slot {
         case waiting(Job)
         case running
@@ -50,7 +49,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     }
 
     /// The number of active processors, at most eight: one reader cannot feed more threads.
-    static var usualThreadCount: Int { min(ProcessInfo.processInfo.activeProcessorCount, 8) }
+    package static var usualThreadCount: Int { min(ProcessInfo.processInfo.activeProcessorCount, 8) }
 
     private let threadCount: Int
     private let window: Int
@@ -66,7 +65,7 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     ///   - pool: The pool of the other threads.
     ///   - context: The cancellation and the deadline of waiting.
     ///   - perform: Performs a job; called on any thread, and concurrently.
-    init(
+    package init(
         threadCount: Int, window: Int, on pool: BlockingPool, context: BlobContext,
         _ perform: @escaping @Sendable (Job) throws -> Product
     ) {
@@ -81,23 +80,9 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
     ///
     /// - Parameter makeJob: Returns the next job to begin; nil when there is none for now.
     /// - Throws: Errors of `makeJob`, of the next job and of waiting.
-    func next(_ makeJob: () throws -> Job?) throws -> Product? {
-        do {
-            while self.state.withLock({ $0.failure == nil && $0.slots.count < self.window }), let job = try makeJob() {
-                self.state.withLock { $0.slots.append(.waiting(job)) }
-            }
-        } catch {
-            // Jobs that were begun before come first.
-            self.state.withLock { $0.failure = error }
-        }
-        let newWorkerCount = self.state.withLock { state in
-            // One job is left to this thread.
-            let waiting = state.slots.count { if case .waiting = $0 { true } else { false } } - 1
-            let count = max(0, min(waiting, self.threadCount - 1 - state.workerCount))
-            state.workerCount += count
-            return count
-        }
-        for _ in 0..<newWorkerCount { self.pool.run { self.work() } }
+    package func next(_ makeJob: () throws -> Job?) throws -> Product? {
+        self.begin(makeJob)
+        self.startWorkers(leaving: 1)
         while true {
             if let result = self.state.withLock({ $0.takeFirst() }) { return try result.get() }
             if self.state.withLock({ $0.slots.isEmpty }) {
@@ -109,12 +94,42 @@ final class OrderedPipeline<Job: Sendable, Product: Sendable>: Sendable {
         }
     }
 
+    /// Has the other threads begin jobs, while the calling thread does something else before it takes the next product.
+    ///
+    /// - Parameter makeJob: As for ``next(_:)``, which throws its errors.
+    package func prepare(_ makeJob: () throws -> Job?) {
+        self.begin(makeJob)
+        self.startWorkers(leaving: 0)
+    }
+
     /// Discards the waiting jobs, and the products of the running ones.
-    func close() {
+    package func close() {
         self.state.withLock { state in
             state.isClosed = true
             state.slots = []
         }
+    }
+
+    private func begin(_ makeJob: () throws -> Job?) {
+        do {
+            while self.state.withLock({ $0.failure == nil && $0.slots.count < self.window }), let job = try makeJob() {
+                self.state.withLock { $0.slots.append(.waiting(job)) }
+            }
+        } catch {
+            // Jobs that were begun before come first.
+            self.state.withLock { $0.failure = error }
+        }
+    }
+
+    /// Starts as many workers as there are waiting jobs, except for those that are left to the calling thread.
+    private func startWorkers(leaving leftCount: Int) {
+        let newWorkerCount = self.state.withLock { state in
+            let waiting = state.slots.count { if case .waiting = $0 { true } else { false } } - leftCount
+            let count = max(0, min(waiting, self.threadCount - 1 - state.workerCount))
+            state.workerCount += count
+            return count
+        }
+        for _ in 0..<newWorkerCount { self.pool.run { self.work() } }
     }
 
     private func work() {
