@@ -31,6 +31,8 @@ func isOn(_ part: String, header: String) -> Bool {
 let hasAssetLibrary = isOn("AssetLibrarySource", header: "sqlite3.h")
 let hasUploads = isOn("BlobHTTP", header: "curl/curl.h")
 let hasISAL = isOn("ISAL", header: "isa-l.h")
+let (hasXz, hasZstd, hasBzip2) =
+    (isOn("XZ", header: "lzma.h"), isOn("ZSTD", header: "zstd.h"), isOn("BZIP2", header: "bzlib.h"))
 
 /// The features of the next language mode that concern what a module shows and sees.
 let strictness: [SwiftSetting] = [
@@ -105,13 +107,21 @@ let package = Package(
         // Its library is loaded when it is first needed; what a package manager knows of it would link it.
         .target(name: "CArchive"),
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
+        .target(
+            name: "BlobBlocks",
+            dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"] + (hasXz ? ["CLzma"] : [])
+                + (hasZstd ? ["CZstd"] : []) + (hasBzip2 ? ["CBzip2"] : []),
+            exclude: [
+                hasXz ? "WithoutXz" : "Xz", hasZstd ? "WithoutZstd" : "Zstd", hasBzip2 ? "WithoutBzip2" : "Bzip2",
+            ],
+            swiftSettings: settings),
         // Shared by the commands.
         .target(name: "BlobCommandLine", dependencies: ["BlobCore"], swiftSettings: settings),
         .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
 
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
-        plugin("ArchiveSource", "GzipSource", "BlobIndex", "BlobDeflate", "CArchive"),
+        plugin("ArchiveSource", "GzipSource", "BlobBlocks", "BlobIndex", "BlobDeflate", "CArchive"),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(
@@ -197,6 +207,11 @@ let package = Package(
 if hasISAL {
     package.targets += [.systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"]), .brew(["isa-l"])])]
 }
+
+// Their libraries are loaded when they are first needed, as libarchive is.
+if hasXz { package.targets += [.target(name: "CLzma")] }
+if hasZstd { package.targets += [.target(name: "CZstd")] }
+if hasBzip2 { package.targets += [.target(name: "CBzip2")] }
 
 if hasAssetLibrary {
     package.products.append(.library(name: "AssetLibrarySource", targets: ["AssetLibrarySource"]))

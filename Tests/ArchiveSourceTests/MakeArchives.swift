@@ -260,6 +260,18 @@ enum Made {
             for archive in ['a.tar', 'small.tar']:
                 open(archive + '.' + name, 'wb').write(stream(open(archive, 'rb').read()))
         open('stream', 'wb').write(content)
+        for name, compress in [('xz', lzma.compress), ('bz2', bz2.compress)]:
+            parts = compress(content[:1000]) + (bytes(8) if name == 'xz' else b'') + compress(b'')
+            open('streams.' + name, 'wb').write(parts + compress(content[1000:]))
+        many = b''.join(b'%d %d\n' % (i, i * i * 2654435761 % 1000003) for i in range(120_000))
+        open('many', 'wb').write(many)
+        open('many.bz2', 'wb').write(bz2.compress(many[:700_000], 1) + bz2.compress(many[700_000:], 2))
+        step = 200_000
+        open('many.xz', 'wb').write(b''.join(
+            lzma.compress(many[i:i + step], preset=0) for i in range(0, len(many), step)))
+        for name, check in [('unchecked', lzma.CHECK_NONE), ('sha256', lzma.CHECK_SHA256)]:
+            parts = [lzma.compress(part, check=check) for part in (content[:1500], content[1500:])]
+            open(name + '.xz', 'wb').write(b''.join(parts) + bytes(12))
         open('none', 'wb').write(b'')
         """#
 
@@ -271,6 +283,24 @@ enum Made {
           command -v compress >/dev/null && compress -c -f $name > $name.Z
         done
         rm -f none.Z
+        if command -v zstd >/dev/null; then
+          # With a checksum and a length in each frame: of a pipe the length is not known.
+          head -c 1100 stream > zstd.1; tail -c +1101 stream > zstd.2
+          split -b 150000 many many.part.
+          for part in many.part.*; do zstd -q -c --check $part; done > many.zst
+          for part in zstd.1 none zstd.2; do zstd -q -c --check $part; done > frames.zst
+          zstd -q -c --check zstd.1 > zstd.1.zst; zstd -q -c --check zstd.2 > zstd.2.zst
+          python3 -c '
+        import os, struct
+        sizes = [(os.path.getsize(name + ".zst"), os.path.getsize(name)) for name in ("zstd.1", "zstd.2")]
+        table = b"".join(struct.pack("<II", *size) for size in sizes)
+        frames = b"".join(open(name + ".zst", "rb").read() for name in ("zstd.1", "zstd.2"))
+        footer = struct.pack("<IBI", len(sizes), 0, 0x8F92EAB1)
+        head = struct.pack("<II", 0x184D2A5E, len(table) + len(footer))
+        open("seekable.zst", "wb").write(frames + head + table + footer)
+        '
+        fi
+        command -v xz >/dev/null && xz -c -T1 --block-size=700 -C crc32 stream > blocks-small.xz
         command -v 7z >/dev/null && 7z a -bso0 a.7z a.tar stream small.zip
         command -v 7z >/dev/null && 7z a -bso0 small.7z small.zip
         command -v 7z >/dev/null && 7z a -bso0 -psecret secret.7z stream

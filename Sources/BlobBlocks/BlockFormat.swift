@@ -1,0 +1,33 @@
+import BlobCore
+
+/// A format whose blocks can be decoded apart from each other.
+struct BlockFormat: Sendable {
+    /// True to deliver bytes of the first block before all of it is verified: its place is certain, and it may be long.
+    let streamsFirst: Bool
+    /// Returns the blocks as the compressed data list them; nil when they do not.
+    let table: @Sendable (BlockBase) throws -> BlockTable?
+    /// Returns a finder of the blocks from a start on, for data that do not list them; nil when the format has none.
+    let scan: (@Sendable (BlockBase, BlockScan) throws -> (any BlockFinder)?)?
+    /// Makes a block from its compressed bytes, or from the first of them when it is streamed.
+    let makeBlock: @Sendable (_ bytes: [UInt8], _ table: BlockTable, _ index: Int) throws -> Block
+
+    /// Returns the format with a scheme; nil when there is none, when this build has no library for it, and when that
+    /// cannot be loaded.
+    static func named(_ scheme: String) -> BlockFormat? {
+        switch scheme {
+        case "xz": .xz
+        case "zstd": .zstd
+        case "bzip2": .bzip2
+        default: nil
+        }
+    }
+}
+
+/// A place to begin a search for blocks, and the way to report the blocks behind it.
+struct BlockScan: Sendable {
+    let start: BlockStart
+    /// The decoded offset that is wanted: blocks that end before it need not be decoded.
+    let byteOffset: Int64
+    /// Called with the start of each further block, when all before it are verified.
+    let found: @Sendable (BlockStart) -> Void
+}

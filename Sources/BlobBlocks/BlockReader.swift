@@ -1,0 +1,223 @@
+package import BlobCore
+
+/// A reader that decodes blocks on several threads, and delivers them in order.
+///
+/// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
+/// no more than it must. Later ones are decoded ahead as far as memory allows. When a block is not as it should be, the
+/// judge takes over at the byte reached: what it delivers, and how it fails, is what counts. Until then no byte of a
+/// block is delivered before the block was verified, except for formats that ask for it.
+package final class BlockReader: BlobReader {
+    /// A block, or the beginning of one that has become too large, decoded by any thread.
+    fileprivate struct Part: Sendable {
+        var chunks: [SliceBuffer]
+        /// The rest of the block; nil when all of it is in ``chunks``.
+        var rest: OpenBlock?
+        var byteCount: Int64
+    }
+
+    /// The memory that all blocks take that were begun and not delivered, in bytes, about, unless one takes more.
+    static let maximumMemoryByteCount = 104 << 20
+    /// The memory of one piece of decoded bytes.
+    private static let chunkByteCount = 1 << 20
+    /// The number of chunks after which a block of unknown length is decoded on as it is read.
+    private static let maximumChunkCount = 8
+    /// The number of bytes from one block after which the blocks behind it are decoded ahead.
+    private static let patience: Int64 = 1 << 20
+
+    package let info: BlobInfo
+
+    private let finder: any BlockFinder
+    private let judge: (Int64) throws -> any BlobReader
+    private let streamsFirst: Bool
+    private let park: (ParkedBlock) -> Void
+    private let pipeline: OrderedPipeline<Block, Part>
+    private let buffers = SliceBuffers(byteCount: BlockReader.chunkByteCount)
+
+    private var byteOffset: Int64
+    private let startOffset: Int64
+    private var judging: (any BlobReader)?
+    private var failure: (any Error)?
+
+    /// The bytes to deliver next, then the rest of the block that they are from.
+    private var chunks: [SliceBuffer] = []
+    private var open: (block: OpenBlock, isStreamed: Bool)?
+    /// The offset at which the block in ``open`` begins.
+    private var openStart: Int64 = 0
+    /// A block that is not begun, because it must wait for memory.
+    private var held: Block?
+    private var isOver = false
+    private var takenCount = 0
+    /// The memory of the blocks that were begun, in order, and of the one that is delivered.
+    private var begunByteCounts: [Int] = []
+    private var memoryByteCount = 0
+    private var currentByteCount = 0
+
+    /// - Parameters:
+    ///   - byteOffset: The offset of the first byte of the next block of `finder`.
+    ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
+    ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
+    ///   - park: Takes the rest of a block that this reader leaves.
+    ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
+    init(
+        _ finder: any BlockFinder, info: BlobInfo, at byteOffset: Int64, streamsFirst: Bool, _ context: BlobContext,
+        after parked: ParkedBlock? = nil, park: @escaping (ParkedBlock) -> Void,
+        judge: @escaping (Int64) throws -> any BlobReader
+    ) {
+        self.finder = finder
+        self.info = info
+        (self.byteOffset, self.startOffset) = (byteOffset, byteOffset)
+        self.streamsFirst = streamsFirst
+        self.park = park
+        if let parked {
+            (self.open, self.openStart, self.takenCount) = ((parked.block, false), parked.startOffset, 1)
+        }
+        self.judge = judge
+        let threadCount = OrderedPipeline<Block, Part>.usualThreadCount
+        let buffers = self.buffers
+        self.pipeline = OrderedPipeline(
+            threadCount: threadCount, window: 2 * threadCount, on: .brief, context: context
+        ) { try Self.decode($0, buffers) }
+    }
+
+    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if let failure { throw failure }
+        do {
+            if let judging { return try judging.read(into: &output) }
+            let start = output.byteCount
+            do {
+                let result = try self.readBlocks(into: &output)
+                self.byteOffset += Int64(output.byteCount - start)
+                return result
+            } catch let error as BlobError where error.isAboutContent {
+                output.removeLast(output.byteCount - start)
+                self.leaveBlocks()
+                let judging = try self.judge(self.byteOffset)
+                self.judging = judging
+                return try judging.read(into: &output)
+            }
+        } catch {
+            self.failure = error
+            throw error
+        }
+    }
+
+    package func close() {
+        if self.judging == nil, self.failure == nil, self.streamsFirst, let open, !open.isStreamed {
+            self.park(ParkedBlock(block: open.block, startOffset: self.openStart))
+        }
+        self.failure = BlobError(.closed, "The reader is closed.")
+        self.leaveBlocks()
+        self.judging?.close()
+        self.judging = nil
+    }
+
+    private func leaveBlocks() {
+        self.pipeline.close()
+        self.finder.close()
+        (self.chunks, self.open, self.held) = ([], nil, nil)
+    }
+
+    private func readBlocks(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let start = output.byteCount
+        while output.byteCount == start {
+            if let chunk = self.chunks.first {
+                chunk.move(to: &output)
+                guard chunk.isEmpty else { break }
+                self.buffers.giveBack(self.chunks.removeFirst())
+                self.lookAhead()
+            } else if let open {
+                try open.block.decode(into: &output) { open.isStreamed ? try self.finder.nextBytes() : [] }
+                if open.block.isAtEnd {
+                    self.finder.decoded(open.block.byteCount)
+                    self.open = nil
+                } else if !open.isStreamed {
+                    self.lookAhead()
+                }
+            } else {
+                guard try self.takeBlock() else { return .end }
+            }
+        }
+        return .bytes
+    }
+
+    private var delivered: Int64 { self.byteOffset - self.startOffset }
+
+    /// Goes on to the next block; returns false at the end.
+    private func takeBlock() throws -> Bool {
+        self.memoryByteCount -= self.currentByteCount
+        self.currentByteCount = 0
+        // Of a short range no more is decoded than is read.
+        if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil, self.delivered < Self.patience {
+            guard let block = try self.finder.next() else { return false }
+            try self.begin(block)
+            return true
+        }
+        if let part = try self.pipeline.next({ try self.nextJob() }) {
+            self.currentByteCount = self.begunByteCounts.removeFirst()
+            self.takenCount += 1
+            self.chunks = part.chunks
+            if let rest = part.rest {
+                self.open = (rest, false)
+            } else {
+                self.finder.decoded(part.byteCount)
+            }
+            return true
+        }
+        guard let held else { return false }
+        self.held = nil
+        try self.begin(held)
+        return true
+    }
+
+    /// Begins to decode a block on this thread, as it is read.
+    private func begin(_ block: Block) throws {
+        self.takenCount += 1
+        self.currentByteCount = block.memoryByteCount
+        self.memoryByteCount += self.currentByteCount
+        (self.open, self.openStart) = ((try OpenBlock(block), block.isStreamed), self.byteOffset)
+    }
+
+    /// Has further blocks decoded on other threads, unless only a short range is being read.
+    private func lookAhead() {
+        guard self.delivered >= Self.patience || !self.streamsFirst && self.takenCount > 1 else { return }
+        self.pipeline.prepare { try self.nextJob() }
+    }
+
+    /// Returns the next block, unless it must wait.
+    private func nextJob() throws -> Block? {
+        // At first only as many as were read.
+        guard !self.isOver, self.begunByteCounts.count <= self.takenCount else { return nil }
+        guard let block = try self.held ?? self.finder.next() else {
+            self.isOver = true
+            return nil
+        }
+        let memory = self.memoryByteCount + block.memoryByteCount
+        guard !block.isStreamed, self.memoryByteCount == 0 || memory <= Self.maximumMemoryByteCount else {
+            self.held = block
+            return nil
+        }
+        self.held = nil
+        self.memoryByteCount = memory
+        self.begunByteCounts.append(block.memoryByteCount)
+        return block
+    }
+
+    private static func decode(_ block: Block, _ buffers: SliceBuffers) throws -> Part {
+        let open = try OpenBlock(block)
+        var chunks: [SliceBuffer] = []
+        repeat {
+            let chunk = buffers.take()
+            try chunk.fill { try open.decode(into: &$0) }
+            chunks.append(chunk)
+        } while !open.isAtEnd && (block.byteCount != nil || chunks.count < Self.maximumChunkCount)
+        return Part(chunks: chunks, rest: open.isAtEnd ? nil : open, byteCount: open.byteCount)
+    }
+}
+
+extension BlobError {
+    /// True when the cause is the bytes, and not the access to them.
+    fileprivate var isAboutContent: Bool {
+        [.corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .limitExceeded]
+            .contains(self.code)
+    }
+}

@@ -1,0 +1,55 @@
+/// The blocks that a table in the compressed data lists.
+package struct BlockTable: Sendable {
+    /// One block, which ends where the next one begins, or where something else than a block does.
+    struct Entry: Sendable {
+        /// The range of its compressed bytes.
+        var compressed: Range<Int64>
+        /// The offset of its first decoded byte.
+        var byteOffset: Int64
+        /// A number that the format needs to decode the block: the kind of its check, or its checksum.
+        var detail: UInt64
+    }
+
+    /// The number of blocks up to which a table is used: with a million, it takes 32 MB.
+    static let maximumCount = 1 << 20
+
+    /// The largest block, in decoded bytes, whose length still makes it worth to be looked for: 32 MiB.
+    private static let maximumRandomAccessByteCount: Int64 = 32 << 20
+
+    private(set) var entries: [Entry] = []
+    /// The length of all decoded bytes.
+    package private(set) var byteCount: Int64 = 0
+    private var largestByteCount: Int64 = 0
+
+    /// True when opening at an offset costs about as much as opening at the start.
+    package var isRandomAccess: Bool {
+        self.entries.count > 1 && self.largestByteCount <= Self.maximumRandomAccessByteCount
+    }
+
+    /// Appends a block; returns false when it makes the table larger than a blob or than the limit.
+    mutating func append(_ compressed: Range<Int64>, byteCount: Int64, detail: UInt64) -> Bool {
+        let (end, overflows) = self.byteCount.addingReportingOverflow(byteCount)
+        guard byteCount >= 0, !overflows, self.entries.count < Self.maximumCount else { return false }
+        self.entries.append(Entry(compressed: compressed, byteOffset: self.byteCount, detail: detail))
+        self.byteCount = end
+        self.largestByteCount = max(self.largestByteCount, byteCount)
+        return true
+    }
+
+    /// The number of decoded bytes of a block.
+    func byteCount(of index: Int) -> Int64 {
+        let next = index + 1 < self.entries.count ? self.entries[index + 1].byteOffset : self.byteCount
+        return next - self.entries[index].byteOffset
+    }
+
+    /// The block that contains a decoded byte; the number of blocks for the offset at the end.
+    func index(of byteOffset: Int64) -> Int {
+        guard byteOffset < self.byteCount else { return self.entries.count }
+        var (low, high) = (0, self.entries.count)
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if self.entries[middle].byteOffset <= byteOffset { low = middle } else { high = middle }
+        }
+        return low
+    }
+}

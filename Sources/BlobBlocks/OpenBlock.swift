@@ -1,0 +1,51 @@
+import BlobCore
+
+/// A block that is being decoded.
+final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to the next, never shared.
+    private let decoder: any BlockDecoder
+    private let expectedByteCount: Int64?
+    private var bytes: [UInt8]
+    private var usedCount = 0
+
+    /// The number of bytes decoded so far.
+    private(set) var byteCount: Int64 = 0
+
+    /// True when the whole block is decoded and checked.
+    private(set) var isAtEnd = false
+
+    init(_ block: Block) throws(BlobError) {
+        self.decoder = try block.makeDecoder()
+        self.expectedByteCount = block.byteCount
+        self.bytes = block.bytes
+    }
+
+    /// Appends bytes as far as there is room.
+    ///
+    /// - Parameter more: Returns more compressed bytes when all are used; none at the end of the block.
+    /// - Throws: ``BlobError/Code/corrupted`` when the block is damaged, or has other lengths than it should have.
+    func decode(into output: inout OutputRawSpan, more: () throws -> [UInt8] = { [] }) throws {
+        while output.freeCapacity > 0, !self.isAtEnd {
+            if self.usedCount == self.bytes.count { (self.bytes, self.usedCount) = (try more(), 0) }
+            let start = output.byteCount
+            var used = 0
+            self.isAtEnd = try self.bytes.withUnsafeBytes { bytes in
+                var input = UnsafeRawBufferPointer(rebasing: bytes[self.usedCount...])
+                let count = input.count
+                let isAtEnd = try self.decoder.decode(&input, into: &output)
+                used = count - input.count
+                return isAtEnd
+            }
+            self.usedCount += used
+            self.byteCount += Int64(output.byteCount - start)
+            // A decoder may return bytes that it holds after it has taken all input.
+            guard self.isAtEnd || used > 0 || output.byteCount > start else {
+                throw BlobError(.corrupted, "A block ends before its end.")
+            }
+        }
+        guard self.isAtEnd else { return }
+        let isWhole = try self.usedCount == self.bytes.count && more().isEmpty
+        guard isWhole, self.expectedByteCount ?? self.byteCount == self.byteCount else {
+            throw BlobError(.corrupted, "A block has another length than it should have.")
+        }
+    }
+}

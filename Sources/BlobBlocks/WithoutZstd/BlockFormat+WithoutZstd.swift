@@ -1,0 +1,4 @@
+extension BlockFormat {
+    /// Nil: this build has no libzstd.
+    static let zstd: BlockFormat? = nil
+}

@@ -1,0 +1,117 @@
+import BlobCore
+import BlobDeflate
+import CLzma
+
+extension BlockTable {
+    /// The length of the header and of the footer of a stream.
+    private static let frameByteCount: Int64 = Int64(LZMA_STREAM_HEADER_SIZE)
+    /// The largest index of a stream that is used, in bytes, and the largest number of streams.
+    private static let (maximumIndexByteCount, maximumStreamCount) = (UInt64(16 << 20), 4096)
+
+    /// Reads the indexes of the streams of an xz, from its end (The .xz File Format, 2 and 4).
+    ///
+    /// - Returns: Nil when the data are not streams of blocks with right indexes, or have more blocks than are worth it.
+    /// - Throws: Errors of the base.
+    static func xz(_ base: BlockBase) throws -> BlockTable? {
+        var streams: [(start: Int64, check: UInt32, records: [(unpadded: UInt64, decoded: UInt64)])] = []
+        var (end, recordCount) = (base.byteCount, 0)
+        while end > 0 {
+            guard end >= 2 * Self.frameByteCount, end & 3 == 0, streams.count < Self.maximumStreamCount else {
+                return nil
+            }
+            let footer = try base.bytes(at: end - Self.frameByteCount, count: Int(Self.frameByteCount))
+            // Padding between and after streams: groups of four zeros.
+            if footer.suffix(4) == [0, 0, 0, 0] {
+                guard let padded = try Self.endOfStream(before: end, base) else { return nil }
+                end = padded
+                continue
+            }
+            var (first, last) = (lzma_stream_flags(), lzma_stream_flags())
+            guard footer.count == Self.frameByteCount, blob_lzma_stream_footer_decode(&last, footer) == LZMA_OK,
+                last.backward_size <= Self.maximumIndexByteCount
+            else { return nil }
+            let indexStart = end - Self.frameByteCount - Int64(last.backward_size)
+            guard indexStart >= Self.frameByteCount,
+                let records = Self.records(try base.bytes(at: indexStart, count: Int(last.backward_size)))
+            else { return nil }
+            recordCount += records.count
+            var start = UInt64(indexStart - Self.frameByteCount)
+            for record in records {
+                let padded = (record.unpadded + 3) & ~3
+                guard padded <= start else { return nil }
+                start -= padded
+            }
+            let header = try base.bytes(at: Int64(start), count: Int(Self.frameByteCount))
+            guard recordCount <= Self.maximumCount, header.count == Self.frameByteCount,
+                blob_lzma_stream_header_decode(&first, header) == LZMA_OK,
+                blob_lzma_stream_flags_compare(&first, &last) == LZMA_OK
+            else { return nil }
+            streams.append((Int64(start), last.check.rawValue, records))
+            end = Int64(start)
+        }
+        var table = BlockTable()
+        for stream in streams.reversed() {
+            var start = stream.start + Self.frameByteCount
+            for record in stream.records {
+                let (end, padding) = (start + Int64(record.unpadded + 3) & ~3, (4 - record.unpadded & 3) & 3)
+                let detail = UInt64(stream.check) | padding << Self.paddingShift
+                guard table.append(start..<end, byteCount: Int64(record.decoded), detail: detail) else { return nil }
+                start = end
+            }
+        }
+        return table
+    }
+
+    /// The details of a block: the kind of its check, and above it the length of the padding within the block.
+    static let paddingShift: UInt64 = 8
+
+    /// The number of bytes of padding that are read at once, and of all that are accepted.
+    private static let (paddingByteCount, maximumPaddingByteCount) = (Int64(64 * 1024), Int64(16 << 20))
+
+    /// Returns the end of the last group of four bytes that are not all zeros; nil when there is none nearby.
+    private static func endOfStream(before end: Int64, _ base: BlockBase) throws -> Int64? {
+        var start = end
+        while start > 0, end - start < Self.maximumPaddingByteCount {
+            let partEnd = start
+            start = max(0, start - Self.paddingByteCount)
+            let bytes = try base.bytes(at: start, count: Int(partEnd - start))
+            if let last = bytes.lastIndex(where: { $0 != 0 }) { return start + Int64(last / 4 * 4 + 4) }
+        }
+        return nil
+    }
+
+    /// Parses an index: zero, the number of records, two numbers for each, padding and a CRC-32.
+    private static func records(_ bytes: [UInt8]) -> [(unpadded: UInt64, decoded: UInt64)]? {
+        var sum = CRC32()
+        bytes.withUnsafeBytes { sum.update(UnsafeRawBufferPointer(rebasing: $0.dropLast(4))) }
+        guard bytes.count >= 8, bytes.count & 3 == 0, bytes[0] == 0, UInt64(sum.value) == bytes.suffix(4).littleEndian
+        else { return nil }
+        var rest = bytes.dropFirst().dropLast(4)
+        // A record has at least two bytes.
+        guard let count = Self.number(&rest), count <= UInt64(rest.count) / 2 else { return nil }
+        var records: [(unpadded: UInt64, decoded: UInt64)] = []
+        records.reserveCapacity(Int(count))
+        for _ in 0..<count {
+            // The smallest block has a header of 8 bytes, and the end of its only filter.
+            guard let unpadded = Self.number(&rest), let decoded = Self.number(&rest), (5...Self.largest) ~= unpadded,
+                decoded <= Self.largest
+            else { return nil }
+            records.append((unpadded, decoded))
+        }
+        return rest.count < 4 && rest.allSatisfy { $0 == 0 } ? records : nil
+    }
+
+    /// The largest number in an index, less what padding adds.
+    private static let largest = UInt64(Int64.max) - 4
+
+    /// Reads a number of seven bits in each byte, the lowest first, in as few bytes as possible.
+    private static func number(_ bytes: inout ArraySlice<UInt8>) -> UInt64? {
+        var number: UInt64 = 0
+        for shift in stride(from: UInt64(0), to: 63, by: 7) {
+            guard let byte = bytes.popFirst() else { return nil }
+            number |= UInt64(byte & 0x7F) << shift
+            if byte & 0x80 == 0 { return byte == 0 && shift > 0 ? nil : number }
+        }
+        return nil
+    }
+}

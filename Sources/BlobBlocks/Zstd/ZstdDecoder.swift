@@ -1,0 +1,38 @@
+import BlobCore
+import BlobPlatform
+import CZstd
+
+/// A decoder of one or more whole Zstandard frames, by libzstd, which verifies their checksums.
+final class ZstdDecoder: BlockDecoder {
+    private let context: OpaquePointer
+    /// True between two frames.
+    private var isBetweenFrames = true
+
+    init() throws(BlobError) {
+        guard let context = blob_ZSTD_createDCtx() else {
+            throw BlobError(.io, "There is no memory to decode a frame.", isTransient: true)
+        }
+        self.context = context
+        // 27 is the logarithm of 128 MiB.
+        _ = blob_ZSTD_DCtx_setParameter(context, ZSTD_d_windowLogMax, 27)
+    }
+
+    deinit { _ = blob_ZSTD_freeDCtx(self.context) }
+
+    func decode(_ input: inout UnsafeRawBufferPointer, into output: inout OutputRawSpan) throws(BlobError) -> Bool {
+        var isDamaged = false
+        output.withUnsafeMutableBytes { buffer, count in
+            var source = ZSTD_inBuffer(src: input.baseAddress, size: input.count, pos: 0)
+            var target = ZSTD_outBuffer(dst: buffer.baseAddress, size: buffer.count, pos: count)
+            repeat {
+                let status = blob_ZSTD_decompressStream(self.context, &target, &source)
+                isDamaged = blob_ZSTD_isError(status) != 0
+                self.isBetweenFrames = status == 0
+            } while !isDamaged && self.isBetweenFrames && source.pos < source.size
+            count = target.pos
+            input = UnsafeRawBufferPointer(rebasing: input.dropFirst(source.pos))
+        }
+        guard !isDamaged else { throw BlobError(.corrupted, "A frame of the Zstandard data is damaged.") }
+        return self.isBetweenFrames && input.isEmpty
+    }
+}

@@ -1,0 +1,147 @@
+import BlobCore
+
+/// A finder of Zstandard frames that are read one after another, and of which each says how long it is.
+final class ZstdFinder: BlockFinder {
+    /// The largest decoded frame that is taken for a block, in bytes: 32 MiB.
+    static let maximumByteCount: UInt64 = 32 << 20
+    /// The number of bytes that the base is read at once.
+    private static let pieceByteCount = 256 * 1024
+    /// The largest length of a block within a frame, as decoded (RFC 8878, section 3.1.1.2).
+    private static let maximumBlockByteCount = 128 * 1024
+
+    private let base: BlobGuardedReader
+    private let scan: BlockScan
+    /// Bytes that were read; those from `consumed` on are in no frame yet.
+    private var input: [UInt8] = []
+    private var consumed = 0
+    private var compressedByteOffset: Int64
+    /// The starts of the frames that were begun and not decoded.
+    private var ends: [Int64] = []
+    private(set) var byteOffset: Int64
+    /// The offset of the first byte that is not decoded.
+    private var decodedByteOffset: Int64
+
+    /// - Returns: Nil when the first frame is no block: its length is unknown or large, or it is the only one.
+    init?(_ base: BlockBase, _ scan: BlockScan) throws {
+        self.scan = scan
+        self.compressedByteOffset = scan.start.bitOffset / 8
+        self.byteOffset = scan.start.byteOffset
+        self.decodedByteOffset = self.byteOffset
+        self.base = try base.open(at: self.compressedByteOffset)
+        do {
+            // Without a byte there is no frame.
+            guard let first = try self.frame() else {
+                if base.byteCount == 0 { throw self.unsuitable }
+                return
+            }
+            if scan.start.bitOffset == 0, first.isBlock, Int64(first.compressedByteCount) == base.byteCount {
+                throw self.unsuitable
+            }
+            try self.skip(to: scan.byteOffset)
+        } catch let error as BlobError where [.corrupted, .unsupported].contains(error.code) {
+            self.base.close()
+            return nil
+        }
+    }
+
+    /// Passes over the frames that end at or before a decoded byte.
+    private func skip(to byteOffset: Int64) throws {
+        while let frame = try self.frame(), self.byteOffset + Int64(frame.byteCount) <= byteOffset {
+            self.take(frame)
+            self.decodedByteOffset = self.byteOffset
+            self.scan.found(
+                BlockStart(bitOffset: self.compressedByteOffset * 8, byteOffset: self.byteOffset, detail: 0))
+        }
+    }
+
+    private func take(_ frame: Frame) {
+        self.consumed += frame.compressedByteCount
+        self.compressedByteOffset += Int64(frame.compressedByteCount)
+        self.byteOffset += Int64(frame.byteCount)
+    }
+
+    func next() throws -> Block? {
+        while let frame = try self.frame() {
+            self.take(frame)
+            guard frame.isBlock else { continue }
+            self.ends.append(self.compressedByteOffset)
+            let memory = frame.compressedByteCount + Int(frame.byteCount + frame.windowByteCount)
+            return Block(
+                bytes: Array(self.input[..<self.consumed]), byteCount: Int64(frame.byteCount),
+                memoryByteCount: memory
+            ) { () throws(BlobError) in try ZstdDecoder() }
+        }
+        return nil
+    }
+
+    func decoded(_ byteCount: Int64) {
+        self.decodedByteOffset += byteCount
+        self.scan.found(
+            BlockStart(bitOffset: self.ends.removeFirst() * 8, byteOffset: self.decodedByteOffset, detail: 0))
+    }
+
+    func close() { self.base.close() }
+
+    private struct Frame {
+        var compressedByteCount: Int
+        var byteCount: UInt64 = 0
+        var windowByteCount: UInt64 = 0
+        var isBlock = false
+    }
+
+    /// Reads the next frame as a whole; returns nil at the end.
+    private func frame() throws -> Frame? {
+        self.input.removeFirst(self.consumed)
+        self.consumed = 0
+        try self.fill(ZstdFrame.maximumHeaderByteCount)
+        guard !self.input.isEmpty else { return nil }
+        switch ZstdFrame(self.input[...]) {
+        case nil:
+            throw BlobError(.corrupted, "No frame begins here.", byteOffset: self.compressedByteOffset)
+        case .skippable(let byteCount):
+            let count = ZstdFrame.skippableHeaderByteCount + Int(byteCount)
+            guard byteCount <= Self.maximumByteCount else { throw self.unsuitable }
+            return try self.whole(Frame(compressedByteCount: count))
+        case .data(let headerByteCount, let window, let byteCount, let hasChecksum):
+            guard let byteCount, byteCount <= Self.maximumByteCount, window <= ZstdFrame.maximumWindowByteCount else {
+                throw self.unsuitable
+            }
+            var end = headerByteCount
+            var isLast = false
+            while !isLast {
+                try self.fill(end + 3)
+                guard self.input.count >= end + 3 else { throw self.unsuitable }
+                let header = self.input[end..<(end + 3)].littleEndian
+                let (kind, blockByteCount) = (header >> 1 & 3, Int(header >> 3))
+                isLast = header & 1 == 1
+                guard kind < 3, blockByteCount <= Self.maximumBlockByteCount || kind == 1 else { throw self.unsuitable }
+                end += 3 + (kind == 1 ? 1 : blockByteCount)
+                // Frames of many empty blocks are no blocks.
+                guard end <= 2 * Int(Self.maximumByteCount) else { throw self.unsuitable }
+            }
+            return try self.whole(
+                Frame(
+                    compressedByteCount: end + (hasChecksum ? 4 : 0), byteCount: byteCount, windowByteCount: window,
+                    isBlock: true))
+        }
+    }
+
+    private func whole(_ frame: Frame) throws -> Frame {
+        try self.fill(frame.compressedByteCount)
+        guard self.input.count >= frame.compressedByteCount else { throw self.unsuitable }
+        return frame
+    }
+
+    private var unsuitable: BlobError {
+        BlobError(.unsupported, "This frame is no block.", byteOffset: self.compressedByteOffset)
+    }
+
+    /// Reads until the input has `count` bytes, or the base has no more.
+    private func fill(_ count: Int) throws {
+        while self.input.count < count {
+            let bytes = try self.base.bytes(max(Self.pieceByteCount, count - self.input.count))
+            guard !bytes.isEmpty else { return }
+            self.input += bytes
+        }
+    }
+}

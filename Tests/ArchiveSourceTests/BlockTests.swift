@@ -1,0 +1,179 @@
+import BlobStreams
+import BlobStreamsTesting
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// Streams whose blocks are decoded apart from each other; libarchive, which gets the same bytes without random access,
+/// is the judge.
+@Suite struct BlockTests {
+    struct Sample: Sendable, CustomTestStringConvertible {
+        let file: String
+        let format: CompressionFormat
+        /// The file with the decoded bytes, and how often these follow each other.
+        var content = "stream"
+        var testDescription: String { self.file }
+
+        static let small = [
+            Sample(file: "blocks-small.xz", format: .xz), Sample(file: "streams.xz", format: .xz),
+            Sample(file: "unchecked.xz", format: .xz), Sample(file: "sha256.xz", format: .xz),
+            Sample(file: "frames.zst", format: .zstd), Sample(file: "seekable.zst", format: .zstd),
+            Sample(file: "streams.bz2", format: .bzip2),
+        ]
+
+        func bytes() async throws -> Data? { try await Made.optional(self.file) }
+    }
+
+    /// What reading to the end or to an error gives.
+    private struct Outcome {
+        var bytes: [UInt8] = []
+        var code: BlobError.Code?
+
+        init(_ source: DecompressedSource, from byteOffset: Int64 = 0) {
+            do {
+                let reader = try source.open(at: byteOffset)
+                defer { reader.close() }
+                while case let piece = try read(reader), !piece.isEmpty { self.bytes += piece }
+            } catch {
+                self.code = BlobError(wrapping: error).code
+            }
+        }
+    }
+
+    @Test(arguments: Sample.small)
+    func blocksGiveTheBytesOfTheWholeFromEachOffset(_ sample: Sample) async throws {
+        guard let bytes = try await sample.bytes() else { return }
+        let expected = [UInt8](try await Made.archive(sample.content))
+        try await onThread {
+            let source = DecompressedSource(MemorySource(bytes), format: sample.format)
+            for offset in stride(from: 0, through: expected.count, by: 37) + [expected.count] {
+                let outcome = Outcome(source, from: Int64(offset))
+                #expect(outcome.code == nil && outcome.bytes == [UInt8](expected[offset...]), "from \(offset)")
+            }
+            #expect(Outcome(source, from: Int64(expected.count) + 1).code == .invalidArgument)
+        }
+    }
+
+    @Test(arguments: Sample.small.filter { $0.format == .xz })
+    func theLengthOfAnXzIsKnownFromItsIndex(_ sample: Sample) async throws {
+        guard let bytes = try await sample.bytes() else { return }
+        let expected = try await Made.archive(sample.content)
+        try await onThread {
+            let info = try DecompressedSource(MemorySource(bytes), format: .xz).info()
+            #expect(info.byteCount == Int64(expected.count) && info.isRandomAccess)
+            let sequential = try DecompressedSource(SequentialSource(bytes), format: .xz).info()
+            #expect(sequential.byteCount == nil && !sequential.isRandomAccess)
+        }
+    }
+
+    @Test func onlyTheBlockAtAnOffsetIsRead() async throws {
+        let bytes = try await Made.archive("blocks.xz")
+        let content = [UInt8](try await Made.archive("windowed"))
+        try await onThread {
+            let counted = CountedSource(MemorySource(bytes))
+            let source = DecompressedSource(counted, format: .xz)
+            _ = try source.info()
+            let before = counted.byteCount
+            let reader = try source.open(at: 500_000)
+            defer { reader.close() }
+            let piece = try read(reader, upTo: 100)
+            #expect(piece == [UInt8](content[100_000..<100_100]))
+            #expect(counted.byteCount - before < Int64(bytes.count) / 2)
+        }
+    }
+
+    /// Whatever is cut off or changed, the bytes are those that libarchive gives, and both fail or both do not.
+    @Test(arguments: Sample.small)
+    func damagedBlocksAreWhatTheJudgeSays(_ sample: Sample) async throws {
+        guard let bytes = try await sample.bytes() else { return }
+        try await onThread {
+            var damaged = (0..<bytes.count).map { ("the first \($0) bytes", bytes.prefix($0)) }
+            for place in 0..<bytes.count {
+                var changed = bytes
+                changed[place] ^= 1 << UInt8(place % 8)
+                damaged.append(("byte \(place) changed", changed))
+            }
+            for rest in [
+                Data(count: 3), Data(count: 4), Data(count: 70_000), Data([1]), Data("a longer rest".utf8), bytes,
+            ] {
+                damaged.append(("\(rest.count) bytes after the end", bytes + rest))
+            }
+            for (what, data) in damaged {
+                let outcome = Outcome(DecompressedSource(MemorySource(data), format: sample.format))
+                let judged = Outcome(DecompressedSource(SequentialSource(data), format: sample.format))
+                #expect((outcome.code == nil) == (judged.code == nil), "\(what)")
+                #expect(outcome.bytes.starts(with: judged.bytes), "\(what)")
+                if judged.code == nil { #expect(outcome.bytes.count == judged.bytes.count, "\(what)") }
+            }
+        }
+    }
+
+    /// Blocks of a hundred thousand bytes: longer ones cost too much to damage each byte.
+    @Test(arguments: [
+        Sample(file: "many.bz2", format: .bzip2, content: "many"),
+        Sample(file: "many.xz", format: .xz, content: "many"),
+        Sample(file: "many.zst", format: .zstd, content: "many"),
+    ])
+    func manyBlocksAreReadInOrderAndDamageInOneIsWhatTheJudgeSays(_ sample: Sample) async throws {
+        guard let bytes = try await sample.bytes() else { return }
+        let expected = [UInt8](try await Made.archive(sample.content))
+        try await onThread {
+            let source = DecompressedSource(MemorySource(bytes), format: sample.format)
+            // The second pass begins at what the first has learned.
+            for offset in [0, 1_234_567, 7, expected.count - 1, 500_000] {
+                let outcome = Outcome(source, from: Int64(offset))
+                #expect(outcome.code == nil && outcome.bytes == [UInt8](expected[offset...]), "from \(offset)")
+            }
+            for place in stride(from: 11, to: bytes.count, by: bytes.count / 23) {
+                var damaged = bytes
+                damaged[place] ^= 4
+                let outcome = Outcome(DecompressedSource(MemorySource(damaged), format: sample.format))
+                let judged = Outcome(DecompressedSource(SequentialSource(damaged), format: sample.format))
+                #expect((outcome.code == nil) == (judged.code == nil), "byte \(place) changed")
+                #expect(outcome.bytes.starts(with: judged.bytes), "byte \(place) changed")
+            }
+        }
+    }
+
+    /// The mark of a block within a block is no block: its bytes are found by whoever reads one after another.
+    @Test func aFalseMarkInABzip2IsNotBelieved() async throws {
+        guard let bytes = try await Made.optional("streams.bz2") else { return }
+        try await onThread {
+            for place in 14..<(bytes.count - 20) {
+                var damaged = bytes
+                damaged.replaceSubrange(place..<(place + 6), with: [0x31, 0x41, 0x59, 0x26, 0x53, 0x59])
+                let outcome = Outcome(DecompressedSource(MemorySource(damaged), format: .bzip2))
+                let judged = Outcome(DecompressedSource(SequentialSource(damaged), format: .bzip2))
+                #expect((outcome.code == nil) == (judged.code == nil), "a mark at \(place)")
+                #expect(outcome.bytes.starts(with: judged.bytes), "a mark at \(place)")
+            }
+        }
+    }
+
+    /// A table that lies gives no other bytes.
+    @Test func aWrongSeekTableIsNotBelieved() async throws {
+        guard let bytes = try await Made.optional("seekable.zst") else { return }
+        let expected = [UInt8](try await Made.archive("stream"))
+        try await onThread {
+            // Ends of frames in the table, moved by one byte between the two entries: their sums stay the same.
+            for places in [[0, 8], [4, 12]] {
+                var changed = bytes
+                let table = bytes.count - 9 - 16
+                changed[table + places[0]] &-= 1
+                changed[table + places[1]] &+= 1
+                let outcome = Outcome(DecompressedSource(MemorySource(changed), format: .zstd))
+                #expect(outcome.code == nil && outcome.bytes == expected)
+            }
+        }
+    }
+
+    @Test(arguments: Sample.small)
+    func blocksKeepTheContract(_ sample: Sample) async throws {
+        guard let bytes = try await sample.bytes() else { return }
+        let expected = try await Made.archive(sample.content)
+        expectNone(
+            await violations(of: DecompressedSource(MemorySource(bytes), format: sample.format), expecting: expected))
+    }
+}
