@@ -6,7 +6,8 @@ BLOB := .build/release/blob
 
 # The packages that the build needs: git fetches the dependencies, one of which is partly C++; Python makes the photo of
 # the demonstration.
-DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev python3
+DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev \
+  liblzma-dev libzstd-dev libbz2-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo test sanitize link-check api-check setup archives release install benchmark clean
@@ -100,6 +101,7 @@ benchmark: release
 	Benchmarks/files.py $(BLOB)
 	Benchmarks/gzip_files.py $(BLOB)
 	Benchmarks/archives.py $(BLOB)
+	Benchmarks/blocks.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 
