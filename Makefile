@@ -53,6 +53,7 @@ archives:
 release: setup archives
 	swift build -c release --product blob $(STATIC)
 	swift build -c release --product blob-receive $(STATIC)
+	swift build -c release --product blob-archive-helper $(STATIC)
 
 demo: release
 	@BLOB=$(BLOB) Examples/demo.sh
@@ -94,7 +95,7 @@ api-check:
 
 install: release
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
-	install $(BLOB) $(BLOB)-receive $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+	install $(BLOB) $(BLOB)-receive $(BLOB)-archive-helper $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 
 # The build folder is outside Benchmarks, so that the style check sees only sources.
 benchmark: release

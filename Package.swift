@@ -81,6 +81,7 @@ let package = Package(
         .library(name: "MultipartURLRequest", targets: ["MultipartURLRequest"]),
         .executable(name: "blob", targets: ["blob"]),
         .executable(name: "blob-receive", targets: ["blob-receive"]),
+        .executable(name: "blob-archive-helper", targets: ["blob-archive-helper"]),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
@@ -106,6 +107,9 @@ let package = Package(
             exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
         // Its library is loaded when it is first needed; what a package manager knows of it would link it.
         .target(name: "CArchive"),
+        .target(name: "CArchiveHelper"),
+        .target(
+            name: "ArchiveExchange", dependencies: ["CArchive", "CArchiveHelper"], swiftSettings: settings),
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
         .target(
             name: "BlobBlocks",
@@ -121,7 +125,9 @@ let package = Package(
 
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
-        plugin("ArchiveSource", "GzipSource", "BlobBlocks", "BlobIndex", "BlobDeflate", "CArchive"),
+        plugin(
+            "ArchiveSource", "GzipSource", "ArchiveExchange", "BlobBlocks", "BlobIndex", "BlobDeflate", "CArchive",
+            "CArchiveHelper"),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(
@@ -130,6 +136,10 @@ let package = Package(
                 "BlobCommandLine", "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut, swiftSettings: partSettings),
+        // Without Foundation: it starts in a millisecond.
+        .executableTarget(
+            name: "blob-archive-helper", dependencies: ["ArchiveExchange", "CArchive", "CArchiveHelper"],
+            swiftSettings: settings),
         .executableTarget(
             name: "blob-receive",
             dependencies: [
@@ -166,12 +176,12 @@ let package = Package(
             name: "BlobTestSupport", dependencies: ["BlobCore"], path: "Tests/BlobTestSupport", swiftSettings: settings),
         tests(
             "ArchiveSourceTests", "BlobTestSupport", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource",
-            "GzipSource", "ArchiveSource"),
+            "GzipSource", "ArchiveSource", "blob-archive-helper"),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(
             name: "BlobCommandTests",
             dependencies: [
-                "blob", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex", "BlobStreams",
+                "blob", "blob-archive-helper", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex", "BlobStreams",
                 "BlobTestSupport", "FileSource",
             ],
             exclude: filesLeftOut,

@@ -1,6 +1,6 @@
 public import BlobCore
 
-/// An archive whose members are sources: tar, zip, 7z, cpio or ar.
+/// An archive whose members are sources: tar, zip, 7z, cpio, ar, or a format that a helper process reads.
 ///
 /// Members are read in bounded memory, by exact name or index. Hard links are followed within the archive; directories,
 /// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk.
@@ -19,7 +19,7 @@ public import BlobCore
 ///
 /// The memory of decoding is bounded: an archive, a member or a coder that asks for more than 128 MiB throws
 /// ``BlobError/Code/limitExceeded`` before the memory is allocated. For ``ArchiveFormat/foreign`` formats, the limit is
-/// left to libarchive.
+/// that of the helper process; see ``ArchiveIsolation``.
 ///
 /// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive
 /// has random access, otherwise before the end.
@@ -49,12 +49,18 @@ public struct ArchiveContainer: BlobContainer {
     ///   - base: The source of the archive.
     ///   - format: The format of the archive.
     ///   - index: The policy for the index file that keeps the table of members.
-    public init(_ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none) {
+    ///   - isolation: The place where an archive of a ``ArchiveFormat/foreign`` format is decoded; without effect on
+    ///     others.
+    public init(
+        _ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,
+        isolation: ArchiveIsolation = .helper
+    ) {
         let needsCopy = format.needsRandomAccess
         let whole = needsCopy ? SpooledSource(base) : base
-        self.base =
+        let archive =
             format.isEmbedded && (needsCopy || base.traits.contains(.repeatable))
             ? EmbeddedSource(whole, format) : whole
+        self.base = format.isForeign && isolation != .helper ? IsolatedSource(archive, isolation) : archive
         self.format = format
         self.tables = TableHolder(base, format, index)
         self.pass = nil

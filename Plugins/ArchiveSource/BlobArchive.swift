@@ -31,9 +31,10 @@ public struct BlobArchive: Sendable {
 
     /// Creates an archive over its source, without reading anything.
     public init(
-        _ source: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none
+        _ source: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,
+        isolation: ArchiveIsolation = .helper
     ) {
-        self.container = ArchiveContainer(source, format: format, index: index)
+        self.container = ArchiveContainer(source, format: format, index: index, isolation: isolation)
     }
 
     /// Calls `body` with each member, in the archive's order, until it returns false.

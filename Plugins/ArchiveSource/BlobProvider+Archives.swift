@@ -32,22 +32,38 @@ extension BlobProvider {
         .filter { base, _ in RPMSource(base) }, schemes: ["rpm"], mediaTypes: ["application/x-rpm"],
         fileExtensions: ["rpm"], signatures: [BlobSignature(RPMSource.signature)])
 
-    /// All providers of this module, except those of ``ArchiveFormat/foreign`` formats.
-    public static let archives = [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm]
+    /// The providers of ``ArchiveFormat/foreign`` formats, with schemes like `iso`, which a helper process reads.
+    private static let foreign = ArchiveFormat.allCases.filter(\.isForeign).map { container($0) }
 
-    /// Returns ``archives`` and the providers of some formats whose decoders are not to be trusted.
+    /// All providers of this module; those of ``ArchiveFormat/foreign`` formats need the helper process of
+    /// ``ArchiveIsolation/helper``.
+    public static let archives =
+        [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm] + foreign
+
+    /// Returns ``archives``, where some formats are decoded elsewhere than in the default helper process.
     ///
-    /// - Parameter formats: The formats of ``ArchiveFormat/foreign`` to add; others have no effect. A job over such an
-    ///   archive that is cancelled or times out may leave a thread running until libarchive returns. While there are
-    ///   four such threads, opening further archives of these formats throws ``BlobError/Code/limitExceeded``.
-    public static func archives(allowing formats: Set<ArchiveFormat>) -> [BlobProvider] {
-        self.archives
-            + formats.filter(\.isForeign).sorted { $0.rawValue < $1.rawValue }.map { self.container($0) }
+    /// ```swift
+    /// let providers = BlobProvider.archives(allowing: [.iso], isolation: .inProcess)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - formats: Formats of ``ArchiveFormat/foreign``, whose providers become the last; others have no effect.
+    ///   - isolation: The place where archives of these formats are decoded: by default a helper process, and this
+    ///     process when there is no helper.
+    public static func archives(
+        allowing formats: Set<ArchiveFormat>, isolation: ArchiveIsolation = .helperIfFound
+    ) -> [BlobProvider] {
+        let others = formats.filter(\.isForeign).sorted { $0.rawValue < $1.rawValue }
+        let schemes = others.map(\.rawValue)
+        return self.archives.filter { !schemes.contains($0.schemes[0]) }
+            + others.map { self.container($0, isolation) }
     }
 
-    private static func container(_ format: ArchiveFormat) -> BlobProvider {
+    private static func container(_ format: ArchiveFormat, _ isolation: ArchiveIsolation = .helper) -> BlobProvider {
         BlobProvider(
-            .container { base, context in ArchiveContainer(base, format: format, index: context.index) },
+            .container { base, context in
+                ArchiveContainer(base, format: format, index: context.index, isolation: isolation)
+            },
             schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions, signatures: format.signatures,
             recognizes: format == .tar ? TarChecksum.isRight : nil, recognizesWithin: format.search)

@@ -6,18 +6,18 @@ extension BlobRegistry {
     ///
     /// - Parameters:
     ///   - library: The path of the library; nil uses the one that the environment names.
-    ///   - formats: The formats of archives that are read only on request.
+    ///   - formats: The formats of archives that are read in this process when there is no helper.
     static func forCommand(library: String?, allowing formats: Set<ArchiveFormat> = []) -> BlobRegistry {
         var registry = self.forCommand.withLock { registries in
             let registry = registries[library] ?? self.makeForCommand(library: library)
             registries[library] = registry
             return registry
         }
-        for provider in BlobProvider.archives(allowing: formats).dropFirst(BlobProvider.archives.count) {
+        for provider in BlobProvider.archives(allowing: formats).suffix(formats.count) {
             do {
-                try registry.register(provider)
+                try registry.register(provider, replacing: true)
             } catch {
-                preconditionFailure("Formats that are allowed have schemes of their own: \(error)")
+                preconditionFailure("Formats that are allowed replace themselves: \(error)")
             }
         }
         return registry

@@ -27,9 +27,9 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: """
-            Also read archives of this format (may be given more than once): \
-            \(ArchiveFormat.foreign.map(\.rawValue).sorted().joined(separator: ", ")). Their readers are known to fail \
-            badly on damaged archives.
+            Read archives of this format even without the program blob-archive-helper, in this process (may be given \
+            more than once): \(ArchiveFormat.foreign.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
+            are known to fail badly on damaged archives.
             """)
     var allowFormat: [ArchiveFormat] = []
 

@@ -9,7 +9,7 @@ import Testing
 /// Archives of the web, made by hand as ISO 28500 has them.
 @Suite(.serialized) struct WARCTests {
     /// Longer than what the library gives in one piece.
-    private static let page = Made.data(400_000)
+    static let page = Made.data(400_000)
 
     private static func record(_ type: String, _ url: String, _ content: Data) -> Data {
         let lines = [
@@ -20,7 +20,7 @@ import Testing
         return Data(header.utf8) + content + Data("\r\n\r\n".utf8)
     }
 
-    private static let archive =
+    static let archive =
         record("warcinfo", "", Data("software: none\r\n".utf8))
         + record("resource", "http://example.org/one", Data("first".utf8))
         + record("resource", "http://example.org/page", page)

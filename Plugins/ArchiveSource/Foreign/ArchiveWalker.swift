@@ -1,3 +1,4 @@
+import ArchiveExchange
 import BlobCore
 import CArchive
 
@@ -49,10 +50,11 @@ final class ArchiveWalker: MemberWalker {
         let status = try self.handle.call(toleratingWarnings: true) { blob_archive_read_next_header($0, &entry) }
         guard status != ARCHIVE_EOF, let entry else { return false }
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
-        let index = self.index + 1
         self.dataEnd = 0
         self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
-        self.current = self.handle.ask { _ in ArchiveEntry(entry, index: index, warning: warning) }
+        // Names are converted while they are copied.
+        let facts = self.handle.ask { _ in ExchangedEntry(entry, warning: warning.map { Array($0.utf8) }) }
+        self.current = ArchiveEntry(facts, index: self.index + 1)
         return true
     }
 

@@ -1,7 +1,7 @@
 import BlobCore
 import CArchive
 
-/// The supported archive formats. No other format is ever tried, and those of ``foreign`` only on request.
+/// The supported archive formats. No other format is ever tried.
 public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// v7, ustar, pax and GNU tar, sparse files included.
     case tar
@@ -29,8 +29,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
 
     /// The formats whose libarchive readers were seen to crash or loop on damaged archives.
     ///
-    /// A registry has them only on request. They are read on a separate thread, which is abandoned when the job ends
-    /// before libarchive returns; see ``BlobProvider/archives(allowing:)``.
+    /// They are read by a helper process; see ``ArchiveIsolation``.
     public static let foreign: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
 
     var isForeign: Bool { Self.foreign.contains(self) }

@@ -7,7 +7,7 @@ extension ArchiveFormat {
     ) throws(BlobError) -> any MemberWalker {
         if self == .tar { return try TarWalker(over: base, context) }
         if self == .sevenzip { return try SevenZipWalker(over: base, context) }
-        if self.isForeign { return try ForeignWalker(self, over: base, context) }
+        if self.isForeign { return try self.isolatedWalker(over: base, context) }
         return try ArchiveWalker(self, over: base, context)
     }
 }

@@ -1,0 +1,125 @@
+import ArchiveExchange
+import BlobCore
+
+/// A walker over an archive that a helper process reads.
+final class HelperWalker: MemberWalker {
+    private let format: ArchiveFormat
+    private let base: HelperBase
+    private let process: HelperProcess
+    private var current: ArchiveEntry?
+    /// The offset in the member after the last byte that was returned.
+    private var dataEnd: Int64 = 0
+    /// The offset in the archive after the last byte that the helper was given.
+    private var givenEnd: Int64 = 0
+
+    /// - Throws: ``BlobError/Code/unavailable`` when the program at `path` is no helper of this version; the errors of
+    ///   ``HelperProcess``.
+    init(
+        _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext, _ path: String,
+        _ arguments: [String] = []
+    ) throws(BlobError) {
+        self.format = format
+        self.base = try HelperBase(base, context)
+        self.process = try HelperProcess(path, arguments, context)
+        let command = ExchangeFrame(
+            .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1,
+            payload: Array(format.rawValue.utf8))
+        let answer: ExchangeFrame
+        do throws(BlobError) {
+            answer = try self.ask(command, .opened)
+        } catch  where error.code == .corrupted && self.givenEnd == 0 {
+            throw BlobError(
+                .unavailable, "The helper \(path) cannot be used: \(error.message)", isTransient: false, cause: error)
+        }
+        guard answer.a == ExchangeFrame.version else {
+            throw BlobError(
+                .unavailable,
+                "The helper \(path) has version \(answer.a) of the protocol, and this program \(ExchangeFrame.version).",
+                isTransient: false)
+        }
+    }
+
+    var baseInfo: BlobInfo { self.base.info }
+    var isSequential: Bool { !self.base.hasRandomAccess }
+    var index: Int { self.current?.member.index ?? -1 }
+    var place: Int64? { nil }
+    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
+    func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
+
+    var entry: ArchiveEntry {
+        guard let current else { preconditionFailure("There is no current member yet.") }
+        return current
+    }
+
+    func advance() throws(BlobError) -> Bool {
+        let answer = try self.ask(ExchangeFrame(.next), .entry, .end)
+        guard answer.kind == .entry else { return false }
+        guard let entry = ExchangedEntry(encoded: answer.payload) else { throw self.isMalformed }
+        self.current = ArchiveEntry(entry, index: self.index + 1)
+        self.dataEnd = 0
+        return true
+    }
+
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        let answer = try self.ask(ExchangeFrame(.block), .data, .end)
+        guard answer.a >= 0 else { throw self.isMalformed }
+        guard answer.kind == .data else { return (UnsafeRawBufferPointer(start: nil, count: 0), answer.a) }
+        guard let bytes = self.process.memory.bytes(at: answer.b, count: answer.c), !bytes.isEmpty,
+            case let end = answer.a.addingReportingOverflow(answer.c), !end.overflow
+        else { throw self.isMalformed }
+        self.dataEnd = end.partialValue
+        return (bytes, answer.a)
+    }
+
+    func finish() throws(BlobError) {
+        if self.isSequential { try self.base.drain(self.process.memory.input) }
+    }
+
+    /// Returns the answer to a command, which is of one of two kinds.
+    private func ask(
+        _ command: ExchangeFrame, _ kind: ExchangeFrame.Kind, _ other: ExchangeFrame.Kind? = nil
+    ) throws(BlobError) -> ExchangeFrame {
+        let answer: ExchangeFrame
+        do throws(BlobError) {
+            answer = try self.process.answer(to: command) { (byteOffset, count) throws(BlobError) in
+                let room = UnsafeMutableRawBufferPointer(rebasing: self.process.memory.input[..<count])
+                let read = try self.base.read(at: byteOffset, into: room)
+                self.givenEnd = byteOffset + Int64(read)
+                return read
+            }
+        } catch {
+            throw self.located(error)
+        }
+        if answer.kind == kind || answer.kind == other { return answer }
+        guard answer.kind == .error, let failure = ExchangeFrame.Failure(rawValue: answer.a) else {
+            throw self.isMalformed
+        }
+        throw self.error(failure, answer.payload)
+    }
+
+    private var label: String { "\(self.format.rawValue) archive" }
+
+    private var isMalformed: BlobError {
+        BlobError(.corrupted, "The helper that reads the \(self.label) gave an answer that makes no sense.")
+    }
+
+    private func error(_ failure: ExchangeFrame.Failure, _ text: [UInt8]) -> BlobError {
+        let text = String(decoding: text, as: UTF8.self)
+        return switch failure {
+        case .library: BlobError(libraryMessage: text.isEmpty ? nil : text, label: self.label)
+        case .unavailable: BlobError(.unavailable, "The \(self.label) cannot be read: \(text).", isTransient: false)
+        case .limit: BlobError(.limitExceeded, "The \(self.label) cannot be read by the helper: \(text).")
+        }
+    }
+
+    /// Adds to an error of the helper where in the archive it stood.
+    private func located(_ error: BlobError) -> BlobError {
+        guard error.code == .corrupted, error.byteOffset == nil else { return error }
+        let member = self.current?.member
+        let place =
+            member.map { "byte \(self.dataEnd) of its member \($0.index), \($0.printableName)" } ?? "its beginning"
+        return BlobError(
+            .corrupted, "The \(self.label) cannot be read at \(place): \(error.message)", byteOffset: self.givenEnd,
+            cause: error.cause)
+    }
+}

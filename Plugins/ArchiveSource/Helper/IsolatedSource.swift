@@ -1,0 +1,22 @@
+import BlobCore
+
+/// The source of an archive of a foreign format, and the place where the archive is decoded.
+struct IsolatedSource: BlobLayer {
+    let underlying: any BlobInputStreamDataSource
+    let isolation: ArchiveIsolation
+
+    init(_ base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation) {
+        (self.underlying, self.isolation) = (base, isolation)
+    }
+
+    var traits: BlobTraits { self.underlying.traits }
+    var locator: BlobLocator? { self.underlying.locator }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.underlying.describe(context) }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.underlying.makeReader(at: byteOffset, matching: validator, context: context)
+    }
+}

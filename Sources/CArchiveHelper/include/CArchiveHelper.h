@@ -1,0 +1,85 @@
+#ifndef BLOB_CARCHIVE_HELPER_H
+#define BLOB_CARCHIVE_HELPER_H
+
+// Calls of the system for a process and the helper that it starts: their constants, macros and types differ between
+// systems, or Swift does not import them.
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/// The descriptors of the helper: its end of the socket and the shared memory.
+static const int blob_helper_socket = 3, blob_helper_memory = 4;
+
+// Of the process that starts a helper.
+
+/// Starts a program with three descriptors on /dev/null, and the two of a helper; all signals have their defaults, and
+/// it has a process group of its own. `environment` ends with NULL, as `arguments` does. Returns 0 or an `errno`.
+int blob_start_helper(
+    const char *path, char *const arguments[], char *const environment[], int socket, int memory, pid_t *process);
+
+/// Ends a child and waits for its end. Returns the number of the signal that ended it, or 0; `status` gets its exit
+/// status, or -1 when another part of the program waited for it.
+int blob_end_helper(pid_t process, int *status);
+
+/// Sends the signal that ends a process at once.
+void blob_kill_helper(pid_t process);
+
+/// The processor time of a process in milliseconds; -1 where the system does not tell.
+int64_t blob_processor_time(pid_t process);
+
+/// Makes a pair of connected sockets; a receive from the first one fails with EAGAIN after `milliseconds`. Returns 0 or
+/// an `errno`.
+int blob_make_sockets(int sockets[2], int milliseconds);
+
+/// Makes memory without a name, which neither side can make smaller. Returns its descriptor, or -1 with `errno`.
+int blob_make_shared_memory(size_t byte_count);
+
+/// The path of the running executable, or NULL; valid for ever.
+const char *blob_executable_path(void);
+
+// Of both.
+
+/// Maps shared memory; NULL on failure.
+void *blob_map_memory(int descriptor, size_t byte_count);
+void blob_unmap_memory(void *memory, size_t byte_count);
+
+/// Sends all bytes, without SIGPIPE. Returns 0 or an `errno`.
+int blob_send(int socket, const void *bytes, size_t count);
+
+/// Receives at most `count` bytes; 0 at the end, or a negative `errno`.
+ssize_t blob_receive(int socket, void *bytes, size_t count);
+
+/// The `errno` of a receive that has to wait.
+static inline int blob_again(void) { return EAGAIN; }
+
+/// True when an `errno` means that the other process is gone.
+static inline bool blob_is_end(int error) { return error == ECONNRESET || error == EPIPE; }
+
+void blob_close(int descriptor);
+
+/// A UTF-8 locale for the calling thread, for ever. A system without one keeps its own.
+void blob_use_utf8(void);
+
+// Of the helper.
+
+/// Ends this process with a text on standard error, and the status of a wrong use.
+_Noreturn void blob_refuse(const char *text);
+
+/// Ends this process, and nothing else.
+_Noreturn void blob_exit(int status);
+
+/// Returns 1 when this process has the descriptors of a helper, and closes all others.
+int blob_is_helper(void);
+
+/// Takes from this process what reading an archive does not need: memory beyond what it has and `byte_count`, files,
+/// other programs, system calls. Ends it when it computes while the process that started it is gone.
+void blob_confine(size_t byte_count);
+
+/// Does what `fault` says, if it is meant for this moment: `crash:block` crashes at the moment `block`. Only in debug
+/// builds. Returns 1 when all memory is taken.
+int blob_fault(const char *fault, const char *moment);
+
+#endif

@@ -1,0 +1,83 @@
+internal import ArchiveExchange
+internal import CArchive
+internal import CArchiveHelper
+
+/// The helper: answers the commands of the process that started it, until that closes the socket.
+final class ArchiveHelper {
+    /// The memory that decoding may take, in bytes, beyond that of the program and its libraries: 256 MiB.
+    private static let memoryByteCount = 256 << 20
+
+    private let channel: ExchangeChannel
+    private let memory: ExchangeMemory
+    private let fault: String?
+    private var archive: HelperArchive?
+
+    /// - Parameter fault: A fault for tests, such as `crash:block`.
+    init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, fault: String?) {
+        (self.channel, self.memory, self.fault) = (channel, memory, fault)
+    }
+
+    func run() {
+        // Loaded, and the system asked for what it gives only before the confinement.
+        let reason = blob_archive_load().map { String(cString: $0) }
+        blob_use_utf8()
+        blob_confine(Self.memoryByteCount)
+        while case .success(let command) = self.channel.receive(idle: {}) {
+            do {
+                try self.channel.send(self.answer(command, reason))
+            } catch {
+                break
+            }
+        }
+        // What libarchive holds is not freed: that is one more call that may crash.
+        blob_exit(0)
+    }
+
+    private func answer(_ command: ExchangeFrame, _ reason: String?) -> ExchangeFrame {
+        do throws(HelperFailure) {
+            switch command.kind {
+            case .open:
+                if let reason { throw HelperFailure(.unavailable, reason) }
+                try self.fail(at: "open")
+                let input = HelperInput(
+                    self.channel, self.memory, hasRandomAccess: command.b != 0,
+                    byteCount: command.c < 0 ? nil : command.c)
+                self.archive = try HelperArchive(input, format: String(decoding: command.payload, as: UTF8.self))
+                return ExchangeFrame(.opened, a: ExchangeFrame.version)
+            case .next:
+                try self.fail(at: "next")
+                guard let entry = try self.opened().next() else { return ExchangeFrame(.end) }
+                let payload = entry.encoded
+                guard payload.count <= ExchangeFrame.maximumPayloadByteCount else {
+                    throw HelperFailure(.limit, "a header has more than \(ExchangeFrame.maximumPayloadByteCount) bytes")
+                }
+                return ExchangeFrame(.entry, payload: payload)
+            case .block:
+                try self.fail(at: "block")
+                return try self.opened().block(self.memory)
+            default: blob_exit(70)
+            }
+        } catch {
+            return ExchangeFrame(.error, a: error.kind.rawValue, payload: Array((error.text ?? "").utf8.prefix(1000)))
+        }
+    }
+
+    private func opened() -> HelperArchive {
+        guard let archive else { blob_exit(70) }
+        return archive
+    }
+
+    private func fail(at moment: String) throws(HelperFailure) {
+        guard let fault, blob_fault(fault, moment) != 0 else { return }
+        throw HelperFailure(.limit, "the memory is exhausted")
+    }
+}
+
+/// A failed command.
+struct HelperFailure: Error {
+    let kind: ExchangeFrame.Failure
+    /// The reason; nil when libarchive has none.
+    let text: String?
+
+    init(_ kind: ExchangeFrame.Failure, _ text: String?) { (self.kind, self.text) = (kind, text) }
+}

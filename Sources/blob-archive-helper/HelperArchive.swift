@@ -1,0 +1,120 @@
+internal import ArchiveExchange
+internal import CArchive
+
+/// An archive that libarchive reads.
+final class HelperArchive {
+    /// Blocks shorter than this are collected; longer ones that lie in the archive as they are stay where they are.
+    private static let longByteCount = 64 * 1024
+
+    private let archive: OpaquePointer
+    private let input: HelperInput
+    private let endsAtData: Bool
+    /// The offset in the member after the last byte that libarchive returned.
+    private var dataEnd: Int64 = 0
+    /// What libarchive returned after the bytes of the last answer.
+    private var pending: Result<Block, HelperFailure>?
+
+    /// A block of a member, or its end, which has no bytes.
+    private struct Block {
+        var bytes: UnsafeRawBufferPointer
+        var byteOffset: Int64
+    }
+
+    init(_ input: HelperInput, format: String) throws(HelperFailure) {
+        guard let archive = blob_archive_read_new() else { throw HelperFailure(.limit, "the memory is exhausted") }
+        self.archive = archive
+        self.input = input
+        self.endsAtData = format == "warc"
+        // A warning means that libarchive would start a program instead.
+        guard Self.enable(format, archive) == ARCHIVE_OK else {
+            throw HelperFailure(.unavailable, "libarchive was built without this format")
+        }
+        input.connect(to: archive)
+        try self.check(blob_archive_read_open1(archive))
+    }
+
+    private static func enable(_ format: String, _ archive: OpaquePointer) -> CInt {
+        switch format {
+        case "iso": blob_archive_read_support_format_iso9660(archive)
+        case "rar": min(blob_archive_read_support_format_rar(archive), blob_archive_read_support_format_rar5(archive))
+        case "cab": blob_archive_read_support_format_cab(archive)
+        case "xar": blob_archive_read_support_format_xar(archive)
+        case "lha": blob_archive_read_support_format_lha(archive)
+        case "warc": blob_archive_read_support_format_warc(archive)
+        case "sevenzip": blob_archive_read_support_format_7zip(archive)
+        default: CInt(ARCHIVE_FATAL)
+        }
+    }
+
+    private func check(_ status: CInt) throws(HelperFailure) {
+        if status == ARCHIVE_OK || status == ARCHIVE_EOF { return }
+        throw HelperFailure(.library, self.message)
+    }
+
+    private var message: String? { blob_archive_error_string(self.archive).map { String(cString: $0) } }
+
+    /// Advances to the next member; nil at the end of the archive.
+    func next() throws(HelperFailure) -> ExchangedEntry? {
+        self.pending = nil
+        self.dataEnd = 0
+        var entry: OpaquePointer?
+        let status = blob_archive_read_next_header(self.archive, &entry)
+        if status != ARCHIVE_WARN { try self.check(status) }
+        guard status != ARCHIVE_EOF, let entry else { return nil }
+        let warning = status == ARCHIVE_WARN ? self.message ?? "a warning without a reason" : nil
+        return ExchangedEntry(entry, warning: warning.map { Array($0.utf8) })
+    }
+
+    /// Returns the next bytes of the member, or its end.
+    func block(_ memory: ExchangeMemory) throws(HelperFailure) -> ExchangeFrame {
+        let first: Block
+        if let pending { first = try pending.get() } else { first = try self.read() }
+        self.pending = nil
+        guard !first.bytes.isEmpty else { return ExchangeFrame(.end, a: first.byteOffset) }
+        if first.bytes.count >= Self.longByteCount, let place = memory.place(of: first.bytes) {
+            return ExchangeFrame(.data, a: first.byteOffset, b: place, c: Int64(first.bytes.count))
+        }
+        var (count, next) = (0, first)
+        while true {
+            let part = UnsafeRawBufferPointer(rebasing: next.bytes.prefix(memory.output.count - count))
+            UnsafeMutableRawBufferPointer(rebasing: memory.output[count...]).copyMemory(from: part)
+            count += part.count
+            if part.count < next.bytes.count {
+                // The rest stays valid, because libarchive is not called before it is taken.
+                next.bytes = UnsafeRawBufferPointer(rebasing: next.bytes[part.count...])
+                next.byteOffset &+= Int64(part.count)
+                self.pending = .success(next)
+                break
+            }
+            let following = Result { () throws(HelperFailure) in try self.read() }
+            guard case .success(let block) = following, !block.bytes.isEmpty,
+                block.byteOffset == first.byteOffset &+ Int64(count)
+            else {
+                self.pending = following
+                break
+            }
+            next = block
+        }
+        let place = Int64(ExchangeMemory.inputByteCount)
+        return ExchangeFrame(.data, a: first.byteOffset, b: place, c: Int64(count))
+    }
+
+    private func read() throws(HelperFailure) -> Block {
+        while true {
+            var start: UnsafeRawPointer?
+            var count = 0
+            var byteOffset: Int64 = 0
+            let status = blob_archive_read_data_block(self.archive, &start, &count, &byteOffset)
+            try self.check(status)
+            if status == ARCHIVE_EOF {
+                // In a WARC, libarchive counts the two line ends after a record, whether they exist or not; in a RAR 5,
+                // it leaves the offset of the end unset.
+                let end = self.endsAtData ? self.dataEnd : max(byteOffset, self.dataEnd)
+                return Block(bytes: UnsafeRawBufferPointer(start: nil, count: 0), byteOffset: end)
+            }
+            guard count > 0 else { continue }
+            self.dataEnd = byteOffset &+ Int64(count)
+            return Block(bytes: UnsafeRawBufferPointer(start: start, count: count), byteOffset: byteOffset)
+        }
+    }
+}

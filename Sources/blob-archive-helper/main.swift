@@ -1,0 +1,12 @@
+internal import ArchiveExchange
+internal import CArchiveHelper
+
+// Started by the module ArchiveSource; see `ExchangeFrame` for what is said, and `HelperProcess` for who says it.
+
+let arguments = CommandLine.arguments
+guard blob_is_helper() != 0, let memory = ExchangeMemory(descriptor: blob_helper_memory) else {
+    blob_refuse("blob-archive-helper reads archives for other programs, which start it.\n")
+}
+let helper = ArchiveHelper(
+    ExchangeChannel(socket: blob_helper_socket), memory, fault: arguments.dropFirst().first)
+helper.run()

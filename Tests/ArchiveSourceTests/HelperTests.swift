@@ -1,0 +1,172 @@
+import ArchiveExchange
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// Archives that a helper process reads, when that process fails.
+@Suite(.serialized) struct HelperTests {
+    static let path = productsFolder.appendingPathComponent(HelperLocation.program).path
+
+    static func archive(fault: String) -> ArchiveContainer {
+        ArchiveContainer(
+            MemorySource(WARCTests.archive), format: .warc, isolation: .helper(at: Self.path, fault: fault))
+    }
+
+    private func error(_ isolation: ArchiveIsolation, _ name: String = "page") async throws -> BlobError? {
+        try await onThread {
+            let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc, isolation: isolation)
+            do {
+                _ = try archive.member(.name(name), context: BlobContext()).data(upTo: 1 << 22)
+                return nil
+            } catch {
+                return error
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("crash:next", "signal 11"), ("crash:block", "signal 11"), ("exit:block", "status 3"),
+        ("loop:block", "computed for 3 seconds"), ("loop:next", "computed for 3 seconds"),
+    ])
+    func aHelperThatCrashesOrLoopsIsACorruptedArchive(fault: String, reason: String) async throws {
+        let error = try await self.error(.helper(at: Self.path, fault: fault))
+        #expect(error?.code == .corrupted)
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("warc") == true)
+        #expect(error?.byteOffset != nil)
+        if fault.hasSuffix(":block") { #expect(error?.message.contains("its member 1, page") == true) }
+    }
+
+    @Test func aHelperWithoutMemoryIsALimit() async throws {
+        #expect(try await self.error(.helper(at: Self.path, fault: "memory:block"))?.code == .limitExceeded)
+    }
+
+    /// Signal 10 or 30 is what the helper raises when the system refuses; 31 or 12 is the system's own.
+    @Test(
+        .enabled(if: isLinux),
+        arguments: [
+            ("open", "signal 10"), ("code", "signal 10"), ("socket", "signal 31"), ("execute", "signal 31"),
+        ])
+    func aHelperHasNeitherFilesNorNetworkNorOtherPrograms(fault: String, reason: String) async throws {
+        let error = try await self.error(.helper(at: Self.path, fault: "\(fault):block"))
+        #expect(error?.code == .corrupted)
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func aHelperThatDoesNotStartIsUnavailable() async throws {
+        #expect(try await self.error(.helper(at: Self.path, fault: "crash:open"))?.code == .unavailable)
+        #expect(try await self.error(.helper(at: "/bin/false"))?.code == .unavailable)
+        #expect(try await self.error(.helper(at: "/bin/cat"))?.code == .unavailable)
+    }
+
+    @Test func withoutAHelperTheFormatIsUnsupported() async throws {
+        let error = try await self.error(.helper(at: "/nowhere/helper"))
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.contains("/nowhere/helper") == true)
+        #expect(error?.message.contains("--allow-format warc") == true)
+        #expect(error?.message.contains("ArchiveIsolation.inProcess") == true)
+    }
+
+    @Test(arguments: ["sleep:block", "loop:block"])
+    func aCancelledJobEndsTheHelper(fault: String) async throws {
+        let context = BlobContext()
+        let isOpen = Latch()
+        async let code = onThread {
+            let reader = try Self.archive(fault: fault).member(.name("page"), context: context).open(context: context)
+            isOpen.open()
+            return codeThrown { try reader.readWaiting(into: .allocate(byteCount: 1, alignment: 1)) }
+        }
+        await isOpen.opened()
+        context.cancellation.cancel()
+        #expect(try await code == .cancelled)
+    }
+
+    @Test func aLateJobEndsTheHelper() async throws {
+        let code = try await onThread {
+            let source = try Self.archive(fault: "sleep:block").member(.name("page"), context: BlobContext())
+            return codeThrown { try source.data(upTo: 1 << 22, context: BlobContext(idleLimit: .milliseconds(50))) }
+        }
+        #expect(code == .timedOut)
+    }
+
+    @Test func aSourceThatDoesNotAnswerCanBeCancelled() async throws {
+        let context = BlobContext()
+        let pipe = BlobPipe(capacity: 1000, info: BlobInfo())
+        async let code = onThread {
+            let archive = ArchiveContainer(pipe.source, format: .warc)
+            return codeThrown {
+                try archive.member(.index(0), context: context).data(upTo: 1 << 22, context: context)
+            }
+        }
+        // Returns once a reader took bytes, which only the helper wants.
+        try await onThread { try pipe.write(WARCTests.archive.prefix(5000)) }
+        context.cancellation.cancel()
+        #expect(try await code == .cancelled)
+    }
+
+    @Test func twoArchivesAreReadAtOnce() async throws {
+        let pages = try await onThreads(2) { _ in
+            let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc)
+            return try archive.member(.name("page"), context: BlobContext()).data(upTo: 1 << 22)
+        }
+        #expect(pages == [WARCTests.page, WARCTests.page])
+    }
+
+    /// Counts what a process of its own has.
+    @Test(.enabled(if: isLinux)) func openingsLeaveNothing() async {
+        await #expect(processExitsWith: .success) {
+            let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc)
+            let source = try archive.member(.index(0), context: BlobContext())
+            _ = try source.data(upTo: 1 << 22)
+            let before = try (System.descriptorCount(), threadCount())
+            for _ in 0..<1000 {
+                let reader = try source.open()
+                reader.close()
+            }
+            try #require(try System.descriptorCount() == before.0)
+            try #require(threadCount() <= before.1)
+            try #require(try System.children().isEmpty)
+        }
+    }
+
+    @Test(.enabled(if: isLinux)) func aHelperHasItsOwnDescriptorsAndCanBeKilled() async {
+        await #expect(processExitsWith: .success) {
+            // As a descriptor of another library may be: without the mark that closes it in programs that are started.
+            let other = dup(1)
+            let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc)
+            let reader = try archive.member(.name("page"), context: BlobContext()).open()
+            let byte = UnsafeMutableRawBufferPointer.allocate(byteCount: 1, alignment: 1)
+            try #require(try reader.readWaiting(into: byte) == 1)
+            let children = try System.children()
+            try #require(children.count == 1)
+            let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(children[0])/fd")
+            try #require(Set(descriptors) == ["0", "1", "2", "3", "4"])
+            kill(children[0], SIGKILL)
+            let page = UnsafeMutableRawBufferPointer.allocate(byteCount: WARCTests.page.count, alignment: 1)
+            let error = try #require(
+                throws: BlobError.self, performing: { while try reader.readWaiting(into: page) > 0 {} })
+            try #require(error.code == .corrupted)
+            try #require(error.message.contains("signal 9"))
+            try #require(try System.children().isEmpty)
+            close(other)
+        }
+    }
+}
+
+/// What Linux says about this process.
+private enum System {
+    static func descriptorCount() throws -> Int {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+
+    /// The children, zombies too.
+    static func children() throws -> [pid_t] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").flatMap { task in
+            let path = "/proc/self/task/\(task)/children"
+            return try String(contentsOfFile: path, encoding: .utf8).split(separator: " ").compactMap { pid_t($0) }
+        }
+    }
+}
