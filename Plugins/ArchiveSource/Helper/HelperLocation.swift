@@ -27,12 +27,12 @@ enum HelperLocation {
     /// The error for a format whose archives are not read without a helper.
     static func isMissing(_ path: String?, _ format: ArchiveFormat) -> BlobError {
         let place =
-            path ?? self.value(of: self.variable)
-            ?? "a program \(self.program) beside this one or in a folder of PATH"
+            (path ?? self.value(of: self.variable)).map { "at \($0) there is none" }
+            ?? "there is no program \(self.program) beside this one or in a folder of PATH"
         return BlobError(
             .unsupported,
-            "Archives of the format \(format.rawValue) are read by a helper process, and there is no \(place). To read "
-                + "them in this process, whatever a damaged one does to it, use --allow-format \(format.rawValue), or "
+            "Archives of the format \(format.rawValue) are read by a helper process, and \(place). To read them in this "
+                + "process, whatever a damaged one does to it, use --allow-format \(format.rawValue), or "
                 + "ArchiveIsolation.inProcess.")
     }
 

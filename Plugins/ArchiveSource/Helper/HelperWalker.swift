@@ -27,7 +27,7 @@ final class HelperWalker: MemberWalker {
         let answer: ExchangeFrame
         do throws(BlobError) {
             answer = try self.ask(command, .opened)
-        } catch  where error.code == .corrupted && self.givenEnd == 0 {
+        } catch  where error.code == .corrupted && self.givenEnd == 0 && self.process.failure != nil {
             throw BlobError(
                 .unavailable, "The helper \(path) cannot be used: \(error.message)", isTransient: false, cause: error)
         }
