@@ -16,13 +16,10 @@ import Testing
     }
 
     private func error(_ isolation: ArchiveIsolation, _ name: String = "page") async throws -> BlobError? {
-        try await onThread {
-            let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc, isolation: isolation)
-            do {
-                _ = try archive.member(.name(name), context: BlobContext()).data(upTo: 1 << 22)
-                return nil
-            } catch {
-                return error
+        let archive = ArchiveContainer(MemorySource(WARCTests.archive), format: .warc, isolation: isolation)
+        return await errorThrown {
+            try await onThread {
+                try archive.member(.name(name), context: BlobContext()).data(upTo: 1 << 22)
             }
         }
     }
