@@ -34,6 +34,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("folders-lzma.7z", false), ("folders-copy.7z", false), ("folders-solid.7z", false),
+        ("folders-ppmd.7z", true), ("folders-bcj2.7z", true),
+    ])
+    func rareCodersAreLeftToTheHelper(file: String, isRare: Bool) async throws {
+        guard let bytes = try await Made.optional(file) else { return }
+        try await onThread {
+            let layout = try #require(try SevenZipHeader.check(MemorySource(bytes), BlobContext()))
+            #expect(layout.hasRareCoders == isRare)
+        }
+    }
+
     /// The library cannot decode the link once it skipped a multiple of 64 KiB.
     @Test func aLinkBehindWhatWasSkippedIsListedWithItsTarget() async throws {
         guard let bytes = try await Made.optional("links.7z") else { return }

@@ -8,13 +8,17 @@ import BlobCore
 final class HeaderWalker: MemberWalker {
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
-    private var walker: ArchiveWalker
+    private let isRare: Bool
+    private var walker: any MemberWalker
     private var isReading = false
 
-    init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+    init(
+        over base: any BlobInputStreamDataSource, isRare: Bool, _ context: BlobContext
+    ) throws(BlobError) {
         self.base = base
+        self.isRare = isRare
         self.context = context
-        self.walker = try ArchiveWalker(.sevenzip, over: base, context)
+        self.walker = try SevenZipWalker.decoder(over: base, isRare: isRare, context)
     }
 
     var baseInfo: BlobInfo { self.walker.baseInfo }
@@ -37,7 +41,7 @@ final class HeaderWalker: MemberWalker {
         } catch  where error.isAboutFormat && !self.isSequential {
             self.isReading = true
             let index = self.index
-            self.walker = try ArchiveWalker(.sevenzip, over: self.base, self.context)
+            self.walker = try SevenZipWalker.decoder(over: self.base, isRare: self.isRare, self.context)
             while self.index < index { guard try self.readOn() else { return false } }
             return try self.readOn()
         }

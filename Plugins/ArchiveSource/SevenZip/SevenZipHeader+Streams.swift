@@ -1,6 +1,12 @@
 import BlobCore
 
 extension SevenZipHeader {
+    /// The methods whose decoders are those of other libraries, or too simple to fail: copy, delta and x86, LZMA2, LZMA,
+    /// deflate, bzip2, and AES, which is refused.
+    private static let commonMethods: Set<UInt64> = [
+        0x00, 0x03, 0x04, 0x21, 0x03_01_01, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, 0x06_F1_07_01,
+    ]
+
     /// Reads how the streams are packed, unpacked and divided.
     ///
     /// - Returns: The unpacked size of the first folder in bytes; nil when there is none.
@@ -79,6 +85,7 @@ extension SevenZipHeader {
                 let byte = try self.bytes.byte()
                 if properties.count < 5 { properties.append(byte) }
             }
+            self.layout.hasRareCoders = self.layout.hasRareCoders || !Self.commonMethods.contains(method)
             let coder = Coder(rawValue: method)
             folder.hasBCJ2 = folder.hasBCJ2 || coder == .bcj2
             try self.check(coder, properties)

@@ -155,7 +155,8 @@ struct SevenZipHeader {
         let header = [ID.header.rawValue, ID.mainStreams.rawValue] + streams + [ID.files.rawValue, 1] + name + [0, 0]
         let packed = self.base.slice(Self.startByteCount..<byteOffset)
         let archive = Self.archive(packed, byteOffset - Self.startByteCount, header)
-        let walker = try ArchiveWalker(.sevenzip, over: archive, self.context)
+        let walker = try SevenZipWalker.decoder(
+            over: archive, isRare: self.layout.hasRareCoders, self.context)
         guard try walker.advance() else { throw Malformed() }
         return Bytes { Array(try walker.nextBlock().bytes) }
     }

@@ -25,6 +25,8 @@ struct SevenZipLayout {
     /// much memory.
     static let maximumCount = 1 << 20
 
+    /// True when a coder is not one of those that nearly all archives have.
+    var hasRareCoders = false
     var packedOffset: UInt64 = 0
     var packedByteCounts: [UInt64] = []
     var folders: [Folder] = []

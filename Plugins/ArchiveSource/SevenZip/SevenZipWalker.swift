@@ -6,13 +6,14 @@ import BlobCore
 /// the one that is read are read and dropped, because skipping decodes them anyway, and before version 3.7.5 libarchive
 /// takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue 2106).
 ///
-/// Where no archive of a folder can be made, libarchive reads the whole archive, up to the member.
+/// Where no archive of a folder can be made, libarchive reads the whole archive, up to the member. An archive with rare
+/// coders (PPMd, BCJ2 and so on) is read by a helper process if there is one.
 final class SevenZipWalker: MemberWalker {
     /// A walker over the bytes of a folder, or of the whole archive.
     private struct Opened {
         /// The index of the folder; nil for the whole archive.
         let folder: Int?
-        let walker: ArchiveWalker
+        let walker: any MemberWalker
     }
 
     private let base: any BlobInputStreamDataSource
@@ -27,7 +28,17 @@ final class SevenZipWalker: MemberWalker {
         self.base = base
         self.context = context
         self.layout = try SevenZipHeader.check(base, context)
-        self.headers = try HeaderWalker(over: base, context)
+        self.headers = try HeaderWalker(over: base, isRare: self.layout?.hasRareCoders ?? false, context)
+    }
+
+    /// Returns a walker of libarchive: in a helper process if the archive has rare coders and there is a helper.
+    static func decoder(
+        over base: any BlobInputStreamDataSource, isRare: Bool, _ context: BlobContext
+    ) throws(BlobError) -> any MemberWalker {
+        guard isRare, let helper = HelperLocation.find() else {
+            return try ArchiveWalker(.sevenzip, over: base, context)
+        }
+        return try HelperWalker(.sevenzip, over: base, context, helper)
     }
 
     var baseInfo: BlobInfo { self.headers.baseInfo }
@@ -71,7 +82,8 @@ final class SevenZipWalker: MemberWalker {
         if self.opened == nil || self.opened?.folder != folder || self.opened?.walker.index ?? 0 >= index {
             self.opened = nil
             guard let source = self.source(ofFolder: folder) else { return false }
-            let walker = try ArchiveWalker(.sevenzip, over: source, self.context)
+            let walker = try Self.decoder(
+                over: source, isRare: self.layout?.hasRareCoders ?? false, self.context)
             // The parts of one pass belong together.
             guard try self.base.info(self.context).validator == self.baseInfo.validator else {
                 throw BlobError(.changed, "The archive is no longer what it was.")
