@@ -1,15 +1,15 @@
 /// A message between a process that reads an archive and its helper, `blob-archive-helper`, which runs libarchive.
 ///
-/// Both are of one machine and one version of this package: numbers have the byte order of the processor, and ``version``
-/// tells whether the versions fit. A frame is 32 bytes: kind, number of bytes of the payload (32 bits each), and three
-/// numbers `a`, `b`, `c` (64 bits each). The payload follows.
+/// Both are of one machine and one version of this package: numbers have the byte order of the processor, and
+/// ``version`` tells whether the versions fit. A frame is 32 bytes: kind, number of bytes of the payload (32 bits each),
+/// and three numbers `a`, `b`, `c` (64 bits each). The payload follows.
 ///
-/// The process sends a command, and the helper answers it with one frame. Before the answer, the helper may ask for bytes
-/// of the archive any number of times:
+/// The process sends a command, and the helper answers it with one frame. Before the answer, the helper may ask for
+/// bytes of the archive any number of times:
 ///
 /// | command | numbers | answers |
 /// |---|---|---|
-/// | `open` | a: ``version``; b: 1 if the archive has random access; c: its length or -1; payload: the format | `opened` |
+/// | `open` | a: ``version``; b: 1 with random access; c: length of the archive or -1; payload: its format | `opened` |
 /// | `next` | | `entry`, `end` |
 /// | `block` | | `data`, `end` |
 ///
@@ -30,9 +30,9 @@
 /// | `bytes` | a: number of bytes from the beginning of the shared memory; 0 at the end of the archive |
 /// | `failed` | the archive cannot be read; the helper answers the command with an error |
 ///
-/// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the archive, and
-/// after them ``ExchangeMemory/outputByteCount`` bytes for members. What libarchive returns as it is in the archive stays
-/// where it is. Each side writes only when it is asked to, and checks all numbers of the other.
+/// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the archive,
+/// and after them ``ExchangeMemory/outputByteCount`` bytes for members. What libarchive returns as it is in the archive
+/// stays where it is. Each side writes only when it is asked to, and checks all numbers of the other.
 package struct ExchangeFrame {
     package enum Kind: UInt32 {
         case open = 1
