@@ -121,7 +121,11 @@ let package = Package(
             swiftSettings: settings),
         // Shared by the commands.
         .target(name: "BlobCommandLine", dependencies: ["BlobCore"], swiftSettings: settings),
-        .target(name: "BlobReceiving", dependencies: ["BlobStreams", "CryptoDigest"], swiftSettings: settings),
+        // Apart from the receiver: a parser alone, without files and digests.
+        .target(name: "BlobMultipart", dependencies: ["BlobCore"], swiftSettings: settings),
+        .target(
+            name: "BlobReceiving", dependencies: ["BlobMultipart", "BlobStreams", "CryptoDigest"],
+            swiftSettings: settings),
 
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
@@ -188,7 +192,7 @@ let package = Package(
             swiftSettings: partSettings),
         tests("BlobIndexTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams"),
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CZlib"),
-        tests("BlobReceivingTests", "BlobTestSupport", "BlobReceiving"),
+        tests("BlobReceivingTests", "BlobMultipart", "BlobTestSupport", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests(

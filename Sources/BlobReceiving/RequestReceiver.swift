@@ -1,4 +1,5 @@
 package import BlobCore
+import BlobMultipart
 import CryptoDigest
 import Foundation
 

@@ -1,4 +1,4 @@
-import BlobReceiving
+import BlobMultipart
 import BlobStreams
 import BlobTestSupport
 import Foundation

@@ -1,5 +1,4 @@
 package import BlobCore
-import Foundation
 
 /// Parses a `multipart/form-data` body as it arrives, in pieces of any size (RFC 2046, section 5.1; RFC 7578).
 ///
