@@ -1,6 +1,6 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
-# Both first install what is missing (make setup). Other targets: sanitize, benchmark, install.
+# Both first install what is missing (make setup). Other targets: sanitize, fuzz, benchmark, install.
 
 BLOB := .build/release/blob
 
@@ -10,7 +10,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize link-check api-check setup archives release install benchmark clean
+.PHONY: all demo test sanitize fuzz link-check api-check setup archives release install benchmark clean
 
 all: release
 
@@ -80,6 +80,15 @@ sanitize: setup
 	swift build --build-tests --sanitize=address --scratch-path .build-address
 	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
 	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --skip 'OpenReadersTests|tenThousandIdleStreams'
+
+# Feeds the parsers with mutated inputs: FUZZ_SECONDS in all, for FUZZ_TARGETS (all of them by default), on Linux.
+FUZZ_SECONDS := 120
+FUZZ_TARGETS :=
+FUZZ_RESOURCES = $(shell swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
+fuzz: setup
+	BLOBSTREAMS_FUZZER=$(FUZZ_RESOURCES)/clang/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a \
+	  swift build -c release --product fuzz --scratch-path .build-fuzz
+	Tests/Fuzzing/run.sh .build-fuzz/release/fuzz .build-fuzz/inputs $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
 # What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 18 MB stripped.
 SCRATCH := .build

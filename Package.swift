@@ -46,6 +46,9 @@ let partSettings: [SwiftSetting] =
     + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : [])
 let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] : ["Uploads"])
 
+/// The path of libFuzzer without its `main`, with which `make fuzz` builds; nil in any other build.
+let fuzzer = Context.environment["BLOBSTREAMS_FUZZER"]
+
 /// A plugin: one module and one product.
 func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(
@@ -207,6 +210,14 @@ let package = Package(
             "CustomSource", "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SmallChecksum",
             "SynchronousChecksum", "UploadCustomSource"),
         tests("FileSourceTests", "BlobTestSupport", "BlobStreams", "FileSource"),
+        // What fuzzers check; the tests check the stored inputs in the same way.
+        .target(
+            name: "FuzzChecks",
+            dependencies: [
+                "ArchiveSource", "BlobCore", "BlobDeflate", "BlobIndex", "BlobMultipart", "BlobTestSupport", "CZlib",
+                "GzipSource",
+            ], path: "Tests/Fuzzing/Checks", swiftSettings: settings),
+        tests("FuzzChecksTests", "BlobTestSupport", "FuzzChecks"),
         tests(
             "GzipSourceTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams", "BlobStreamsTesting",
             "CZlib", "FileSource", "GzipSource"),
@@ -265,6 +276,17 @@ if hasUploads {
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobHTTP")
 }
 
+if let fuzzer {
+    package.targets += [
+        .systemLibrary(name: "CFuzzer", path: "Tests/Fuzzing/CFuzzer"),
+        .executableTarget(
+            name: "fuzz", dependencies: ["CFuzzer", "FuzzChecks"], path: "Tests/Fuzzing/fuzz", swiftSettings: settings,
+            linkerSettings: [.unsafeFlags([fuzzer]), .linkedLibrary("stdc++"), .linkedLibrary("m")]),
+    ]
+}
+
 for target in package.targets where target.type != .system {
     target.swiftSettings = (target.swiftSettings ?? []) + strictness
+    // The counters that libFuzzer observes.
+    if fuzzer != nil { target.swiftSettings? += [.unsafeFlags(["-Xfrontend", "-sanitize=fuzzer"])] }
 }

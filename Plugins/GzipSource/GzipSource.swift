@@ -1,5 +1,5 @@
 public import BlobCore
-import BlobDeflate
+package import BlobDeflate
 import BlobPlatform
 
 /// A source that decodes the compressed bytes of another source: gzip, zlib or raw deflate.
@@ -57,7 +57,7 @@ public struct GzipSource: BlobLayer {
     /// - Parameters:
     ///   - library: The library that decodes.
     ///   - tuning: The sizes for making and using an index.
-    init(
+    package init(
         _ base: any BlobInputStreamDataSource, format: Format, index: BlobIndexPolicy, library: InflateLibrary,
         tuning: GzipTuning = .standard
     ) {
