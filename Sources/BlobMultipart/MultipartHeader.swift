@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 
 /// The header of a part, with bytes where a value need not be text.
 package struct MultipartHeader: Equatable, Sendable {
@@ -99,7 +99,7 @@ package struct MultipartHeader: Equatable, Sendable {
     /// Returns the boundary of a `Content-Type`; nil if it is not that of a form.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when a form has no boundary or malformed parameters.
-    static func boundary(of contentType: String) throws(BlobError) -> String? {
+    package static func boundary(of contentType: String) throws(BlobError) -> String? {
         let type = contentType.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
         guard type == "multipart/form-data" else { return nil }
         let parameters = try Self.parameters(of: Array(contentType.utf8)[...], expecting: type)
