@@ -36,6 +36,9 @@ package struct MultipartParser {
     private let limits: Limits
     private var state = State.preamble
     private var matched: Int
+    /// The number of bytes of a partial match that are not data: the line end before the body or a part, which may be
+    /// that of a delimiter.
+    private var lineEndCount = 2
     private var header: [UInt8] = []
     private var lineStart = 0
     private var partCount = 0
@@ -95,16 +98,13 @@ package struct MultipartParser {
             guard index < rest.endIndex else { return rest = rest[rest.endIndex...] }
             // Not a delimiter: the bytes that matched are data. They have a CR at the front only, so no delimiter
             // begins within them.
-            let isLineEndOfStart = self.state == .preamble && self.byteOffset == 0
-            if self.state == .body {
-                let looked = self.matched
-                try self.delimiter.withUnsafeBytes {
-                    try handle(.bytes(UnsafeRawBufferPointer(rebasing: $0[..<looked])))
-                }
-            } else {
-                try self.countPreamble(isLineEndOfStart ? 0 : self.matched)
+            let looked = self.lineEndCount..<self.matched
+            if self.state == .preamble {
+                try self.countPreamble(looked.count)
+            } else if !looked.isEmpty {
+                try self.delimiter.withUnsafeBytes { try handle(.bytes(UnsafeRawBufferPointer(rebasing: $0[looked]))) }
             }
-            self.matched = 0
+            (self.matched, self.lineEndCount) = (0, 0)
             rest = rest[index...]
         }
         let start = rest.startIndex
@@ -154,7 +154,7 @@ package struct MultipartParser {
     ) throws {
         if let before { try self.pass(before, handle) }
         if self.state == .body { try handle(.end) }
-        (self.state, self.matched, self.count) = (.behindDelimiter, 0, 0)
+        (self.state, self.matched, self.lineEndCount, self.count) = (.behindDelimiter, 0, 0, 0)
         rest = rest[end...]
     }
 
@@ -208,7 +208,8 @@ package struct MultipartParser {
             } catch {
                 throw self.broken(error.message)
             }
-            (self.state, self.matched, self.header) = (.body, 0, [])
+            // The blank line may be the line end of a delimiter (RFC 2046, section 5.1.1): a part without content.
+            (self.state, self.matched, self.lineEndCount, self.header) = (.body, 2, 2, [])
             return try handle(.begin(header))
         }
     }

@@ -58,6 +58,15 @@ import Testing
         #expect(try parse([Array(Self.form.replacing("--B\r\n", with: "--B \t\r\n").utf8)[...]]) == Self.parts)
     }
 
+    /// As Go and RFC 2046 have it: the blank line behind the header is the line end of the delimiter.
+    @Test func aDelimiterDirectlyBehindAHeaderEndsThePart() throws {
+        let disposition = "Content-Disposition: form-data; name="
+        let text = "--B\r\n\(disposition)a\r\n\r\n--B\r\n\(disposition)b\r\n\r\n--A\r\n--B--"
+        let parts = [Part(name: "a", content: ""), Part(name: "b", content: "--A")]
+        #expect(try parse([Array(text.utf8)[...]]) == parts)
+        #expect(try parse(text.utf8.map { [$0][...] }) == parts)
+    }
+
     @Test func aFormWithoutPartsHasNone() throws {
         #expect(try parse([Array("--B--\r\n".utf8)[...]]) == [])
         #expect(try parse([Array("\r\n--B--".utf8)[...]]) == [])
