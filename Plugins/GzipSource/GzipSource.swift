@@ -15,8 +15,8 @@ import BlobPlatform
 /// (BGZF), from a block that an earlier reader has reached. With an index, decoding begins at most a mebibyte or one
 /// deflate block before the offset, the length is known, and the delivered bytes are verified in segments of 64 KiB.
 /// ``BlobIndexPolicy`` determines whether an index is used, and written by the first read of the whole blob; an index
-/// needs a base with random access. The bytes of a read from start to end never depend on the index; a range is
-/// verified by the checksums in the index. With an index, and in blocked gzip, several threads decode, some mebibytes
+/// needs a base with random access. The bytes of a read from start to end never depend on the index, but an index
+/// that tells of another length ends it with ``BlobError/Code/changed``; a range is verified by the checksums in the index. With an index, and in blocked gzip, several threads decode, some mebibytes
 /// ahead of the reader. The lengths in block headers are never trusted without decoding.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,

@@ -11,9 +11,9 @@ import Testing
         }
     }
 
-    /// A crash or a broken rule here is an input to store.
+    /// The same damage each time: new damage is what `make fuzz` is for.
     @Test(arguments: FuzzTarget.allCases) func damagedInputsKeepTheRules(target: FuzzTarget) throws {
-        let seed = UInt64.random(in: 1...1_000_000)
+        let seed: UInt64 = 20_261_122
         var random = SplitMix64(seed: seed)
         for (name, bytes) in try seeds(of: target) where !bytes.isEmpty {
             var damaged = bytes

@@ -65,23 +65,31 @@ final class IndexedReader: BlobReader {
         self.pass.close()
         let whole = try self.openUnindexed(0)
         defer { whole.close() }
-        try whole.drain()
+        let byteCount = try whole.drain()
         self.index.disprove()
+        guard byteCount == self.info.byteCount else {
+            throw BlobError(
+                .changed,
+                "The index of this gzip tells of another length, and is not used any more: it has \(byteCount) bytes.")
+        }
         return try self.openUnindexed(self.pass.byteOffset)
     }
 }
 
 extension BlobReader {
-    /// Reads up to the end and discards the bytes, for the checks and the index that are made during the read. The
-    /// reader must wait for bytes.
-    func drain(_ onRead: () -> Void = {}) throws {
+    /// Reads up to the end and discards the bytes, for the checks and the index that are made during the read; returns
+    /// their number. The reader must wait for bytes.
+    @discardableResult func drain(_ onRead: () -> Void = {}) throws -> Int64 {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
         defer { buffer.deallocate() }
         var result = BlobReadResult.bytes
+        var byteCount: Int64 = 0
         while result == .bytes {
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             result = try self.read(into: &output)
+            byteCount += Int64(output.byteCount)
             onRead()
         }
+        return byteCount
     }
 }
