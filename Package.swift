@@ -188,7 +188,8 @@ let package = Package(
         .testTarget(
             name: "BlobCommandTests",
             dependencies: [
-                "blob", "blob-archive-helper", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex", "BlobStreams",
+                "blob", "blob-archive-helper", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex",
+                "BlobStreams",
                 "BlobTestSupport", "FileSource",
             ],
             exclude: filesLeftOut,

@@ -52,16 +52,6 @@ extension CompressionFormat {
         }
     }
 
-    /// An inspector of the stream after its first header; nil for formats where the first header is enough, or where
-    /// libarchive has the same limit.
-    var inspector: (any StreamInspector)? {
-        switch self {
-        case .xz: XzInspector()
-        case .lzip: LzipInspector()
-        case .bzip2, .lzma, .zstd, .lz4, .compress: nil
-        }
-    }
-
     /// Decodes a window: the base-2 logarithm of a size, and the number of sixteenths to subtract from it (lzip manual,
     /// "File format").
     static func lzipWindow(_ coded: UInt8) -> UInt64 {
