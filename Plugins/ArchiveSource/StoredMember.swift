@@ -47,9 +47,8 @@ struct StoredMember: Sendable {
 }
 
 /// A reader of a part of an archive.
-private final class StoredMemberReader: ForwardingReader {
+private final class StoredMemberReader: BlobReader {
     let info: BlobInfo
-    var base: any BlobReader { self.guarded }
     private let guarded: BlobGuardedReader
     private let end: Int64
 
@@ -58,6 +57,10 @@ private final class StoredMemberReader: ForwardingReader {
         self.info = info
         self.end = end
     }
+
+    func whenReadable(_ waker: BlobWaker) { self.guarded.whenReadable(waker) }
+
+    func close() { self.guarded.close() }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let room = Int(clamping: self.end - self.guarded.byteOffset)

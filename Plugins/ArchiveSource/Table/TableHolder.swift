@@ -118,6 +118,8 @@ final class TableHolder: Sendable {
         let origin = self.origin
         guard let file, let content = try file.content(of: origin, context) else { return nil }
         let isNamed = if case .file = self.policy.place { true } else { false }
+        // A file that the user named is made when it is missing, and otherwise left as it is, whatever it contains.
+        guard isRequired || !isNamed || !file.exists else { return nil }
         let isWorthwhile = self.isCompressed && content.byteCount >= Self.minimumCompressedByteCount
         let minimumCount = isRequired || isNamed || isWorthwhile ? 0 : Self.minimumTableCount
         return TableRecording { [self] bytes, count throws(BlobError) in

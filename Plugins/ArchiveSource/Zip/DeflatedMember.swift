@@ -69,9 +69,8 @@ private struct DeflateData: BlobLayer {
 
 /// A reader of a deflated member, which compares its length with the directory, and also its checksum when it reads
 /// from the beginning.
-private final class DeflatedMemberReader: ForwardingReader {
+private final class DeflatedMemberReader: BlobReader {
     let info: BlobInfo
-    var base: any BlobReader { self.guarded }
     private let guarded: BlobGuardedReader
     private let data: Range<Int64>
     private let isWhole: Bool
@@ -84,6 +83,10 @@ private final class DeflatedMemberReader: ForwardingReader {
         self.isWhole = byteOffset == 0
         self.sum = ZipEntrySum(entry, at: byteOffset)
     }
+
+    func whenReadable(_ waker: BlobWaker) { self.guarded.whenReadable(waker) }
+
+    func close() { self.guarded.close() }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount

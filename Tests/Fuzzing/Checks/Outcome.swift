@@ -49,6 +49,8 @@ struct Outcome: Equatable {
     let faults: Set<BlobError.Code> = [
         .notFound, .invalidArgument, .unsupported, .corrupted, .truncated, .checksumMismatch, .sizeMismatch,
         .trailingData, .encrypted, .ambiguousMember, .inconsistent, .limitExceeded,
+        // An index that tells of another length.
+        .changed,
     ]
     try require(faults.contains(error.code), "No fault of the input: \(error)")
     return error.code
