@@ -92,11 +92,14 @@ final class HelperProcess {
 
     /// Sends a command and returns the answer to it; answers the questions before that with `needed`.
     ///
-    /// - Parameter needed: Reads bytes of the archive into the shared memory; returns their number, 0 at the end.
+    /// - Parameters:
+    ///   - kinds: The kinds of answers that the command has, besides an error.
+    ///   - needed: Reads bytes of the archive into the shared memory; returns their number, 0 at the end.
     /// - Throws: ``BlobError/Code/corrupted`` when the helper crashes or makes no progress; any error of `needed`; the
     ///   errors of the context. After an error the helper is gone.
     func answer(
-        to command: ExchangeFrame, _ needed: (Int64, Int) throws(BlobError) -> Int
+        to command: ExchangeFrame, _ kinds: [ExchangeFrame.Kind],
+        _ needed: (Int64, Int) throws(BlobError) -> Int
     ) throws(BlobError) -> ExchangeFrame {
         if let failure { throw failure }
         do throws(BlobError) {
@@ -104,7 +107,8 @@ final class HelperProcess {
             try self.send(command)
             while true {
                 let frame = try self.receive()
-                guard frame.kind == .need else { return frame }
+                if frame.kind == .error || kinds.contains(frame.kind) { return frame }
+                guard frame.kind == .need else { throw Self.isMalformed }
                 let wanted = 1...Int64(ExchangeMemory.inputByteCount)
                 guard frame.a >= 0, wanted.contains(frame.b) else { throw Self.isMalformed }
                 try self.progress.need(frame.a, self.life.processorTime)

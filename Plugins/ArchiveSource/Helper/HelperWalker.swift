@@ -75,13 +75,13 @@ final class HelperWalker: MemberWalker {
         if self.isSequential { try self.base.drain(self.process.memory.input) }
     }
 
-    /// Returns the answer to a command, which is of one of two kinds.
+    /// Returns the answer to a command, which is of one of some kinds.
     private func ask(
-        _ command: ExchangeFrame, _ kind: ExchangeFrame.Kind, _ other: ExchangeFrame.Kind? = nil
+        _ command: ExchangeFrame, _ kinds: ExchangeFrame.Kind...
     ) throws(BlobError) -> ExchangeFrame {
         let answer: ExchangeFrame
         do throws(BlobError) {
-            answer = try self.process.answer(to: command) { (byteOffset, count) throws(BlobError) in
+            answer = try self.process.answer(to: command, kinds) { (byteOffset, count) throws(BlobError) in
                 let room = UnsafeMutableRawBufferPointer(rebasing: self.process.memory.input[..<count])
                 let read = try self.base.read(at: byteOffset, into: room)
                 self.givenEnd = byteOffset + Int64(read)
@@ -90,8 +90,8 @@ final class HelperWalker: MemberWalker {
         } catch {
             throw self.located(error)
         }
-        if answer.kind == kind || answer.kind == other { return answer }
-        guard answer.kind == .error, let failure = ExchangeFrame.Failure(rawValue: answer.a) else {
+        guard answer.kind == .error else { return answer }
+        guard let failure = ExchangeFrame.Failure(rawValue: answer.a) else {
             throw self.isMalformed
         }
         throw self.error(failure, answer.payload)
