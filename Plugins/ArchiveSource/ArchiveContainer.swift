@@ -68,8 +68,8 @@ public struct ArchiveContainer: BlobContainer {
 
     private var catalogue: any ArchiveCatalogue { self.format.catalogue(of: self.base, self.tables, self.pass) }
 
-    private init(_ container: ArchiveContainer, _ pass: ArchivePass) {
-        self.base = container.base
+    private init(_ container: ArchiveContainer, _ base: any BlobInputStreamDataSource, _ pass: ArchivePass) {
+        self.base = base
         self.format = container.format
         self.tables = container.tables
         self.pass = pass
@@ -112,14 +112,19 @@ extension ArchiveContainer {
 
 extension ArchiveContainer {
     /// Returns a container whose members are read in one pass, and the pass, which must be finished.
-    package func inOnePass() -> (container: ArchiveContainer, pass: ArchivePass) {
-        let pass = ArchivePass(self.base, self.format, self.tables)
-        return (ArchiveContainer(self, pass), pass)
+    package func inOnePass(_ context: BlobContext) throws -> (container: ArchiveContainer, pass: ArchivePass) {
+        let base = try self.isSequential(context) ? InOrderSource(underlying: self.base) : self.base
+        let pass = ArchivePass(base, self.format, self.tables)
+        return (ArchiveContainer(self, base, pass), pass)
     }
 
-    /// True when the archive is read from beginning to end, because its source has no random access.
+    /// True when several members are best read from beginning to end: the source has no random access, or decodes blocks
+    /// to reach a place, and the places of the members are not known.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
-        try !self.base.info(context).isRandomAccess
+        guard !self.format.needsRandomAccess else { return false }
+        if try !self.base.info(context).isRandomAccess { return true }
+        guard self.base is DecompressedSource else { return false }
+        return try self.tables.table(context) == nil
     }
 
     /// Reads members in the order of the archive, in as few passes as possible.
@@ -127,7 +132,7 @@ extension ArchiveContainer {
         _ selectors: [BlobLocator.Selector], _ context: BlobContext,
         _ body: (Int, any BlobInputStreamDataSource) throws -> Void
     ) throws {
-        let (container, pass) = self.inOnePass()
+        let (container, pass) = try self.inOnePass(context)
         var order = try self.archiveOrder(Array(selectors.indices), selectors, context)
         if order == nil {
             // Without a table, the members come in the order of the archive, and those that have to be searched for

@@ -34,7 +34,7 @@ struct SharedContainers {
     private mutating func open(_ locator: BlobLocator, _ context: BlobContext) throws -> any BlobContainer {
         let container = try self.registry.container(for: locator, context: context)
         guard self.isOnePass, let archive = container as? ArchiveContainer else { return container }
-        let (members, pass) = archive.inOnePass()
+        let (members, pass) = try archive.inOnePass(context)
         self.passes.append(pass)
         return members
     }

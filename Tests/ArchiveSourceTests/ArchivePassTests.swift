@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobTestSupport
+import FileSource
 import Foundation
 import GzipSource
 import Testing
@@ -57,6 +58,28 @@ import Testing
             #expect(try Self.readAll(selectors, of: archive).order == [3, 2, 1, 0])
             #expect(base.openings == 2)
         }
+    }
+
+    /// Blocks can be reached at any place, but each costs its decoding.
+    @Test func membersOfATarInBlocksOfXzAreDecodedOnce() async throws {
+        let folder = try TemporaryFolder()
+        var numbers = SplitMix64(seed: 4)
+        for name in 0..<20 {
+            try folder.write((0..<50_000).map { _ in UInt8.random(in: 0...255, using: &numbers) }, to: "\(name)")
+        }
+        _ = try FinishedProcess("tar", ["-cf", "x.tar"] + (0..<20).map(String.init), in: folder.url)
+        _ = try FinishedProcess("xz", ["--block-size=100000", "x.tar"], in: folder.url)
+        let compressed = CountedSource(FileSource(path: folder.url("x.tar.xz").path))
+        let names = [13, 2, 19, 7, 0, 11]
+        try await onThread { () throws in
+            let archive = BlobArchive(DecompressedSource(compressed, format: .xz), format: .tar)
+            let (members, order) = try Self.readAll(names.map { .name("\($0)") }, of: archive)
+            #expect(order == [4, 1, 3, 5, 0, 2])
+            for (position, name) in names.enumerated() {
+                #expect(try members[position] == Data(contentsOf: folder.url("\(name)")))
+            }
+        }
+        #expect(compressed.byteCount < 1_300_000)
     }
 
     /// The second search once made a listing of its own before it read.

@@ -1,0 +1,38 @@
+import BlobCore
+
+/// A source that is read from beginning to end, although it has random access.
+struct InOrderSource: BlobLayer {
+    let underlying: any BlobInputStreamDataSource
+
+    var traits: BlobTraits { self.underlying.traits }
+    var locator: BlobLocator? { self.underlying.locator }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        var info = try self.underlying.info(context)
+        info.isRandomAccess = false
+        return info
+    }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let reader = try self.underlying.open(at: byteOffset, matching: validator, context: context)
+        return InOrderReader(reader)
+    }
+}
+
+private final class InOrderReader: BlobReader {
+    let info: BlobInfo
+    private let base: BlobGuardedReader
+
+    init(_ base: BlobGuardedReader) {
+        var info = base.info
+        info.isRandomAccess = false
+        self.info = info
+        self.base = base
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
+    func close() { self.base.close() }
+}
