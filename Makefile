@@ -32,11 +32,13 @@ setup:
 	fi
 
 # Linked statically as far as possible, so that it starts in milliseconds and runs where Swift is not installed. Unused
-# sections are dropped, no symbols exported, and relocations packed where the C library supports it (glibc 2.36): megabytes less in memory.
+# sections are dropped, no symbol is exported, and relocations packed where the C library supports it (glibc 2.36):
+# megabytes less in memory.
 ifeq ($(shell uname),Linux)
 GLIBC := $(shell getconf GNU_LIBC_VERSION 2>/dev/null | sed 's/.*2\.//')
 ARCHIVES := .build/static
-STATIC := --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --gc-sections -Xlinker --icf=safe -Xlinker --no-export-dynamic -Xlinker -L$(ARCHIVES) \
+STATIC := --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --gc-sections -Xlinker --icf=safe \
+  -Xlinker --no-export-dynamic -Xlinker -L$(ARCHIVES) \
   $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
 endif
 
