@@ -6,7 +6,7 @@ package struct BlockStart: Equatable, Sendable {
     package var bitOffset: Int64
     /// The offset of the first byte in the decoded bytes.
     package var byteOffset: Int64
-    /// What the format must know of the data before: the level and the checksum so far of a bzip2 stream.
+    /// The state that the format needs from the data before: level and checksum so far of a bzip2 stream.
     package var detail: UInt64
 
     static let beginning = BlockStart(bitOffset: 0, byteOffset: 0, detail: 0)

@@ -9,9 +9,9 @@ import BlobDeflate
 struct IndexVerification {
     private let index: GzipIndex
     private let opening: IndexedOpening
-    /// What is wrong with the slices.
+    /// The faults of the slices.
     private var faults: [Int: String] = [:]
-    /// What is wrong with the whole.
+    /// The faults of the whole.
     private var fault: String?
 
     /// The number of decoded bytes in one step.

@@ -1,6 +1,6 @@
 /// A search for the marks of blocks and of ends of streams in bzip2 data, at any bit.
 ///
-/// What looks like a mark may be within a block: only decoding shows it.
+/// The bits of a mark may occur within a block: only decoding shows it.
 struct BzipScanner {
     /// The marks: the decimals of pi, and of its square root.
     static let (block, end): (UInt64, UInt64) = (0x3141_5926_5359, 0x1772_4538_5090)
