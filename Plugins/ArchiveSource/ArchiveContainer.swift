@@ -134,7 +134,7 @@ extension ArchiveContainer {
     ) throws {
         let (container, pass) = try self.inOnePass(context)
         var order = try self.archiveOrder(Array(selectors.indices), selectors, context)
-        if order == nil {
+        if order == nil, try self.isSequential(context) {
             // Without a table, the members come in the order of the archive, and those that have to be searched for
             // in another way, because they are links or are not there, come after them.
             var positions = Dictionary(grouping: selectors.indices) { selectors[$0] }
@@ -150,7 +150,7 @@ extension ArchiveContainer {
             let rest = positions.values.flatMap { $0 }.sorted()
             order = try self.archiveOrder(rest, selectors, context) ?? rest
         }
-        for position in order ?? [] {
+        for position in order ?? Array(selectors.indices) {
             try body(position, container.member(selectors[position], context: context))
         }
         try pass.finish(context)

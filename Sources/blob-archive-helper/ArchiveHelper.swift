@@ -29,7 +29,7 @@ final class ArchiveHelper {
                 break
             }
         }
-        // What libarchive holds is not freed: that is one more call that may crash.
+        // The archive is not freed: that is one more call that may crash.
         blob_exit(0)
     }
 

@@ -11,7 +11,7 @@ final class HelperArchive {
     private let endsAtData: Bool
     /// The offset in the member after the last byte that libarchive returned.
     private var dataEnd: Int64 = 0
-    /// What libarchive returned after the bytes of the last answer.
+    /// The block after the bytes of the last answer.
     private var pending: Result<Block, HelperFailure>?
 
     /// A block of a member, or its end, which has no bytes.

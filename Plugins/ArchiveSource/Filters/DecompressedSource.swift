@@ -12,8 +12,8 @@ public import BlobCore
 /// ``BlobInfo/isRandomAccess``. From the index of an xz and the table of seekable Zstandard data, the length is known,
 /// too. Everything else is decoded from the beginning, in one pass.
 ///
-/// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame that asks for more than 128 MiB throws
-/// ``BlobError/Code/limitExceeded`` before the memory is allocated.
+/// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame that
+/// asks for more than 128 MiB throws ``BlobError/Code/limitExceeded`` before the memory is allocated.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
