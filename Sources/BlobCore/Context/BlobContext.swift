@@ -31,6 +31,19 @@ public struct BlobContext: Sendable {
     /// filter without an index. The copy is an unnamed file in the folder for temporary files.
     public var spoolLimit: Int64 = 1 << 30
 
+    /// A closure that returns the password of an archive, or nil when it knows none; by default there is no closure.
+    ///
+    /// Called with the locator of the archive, as far as it has one, when encrypted bytes are about to be read: on the
+    /// thread that reads them, where it may block, and again for each reader. Its errors become those of the reader.
+    /// Without a password encrypted bytes are ``BlobError/Code/encrypted``. A password is never part of an error, an
+    /// event or an index.
+    public var password: (@Sendable (_ archive: BlobLocator?) throws -> String?)? {
+        get { self.passwords?.find }
+        set { self.passwords = newValue.map { Passwords(find: $0) } }
+    }
+
+    private var passwords: Passwords?
+
     /// True when the job's reads may block the calling thread, as those of synchronous consumers may. For readers that
     /// can read with and without blocking. False by default.
     public var mayBlock = false
@@ -73,7 +86,7 @@ public struct BlobContext: Sendable {
     /// Returns true when both have the same limits, so that a reader opened with one serves the other.
     package func hasSameLimits(as other: BlobContext) -> Bool {
         self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
-            && self.spoolLimit == other.spoolLimit
+            && self.spoolLimit == other.spoolLimit && self.passwords === other.passwords
     }
 
     /// Returns this context with a child of its cancellation.
@@ -82,4 +95,11 @@ public struct BlobContext: Sendable {
         child.cancellation = self.cancellation.makeChild()
         return child
     }
+}
+
+/// A closure that has an identity, so that two contexts can be compared.
+private final class Passwords: Sendable {
+    let find: @Sendable (BlobLocator?) throws -> String?
+
+    init(find: @escaping @Sendable (BlobLocator?) throws -> String?) { self.find = find }
 }
