@@ -83,14 +83,16 @@ sanitize: setup
 	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
 	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --skip 'OpenReadersTests|tenThousandIdleStreams'
 
-# Feeds the parsers with mutated inputs: FUZZ_SECONDS in all, for FUZZ_TARGETS (all of them by default), on Linux.
+# Feeds the parsers with mutated inputs: FUZZ_SECONDS in all, for FUZZ_TARGETS (all of them by default), on Linux. With
+# another FUZZ_SEED than 0, the same inputs each time.
 FUZZ_SECONDS := 120
+FUZZ_SEED := 0
 FUZZ_TARGETS :=
 FUZZ_RESOURCES = $(shell swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
 fuzz: setup
 	BLOBSTREAMS_FUZZER=$(FUZZ_RESOURCES)/clang/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a \
 	  swift build -c release --product fuzz --scratch-path .build-fuzz
-	Tests/Fuzzing/run.sh .build-fuzz/release/fuzz .build-fuzz/inputs $(FUZZ_SECONDS) $(FUZZ_TARGETS)
+	Tests/Fuzzing/run.sh .build-fuzz/release/fuzz .build-fuzz/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 # What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 18 MB stripped.
 SCRATCH := .build

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs libFuzzer for each target in turn: run.sh PROGRAM WORK-FOLDER SECONDS-IN-ALL [TARGET...]
+# Runs libFuzzer for each target in turn: run.sh PROGRAM WORK-FOLDER SECONDS-IN-ALL SEED [TARGET...]
 # New inputs stay in the work folder, and one that breaks a rule too, as TARGET-crash-... and the like.
 set -euo pipefail
 
-program=$1 work=$2 seconds=$3
-shift 3
+program=$1 work=$2 seconds=$3 seed=$4
+shift 4
 targets=("$@")
 if [ ${#targets[@]} = 0 ]; then targets=(gzip zip tar index table multipart differential); fi
 each=$((seconds / ${#targets[@]}))
@@ -20,7 +20,7 @@ status=0
 for target in "${targets[@]}"; do
   mkdir -p "$work/$target"
   log=$work/$target.log
-  if FUZZ_TARGET=$target "$program" "$work/$target" "$seeds/$target" -max_total_time="${each}" -timeout=20 \
+  if FUZZ_TARGET=$target "$program" "$work/$target" "$seeds/$target" -max_total_time="${each}" -seed="$seed" -timeout=20 \
     -rss_limit_mb=1024 -malloc_limit_mb=256 -print_final_stats=1 -artifact_prefix="$work/$target-" >"$log" 2>&1; then
     grep -aE '^#[0-9]+[[:space:]]+DONE' "$log" | sed "s/^/$target: /"
   else

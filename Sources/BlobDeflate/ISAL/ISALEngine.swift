@@ -146,7 +146,8 @@ final class ISALEngine: InflateEngine {
         var used = used
         if self.isAtEnd {
             // Later versions of ISA-L have given these bytes back already, possibly to before the start of this input.
-            used -= Int(self.state.pointee.read_in_length) / 8
+            // After an invalid code that the end of the input cuts, the number of bits is negative.
+            used -= max(Int(self.state.pointee.read_in_length), 0) / 8
             self.state.pointee.read_in_length = 0
             let count = max(-used, 0)
             self.surplus = Inflater.Surplus(bytes: count == 0 ? 0 : self.lastBytes >> (64 - 8 * count), count: count)
