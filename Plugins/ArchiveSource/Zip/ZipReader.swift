@@ -60,9 +60,14 @@ final class ZipReader: BlobReader {
     private func readOn(_ output: inout OutputRawSpan) throws(BlobError) {
         let start = output.byteCount
         var isDone = false
-        switch self.method {
-        case .stored: isDone = try self.copy(into: &output)
-        case .deflated: isDone = try self.inflate(into: &output)
+        var failure: BlobError?
+        do throws(BlobError) {
+            switch self.method {
+            case .stored: isDone = try self.copy(into: &output)
+            case .deflated: isDone = try self.inflate(into: &output)
+            }
+        } catch {
+            failure = error
         }
         let appended = output.byteCount - start
         let fits = output.bytes.withUnsafeBytes { self.sum.append(UnsafeRawBufferPointer(rebasing: $0[start...])) }
@@ -70,6 +75,7 @@ final class ZipReader: BlobReader {
             output.removeLast(appended)
             throw self.sum.isTooLong
         }
+        if let failure { throw failure }
         guard isDone else { return }
         try self.sum.checkEnd()
         // Appended bytes are delivered first; the next read repeats the check and reports the end.
