@@ -84,6 +84,28 @@ import Testing
         }
     }
 
+    @Test func aReaderGoesOnInTheBlockThatTheLastOneLeft() async throws {
+        let bytes = try await Made.archive("blocks.xz")
+        let content = [UInt8](try await Made.archive("windowed"))
+        try await onThread {
+            let counted = CountedSource(MemorySource(bytes))
+            let source = DecompressedSource(counted, format: .xz)
+            func piece(at offset: Int) throws -> (bytes: [UInt8], readCount: Int64) {
+                let before = counted.byteCount
+                let reader = try source.open(at: Int64(offset))
+                defer { reader.close() }
+                return (try read(reader, upTo: 100), counted.byteCount - before)
+            }
+            let first = try piece(at: 420_000)
+            #expect(first.bytes == [UInt8](content[20_000..<20_100]) && first.readCount > 0)
+            let behind = try piece(at: 460_000)
+            #expect(behind.bytes == [UInt8](content[60_000..<60_100]) && behind.readCount == 0)
+            // What lies before is decoded from the beginning of the block.
+            let before = try piece(at: 410_000)
+            #expect(before.bytes == [UInt8](content[10_000..<10_100]) && before.readCount > 0)
+        }
+    }
+
     /// Whatever is cut off or changed, the bytes are those that libarchive gives, and both fail or both do not.
     @Test(arguments: Sample.small)
     func damagedBlocksAreWhatTheJudgeSays(_ sample: Sample) async throws {
