@@ -62,7 +62,9 @@ package final class BlockAccess: Sendable {
         guard let finder else { return nil }
         let start = parked?.byteOffset ?? finder.byteOffset
         let reader = BlockReader(
-            finder, info: info, at: start, streamsFirst: format.streamsFirst, base.context, after: parked,
+            // Without a table the blocks before the offset are decoded, ahead too.
+            finder, info: info, at: start, countingFrom: facts?.table == nil ? start : byteOffset,
+            streamsFirst: format.streamsFirst, base.context, after: parked,
             park: { block in facts?.parked.withLock { $0 = block } }, judge: judge)
         return reader.skipping(byteOffset - start, from: start)
     }

@@ -34,7 +34,8 @@ package final class BlockReader: BlobReader {
     private let buffers = SliceBuffers(byteCount: BlockReader.chunkByteCount)
 
     private var byteOffset: Int64
-    private let startOffset: Int64
+    /// The offset from which ``patience`` counts.
+    private let patienceOffset: Int64
     private var judging: (any BlobReader)?
     private var failure: (any Error)?
 
@@ -54,18 +55,20 @@ package final class BlockReader: BlobReader {
 
     /// - Parameters:
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
+    ///   - patienceOffset: The offset of the first byte that counts as read; those before are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
     ///   - park: Takes the rest of a block that this reader leaves.
     ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
     init(
-        _ finder: any BlockFinder, info: BlobInfo, at byteOffset: Int64, streamsFirst: Bool, _ context: BlobContext,
+        _ finder: any BlockFinder, info: BlobInfo, at byteOffset: Int64, countingFrom patienceOffset: Int64,
+        streamsFirst: Bool, _ context: BlobContext,
         after parked: ParkedBlock? = nil, park: @escaping (ParkedBlock) -> Void,
         judge: @escaping (Int64) throws -> any BlobReader
     ) {
         self.finder = finder
         self.info = info
-        (self.byteOffset, self.startOffset) = (byteOffset, byteOffset)
+        (self.byteOffset, self.patienceOffset) = (byteOffset, patienceOffset)
         self.streamsFirst = streamsFirst
         self.park = park
         if let parked {
@@ -140,7 +143,7 @@ package final class BlockReader: BlobReader {
         return .bytes
     }
 
-    private var delivered: Int64 { self.byteOffset - self.startOffset }
+    private var delivered: Int64 { self.byteOffset - self.patienceOffset }
 
     /// Goes on to the next block; returns false at the end.
     private func takeBlock() throws -> Bool {
