@@ -115,6 +115,7 @@ benchmark: release
 	Benchmarks/files.py $(BLOB)
 	Benchmarks/gzip_files.py $(BLOB)
 	Benchmarks/archives.py $(BLOB)
+	Benchmarks/members.py $(BLOB)
 	Benchmarks/blocks.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
