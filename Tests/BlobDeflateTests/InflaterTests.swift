@@ -43,6 +43,24 @@ import Testing
         }
     }
 
+    /// ISA-L counts the bytes of an invalid match as decoded, without writing them.
+    @Test(arguments: [1, 10, 100, 4096]) func anInvalidMatchGivesNoBytes(outputPiece: Int) throws {
+        // A block with fixed codes: a match of 107 bytes at a distance of 181, before any byte.
+        let input = [UInt8](repeating: 0xA3, count: 19)
+        var inflater = try Inflater()
+        let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: outputPiece, alignment: 1)
+        defer { memory.deallocate() }
+        var output = OutputRawSpan(buffer: memory, initializedCount: 0)
+        let error = #expect(throws: BlobError.self) {
+            try input.withUnsafeBytes { input in
+                var input = input
+                while true { _ = try inflater.decode(&input, into: &output) }
+            }
+        }
+        #expect(error?.code == .corrupted)
+        #expect(output.finalize(for: memory) == 0)
+    }
+
     @Test func whatFollowsTheEndIsLeft() throws {
         for inputPiece in [1, 100] {
             var inflater = try Inflater()

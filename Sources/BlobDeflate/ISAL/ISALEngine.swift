@@ -9,6 +9,9 @@ final class ISALEngine: InflateEngine {
     /// The largest number of bytes of one call; larger counts overflow in ISA-L (fixed in later versions).
     private static let maximumCount = 1 << 30
 
+    /// The length of the longest match (RFC 1951, section 3.2.5).
+    private static let maximumMatchByteCount = 258
+
     // On the heap, because it takes 90 KiB.
     private let state: UnsafeMutablePointer<inflate_state>
 
@@ -118,9 +121,16 @@ final class ISALEngine: InflateEngine {
     /// Calls the library once.
     private func step(room: Int, _ appended: inout Int) throws(BlobError) -> Inflater.Stop {
         let room = min(room, Self.maximumCount)
+        let pendingByteCount = self.pendingByteCount
         self.state.pointee.avail_out = UInt32(room)
         let status = isal_inflate(self.state)
-        appended += room - Int(self.state.pointee.avail_out)
+        var count = room - Int(self.state.pointee.avail_out)
+        if status == ISAL_INVALID_LOOKBACK {
+            // ISA-L counts the bytes of the invalid match, and leaves in their place whatever was in memory.
+            let certainCount = min(count, pendingByteCount)
+            count = max(certainCount, count - max(Self.maximumMatchByteCount - self.pendingByteCount, 0))
+        }
+        appended += count
         self.isAtEnd = status < 0 || self.state.pointee.block_state == ISAL_BLOCK_FINISH
         switch status {
         case ISAL_DECOMP_OK: break
