@@ -10,17 +10,8 @@ final class ArchiveScanner {
     /// second-level cache.
     static let bufferByteCount = 256 * 1024
 
-    /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
-    private static let patience: Int64 = 128 * 1024
-
-    let info: BlobInfo
-    /// True when every offset can be reached.
-    let hasRandomAccess: Bool
-
-    private let base: any BlobInputStreamDataSource
-    private let context: BlobContext
+    private let cursor: BaseCursor
     private let buffer: UnsafeMutableRawBufferPointer
-    private var reader: BlobGuardedReader
     /// The offset of the first byte in the buffer, and the number of bytes.
     private var start: Int64 = 0
     private var count = 0
@@ -29,19 +20,16 @@ final class ArchiveScanner {
     init(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, bufferByteCount byteCount: Int = bufferByteCount
     ) throws(BlobError) {
-        self.base = base
-        self.context = context
-        self.reader = try base.open(context: context)
-        self.info = try self.reader.info(of: base, context)
-        self.hasRandomAccess =
-            base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
+        self.cursor = try BaseCursor(base, context)
         self.buffer = .allocate(byteCount: byteCount, alignment: 4096)
     }
 
-    deinit {
-        self.reader.close()
-        self.buffer.deallocate()
-    }
+    deinit { self.buffer.deallocate() }
+
+    var info: BlobInfo { self.cursor.info }
+
+    /// True when every offset can be reached.
+    var hasRandomAccess: Bool { self.cursor.hasRandomAccess }
 
     /// Returns the bytes at an offset, fewer than `count` only at the end of the base; valid until the next call.
     ///
@@ -68,16 +56,12 @@ final class ArchiveScanner {
     }
 
     /// The offset up to which the base was read; its end after a request beyond it.
-    var readerOffset: Int64 { self.reader.byteOffset }
+    var readerOffset: Int64 { self.cursor.byteOffset }
 
     /// Reads the base to its end, which runs its final checks.
     func drain() throws(BlobError) {
-        do {
-            while try self.reader.readWaiting(into: self.buffer) > 0 {}
-        } catch {
-            throw BlobError(wrapping: error)
-        }
-        (self.start, self.count) = (self.reader.byteOffset, 0)
+        try self.cursor.drain(self.buffer)
+        (self.start, self.count) = (self.cursor.byteOffset, 0)
     }
 
     /// Moves the buffer to an offset, and fills it with at least `count` bytes, fewer only at the end of the base.
@@ -90,39 +74,13 @@ final class ArchiveScanner {
             self.count = kept.count
         } else {
             self.count = 0
-            try self.go(to: byteOffset)
+            try self.cursor.go(to: byteOffset, self.buffer)
         }
         self.start = byteOffset
-        do {
-            while self.count < count, self.reader.byteOffset == byteOffset + Int64(self.count) {
-                let more = try self.reader.readWaiting(
-                    into: UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...]))
-                guard more > 0 else { break }
-                self.count += more
-            }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
-    }
-
-    /// Moves the reader to an offset, or to the end of the base if that comes first.
-    private func go(to byteOffset: Int64) throws(BlobError) {
-        let gap = byteOffset - self.reader.byteOffset
-        if self.hasRandomAccess, let end = self.info.byteCount, gap < 0 || gap > Self.patience || byteOffset >= end {
-            self.reader.close()
-            self.reader = try self.base.open(
-                at: min(byteOffset, end), matching: self.info.validator, context: self.context)
-            return
-        }
-        guard gap >= 0 else { throw BlobError(.internalError, "A backward seek without random access.") }
-        do {
-            while self.reader.byteOffset < byteOffset {
-                let wanted = min(byteOffset - self.reader.byteOffset, Int64(self.buffer.count))
-                let part = UnsafeMutableRawBufferPointer(rebasing: self.buffer[..<Int(wanted)])
-                guard try self.reader.readWaiting(into: part) > 0 else { return }
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        while self.count < count, self.cursor.byteOffset == byteOffset + Int64(self.count) {
+            let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...])
+            guard case let more = try self.cursor.read(into: room), more > 0 else { break }
+            self.count += more
         }
     }
 }

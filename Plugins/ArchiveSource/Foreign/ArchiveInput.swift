@@ -10,17 +10,11 @@ final class ArchiveInput {
     /// The size of the buffer: large enough to make the cost of a call small, small enough for many readers.
     private static let bufferByteCount = 128 * 1024
 
-    /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
-    private static let patience: Int64 = 256 * 1024
-
-    let info: BlobInfo
-    let hasRandomAccess: Bool
     private(set) var failure: BlobError?
 
-    private let base: any BlobInputStreamDataSource
+    private let cursor: BaseCursor
     private let context: BlobContext
     private let buffer: UnsafeMutableRawBufferPointer
-    private var reader: BlobGuardedReader
     /// The range of the base that is in the buffer.
     private var buffered: Range<Int64> = 0..<0
     /// The offset in the base of the next byte for libarchive.
@@ -39,12 +33,8 @@ final class ArchiveInput {
     init(
         _ base: any BlobInputStreamDataSource, _ context: BlobContext, suffix: [UInt8] = []
     ) throws(BlobError) {
-        self.base = base
+        self.cursor = try BaseCursor(base, context)
         self.context = context
-        self.reader = try base.open(context: context)
-        self.info = try self.reader.info(of: base, context)
-        self.hasRandomAccess =
-            base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
         self.buffer = .allocate(byteCount: Self.bufferByteCount, alignment: 4096)
         self.suffix = .allocate(byteCount: suffix.count, alignment: 1)
         self.suffix.copyBytes(from: suffix)
@@ -55,7 +45,13 @@ final class ArchiveInput {
         self.suffix.deallocate()
     }
 
-    func close() { self.reader.close() }
+    var info: BlobInfo { self.cursor.info }
+    var hasRandomAccess: Bool { self.cursor.hasRandomAccess }
+
+    func close() { self.cursor.close() }
+
+    /// Closes the base until more of it is needed. Needs random access.
+    func release() { self.cursor.release() }
 
     /// The offset after the last byte that libarchive was given; without random access, the number of these bytes.
     var givenByteCount: Int64 { self.byteOffset }
@@ -77,12 +73,8 @@ final class ArchiveInput {
     /// Reads the base to its end, which runs its final checks.
     @discardableResult func drain() throws(BlobError) -> Rest {
         var rest = Rest()
-        do {
-            while case let count = try self.reader.readWaiting(into: self.buffer), count > 0 {
-                rest.append(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
-            }
-        } catch {
-            throw BlobError(wrapping: error)
+        while case let count = try self.cursor.read(into: self.buffer), count > 0 {
+            rest.append(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
         }
         return rest
     }
@@ -113,20 +105,15 @@ final class ArchiveInput {
 
     /// Returns the first bytes of the base, fewer only when it has fewer. Must be called before anything else is read.
     func beginning(_ byteCount: Int) throws(BlobError) -> [UInt8] {
-        do {
-            // A read may return as little as one byte.
-            var count = Int(self.buffered.upperBound)
-            while count < byteCount {
-                let rest = UnsafeMutableRawBufferPointer(rebasing: self.buffer[count...])
-                let more = try self.reader.readWaiting(into: rest)
-                if more == 0 { break }
-                count += more
-            }
-            self.buffered = 0..<Int64(count)
-            return Array(self.buffer[..<min(count, byteCount)])
-        } catch {
-            throw BlobError(wrapping: error)
+        // A read may return as little as one byte.
+        var count = Int(self.buffered.upperBound)
+        while count < byteCount {
+            let rest = UnsafeMutableRawBufferPointer(rebasing: self.buffer[count...])
+            guard case let more = try self.cursor.read(into: rest), more > 0 else { break }
+            count += more
         }
+        self.buffered = 0..<Int64(count)
+        return Array(self.buffer[..<min(count, byteCount)])
     }
 
     /// Returns the next bytes, which are valid until the next call; none at the end.
@@ -149,20 +136,9 @@ final class ArchiveInput {
     }
 
     private func fill() throws {
-        let gap = self.byteOffset - self.reader.byteOffset
-        if gap < 0 || gap > Self.patience {
-            self.reader.close()
-            self.reader = try self.base.open(
-                at: self.byteOffset, matching: self.info.validator, context: self.context)
-        }
-        while self.reader.byteOffset < self.byteOffset {
-            let wanted = min(self.byteOffset - self.reader.byteOffset, Int64(self.buffer.count))
-            let part = UnsafeMutableRawBufferPointer(rebasing: self.buffer[..<Int(wanted)])
-            let count = try self.reader.readWaiting(into: part)
-            guard count > 0 else { break }
-        }
-        let start = self.reader.byteOffset
-        let count = start == self.byteOffset ? try self.reader.readWaiting(into: self.buffer) : 0
+        try self.cursor.go(to: self.byteOffset, self.buffer)
+        let start = self.cursor.byteOffset
+        let count = start == self.byteOffset ? try self.cursor.read(into: self.buffer) : 0
         self.byteOffset = start
         // At the end the last bytes stay in the buffer, because the data after a stream may be among them.
         guard count > 0 || start != self.buffered.upperBound else { return }

@@ -96,6 +96,9 @@ final class ArchiveWalker: MemberWalker {
             byteOffset: self.dataEnd)
     }
 
+    /// Closes the base until it is read again. Not to be called when ``isSequential``.
+    func releaseBase() { self.handle.input.release() }
+
     func finish() throws(BlobError) {
         if self.isSequential { try self.handle.input.drain() }
     }

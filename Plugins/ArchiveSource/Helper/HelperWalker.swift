@@ -4,7 +4,8 @@ import BlobCore
 /// A walker over an archive that a helper process reads.
 final class HelperWalker: MemberWalker {
     private let format: ArchiveFormat
-    private let base: HelperBase
+    private let base: BaseCursor
+    private let context: BlobContext
     private let process: HelperProcess
     private var current: ArchiveEntry?
     /// The offset in the member after the last byte that was returned.
@@ -19,7 +20,8 @@ final class HelperWalker: MemberWalker {
         _ arguments: [String] = []
     ) throws(BlobError) {
         self.format = format
-        self.base = try HelperBase(base, context)
+        self.base = try BaseCursor(base, context)
+        self.context = context
         self.process = try HelperProcess(path, arguments, context)
         let command = ExchangeFrame(
             .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1,
@@ -83,7 +85,7 @@ final class HelperWalker: MemberWalker {
         do throws(BlobError) {
             answer = try self.process.answer(to: command, kinds) { (byteOffset, count) throws(BlobError) in
                 let room = UnsafeMutableRawBufferPointer(rebasing: self.process.memory.input[..<count])
-                let read = try self.base.read(at: byteOffset, into: room)
+                let read = try self.read(at: byteOffset, into: room)
                 self.givenEnd = byteOffset + Int64(read)
                 return read
             }
@@ -95,6 +97,21 @@ final class HelperWalker: MemberWalker {
             throw self.isMalformed
         }
         throw self.error(failure, answer.payload)
+    }
+
+    /// Reads bytes from an offset on into a buffer, one at least; returns their number, 0 at the end of the base.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` when the offset cannot be reached, because the helper never needs it.
+    private func read(at byteOffset: Int64, into room: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
+        try self.context.check()
+        if self.base.hasRandomAccess {
+            guard byteOffset < self.base.info.byteCount ?? .max else { return 0 }
+            try self.base.go(to: byteOffset, room)
+        }
+        guard byteOffset == self.base.byteOffset else {
+            throw BlobError(.corrupted, "The helper asked for a byte that cannot be reached.", byteOffset: byteOffset)
+        }
+        return try self.base.read(into: room)
     }
 
     private var label: String { "\(self.format.rawValue) archive" }

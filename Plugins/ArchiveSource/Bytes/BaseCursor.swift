@@ -1,0 +1,77 @@
+import BlobCore
+
+/// A reader of a base that moves to any offset: it reads and drops bytes where that is cheaper than to reopen the base,
+/// or where there is no other way. Has one owner.
+final class BaseCursor {
+    /// The largest gap, in bytes, that is cheaper to read and drop than to skip by reopening the base.
+    private static let patience: Int64 = 256 * 1024
+
+    let info: BlobInfo
+    /// True when every offset can be reached.
+    let hasRandomAccess: Bool
+
+    private let base: any BlobInputStreamDataSource
+    private let context: BlobContext
+    private var reader: BlobGuardedReader
+    /// True when the reader is closed until more of the base is needed.
+    private var isReleased = false
+
+    init(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        self.base = base
+        self.context = context
+        self.reader = try base.open(context: context)
+        self.info = try self.reader.info(of: base, context)
+        self.hasRandomAccess =
+            base.traits.contains(.repeatable) && self.info.isRandomAccess && self.info.byteCount != nil
+    }
+
+    deinit { self.reader.close() }
+
+    /// The offset up to which the base was read.
+    var byteOffset: Int64 { self.reader.byteOffset }
+
+    /// Closes the base for good.
+    func close() { self.reader.close() }
+
+    /// Closes the base until more of it is needed. Needs random access.
+    func release() {
+        self.reader.close()
+        self.isReleased = true
+    }
+
+    /// Moves to an offset, or to the end of the base if that comes first.
+    ///
+    /// - Parameter buffer: Room for the bytes that are dropped.
+    /// - Throws: ``BlobError/Code/internalError`` for a backward move without random access.
+    func go(to byteOffset: Int64, _ buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
+        let gap = byteOffset - self.byteOffset
+        if self.hasRandomAccess, let end = self.info.byteCount,
+            gap < 0 || gap > Self.patience || self.isReleased || gap > 0 && byteOffset >= end
+        {
+            self.reader.close()
+            self.reader = try self.base.open(
+                at: min(byteOffset, end), matching: self.info.validator, context: self.context)
+            self.isReleased = false
+            return
+        }
+        guard gap >= 0 else { throw BlobError(.internalError, "A backward seek without random access.") }
+        while self.byteOffset < byteOffset {
+            let count = min(Int(clamping: byteOffset - self.byteOffset), buffer.count)
+            guard try self.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])) > 0 else { return }
+        }
+    }
+
+    /// Reads the next bytes, one at least; returns their number, 0 at the end of the base.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
+        do {
+            return try self.reader.readWaiting(into: buffer)
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    /// Reads the base to its end, which runs its final checks.
+    func drain(_ buffer: UnsafeMutableRawBufferPointer) throws(BlobError) {
+        while try self.read(into: buffer) > 0 {}
+    }
+}
