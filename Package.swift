@@ -111,6 +111,7 @@ let package = Package(
         // Its library is loaded when it is first needed; what a package manager knows of it would link it.
         .target(name: "CArchive"),
         .target(name: "CArchiveHelper"),
+        .target(name: "CAES"),
         .target(
             name: "ArchiveExchange", dependencies: ["CArchive", "CArchiveHelper"], swiftSettings: settings),
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
@@ -133,8 +134,8 @@ let package = Package(
         plugin("FileSource", "CPlatform"),
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
         plugin(
-            "ArchiveSource", "GzipSource", "ArchiveExchange", "BlobBlocks", "BlobIndex", "BlobDeflate", "CArchive",
-            "CArchiveHelper"),
+            "ArchiveSource", "GzipSource", "ArchiveExchange", "BlobBlocks", "BlobIndex", "BlobDeflate", "CAES",
+            "CArchive", "CArchiveHelper", .product(name: "Crypto", package: "swift-crypto")),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(
@@ -181,9 +182,12 @@ let package = Package(
         // What the tests of several modules share.
         .target(
             name: "BlobTestSupport", dependencies: ["BlobCore"], path: "Tests/BlobTestSupport", swiftSettings: settings),
-        tests(
-            "ArchiveSourceTests", "BlobTestSupport", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource",
-            "GzipSource", "ArchiveSource", "blob-archive-helper"),
+        .testTarget(
+            name: "ArchiveSourceTests",
+            dependencies: [
+                "BlobTestSupport", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource",
+                "ArchiveSource", "blob-archive-helper",
+            ], exclude: ["Fixtures"], swiftSettings: settings),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(
             name: "BlobCommandTests",

@@ -14,6 +14,13 @@ public import BlobCore
 /// programs show are accepted too: names decoded from code page 437, and names cut off at a zero. A zip, 7z or RAR may
 /// follow the program that unpacks it.
 ///
+/// A member of a 7z costs the decoding of its folder up to the member. Of the folder that was read last, the container
+/// keeps the decoder, which takes as much memory as decoding: what follows in a solid folder is not decoded from the
+/// beginning again in this process, and is in every other one, because the state of LZMA cannot be stored.
+///
+/// Encrypted members and headers of a 7z (AES-256) are read with ``BlobContext/password``. A wrong password is
+/// ``BlobError/Code/encrypted``, and so is damage that cannot be told from one.
+///
 /// Zip and 7z have their table of contents at the end. Over a source without random access they are copied once, up to
 /// ``BlobContext/spoolLimit``.
 ///
@@ -42,6 +49,8 @@ public struct ArchiveContainer: BlobContainer {
     private let format: ArchiveFormat
     private let tables: TableHolder
     private let pass: ArchivePass?
+    /// What is known about the archive if it is a 7z.
+    private let sevenZip: SevenZipArchive?
 
     /// Creates a container without reading anything.
     ///
@@ -64,22 +73,26 @@ public struct ArchiveContainer: BlobContainer {
         self.format = format
         self.tables = TableHolder(base, format, index)
         self.pass = nil
+        self.sevenZip = format == .sevenzip ? SevenZipArchive(self.base) : nil
     }
 
-    private var catalogue: any ArchiveCatalogue { self.format.catalogue(of: self.base, self.tables, self.pass) }
+    private var catalogue: any ArchiveCatalogue {
+        self.format.catalogue(of: self.base, self.tables, self.pass, self.sevenZip)
+    }
 
     private init(_ container: ArchiveContainer, _ base: any BlobInputStreamDataSource, _ pass: ArchivePass) {
         self.base = base
         self.format = container.format
         self.tables = container.tables
         self.pass = pass
+        self.sevenZip = container.sevenZip
     }
 
     /// Returns a source of the member with this name or index; a missing member throws when the source is opened.
     public func member(
         _ selector: BlobLocator.Selector, context: BlobContext
     ) throws -> any BlobInputStreamDataSource {
-        MemberSource(self.base, self.format, selector, self.tables, self.pass)
+        MemberSource(self.base, self.format, selector, self.tables, self.catalogue, self.pass)
     }
 
     /// Calls `body` with each member, in the order of the archive (in a zip, of its directory), until it returns false.

@@ -3,12 +3,15 @@ import BlobCore
 extension ArchiveFormat {
     /// Returns the members of an archive of this format.
     ///
-    /// - Parameter pass: The pass in which members are read; nil to read each on its own.
+    /// - Parameters:
+    ///   - pass: The pass in which members are read; nil to read each on its own.
+    ///   - sevenZip: What is known about a 7z; nil for another format.
     func catalogue(
-        of base: any BlobInputStreamDataSource, _ tables: TableHolder, _ pass: ArchivePass?
+        of base: any BlobInputStreamDataSource, _ tables: TableHolder, _ pass: ArchivePass?,
+        _ sevenZip: SevenZipArchive?
     ) -> any ArchiveCatalogue {
-        self == .zip
-            ? ZipCatalogue(base: base, index: tables.policy)
-            : WalkedCatalogue(base: base, format: self, tables: tables, pass: pass)
+        if self == .zip { return ZipCatalogue(base: base, index: tables.policy) }
+        let walked = WalkedCatalogue(base: base, format: self, tables: tables, pass: pass)
+        return sevenZip.map { SevenZipCatalogue(archive: $0, walked: walked) } ?? walked
     }
 }

@@ -14,10 +14,10 @@ struct MemberSource: BlobLayer {
 
     init(
         _ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ selector: BlobLocator.Selector,
-        _ tables: TableHolder, _ pass: ArchivePass? = nil
+        _ tables: TableHolder, _ catalogue: any ArchiveCatalogue, _ pass: ArchivePass?
     ) {
         self.pass = pass
-        self.catalogue = format.catalogue(of: base, tables, pass)
+        self.catalogue = catalogue
         self.tables = tables
         self.base = base
         self.format = format
@@ -61,6 +61,7 @@ struct MemberSource: BlobLayer {
         if let indexed = opening.found.indexed, byteOffset == 0 || opening.info.isRandomAccess {
             return try indexed.makeReader(at: byteOffset, opening.info, context)
         }
+        if let makeReader = opening.found.makeReaderAtOffset { return try makeReader(opening.info, byteOffset) }
         return try opening.found.makeReader(opening.info).skipping(byteOffset)
     }
 

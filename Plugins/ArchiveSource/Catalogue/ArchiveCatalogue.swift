@@ -35,6 +35,8 @@ struct FoundMember {
     var facts: [(name: String, value: any Encodable & Sendable)] = []
     /// Opens the member at its beginning. To be called once.
     let makeReader: (_ info: BlobInfo) throws(BlobError) -> any BlobReader
+    /// Opens the member at an offset, if that may cost less than to read and drop the bytes before it; nil otherwise.
+    var makeReaderAtOffset: ((_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> any BlobReader)?
     /// The member with an index of its own; nil when it has and needs none.
     var indexed: (any IndexedMember)?
     /// Opens a stored member at its beginning, any number of times, and compares its bytes with their checksum; nil when

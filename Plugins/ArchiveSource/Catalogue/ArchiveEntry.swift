@@ -17,4 +17,17 @@ struct ArchiveEntry {
         case .directory, .symbolicLink, .special: false
         }
     }
+
+    /// Throws ``BlobError/Code/unsupported`` when the member has no bytes of its own.
+    func checkKind() throws(BlobError) {
+        guard !self.hasBytes else { return }
+        let what =
+            switch self.member.kind {
+            case .directory: "a directory"
+            case .symbolicLink: "a symbolic link to '\(BlobMember.printable(self.member.linkTarget ?? []))'"
+            case .hardLink: "a hard link that leads through too many others"
+            case .file, .special: "a device or another special file"
+            }
+        throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
+    }
 }

@@ -201,16 +201,7 @@ struct MemberSearch {
     private func checkReadable(_ entry: ArchiveEntry) throws(BlobError) {
         let member = entry.member
         guard !member.isEncrypted else { throw BlobError(.encrypted, "This member is encrypted.") }
-        guard entry.hasBytes else {
-            let what =
-                switch member.kind {
-                case .directory: "a directory"
-                case .symbolicLink: "a symbolic link to '\(BlobMember.printable(member.linkTarget ?? []))'"
-                case .hardLink: "a hard link that leads through too many others"
-                case .file, .special: "a device or another special file"
-                }
-            throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
-        }
+        try entry.checkKind()
         if let warning = entry.warning, !warning.isHarmless {
             throw BlobError(
                 warning.holds("nconsistent") ? .inconsistent : .corrupted,

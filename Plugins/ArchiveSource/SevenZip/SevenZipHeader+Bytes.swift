@@ -1,4 +1,5 @@
 import BlobCore
+import BlobDeflate
 
 extension SevenZipHeader {
     /// A sequential view of the bytes of a header.
@@ -6,30 +7,83 @@ extension SevenZipHeader {
         private let refill: () throws -> [UInt8]
         private var buffer: [UInt8] = []
         private var position = 0
+        /// The position in the buffer up to which bytes are part of ``sum``.
+        private var summedPosition = 0
+        private var sum = CRC32()
+        /// The number of bytes read so far, without those in the buffer.
+        private var earlierByteCount: UInt64 = 0
         /// The bytes that were read while ``records`` was true.
         private(set) var recorded: [UInt8] = []
         var records = false
 
         init(_ refill: @escaping () throws -> [UInt8]) { self.refill = refill }
 
+        init(_ bytes: some Sequence<UInt8>) {
+            self.init { [] }
+            self.buffer = Array(bytes)
+        }
+
         init(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws {
             let reader = try source.open(context: context)
             self.init {
-                try [UInt8](unsafeUninitializedCapacity: 1 << 14) { buffer, count in
+                try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, count in
                     count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(buffer))
                 }
             }
         }
 
-        mutating func byte() throws -> UInt8 {
-            if self.position == self.buffer.count {
-                self.buffer = try self.refill()
-                self.position = 0
-                guard !self.buffer.isEmpty else { throw Malformed() }
+        /// The number of bytes read so far.
+        var byteCount: UInt64 { self.earlierByteCount + UInt64(self.position) }
+
+        /// Returns the CRC-32 of the bytes read so far.
+        mutating func checksum() -> UInt32 {
+            self.buffer.withUnsafeBytes { buffer in
+                self.sum.update(UnsafeRawBufferPointer(rebasing: buffer[self.summedPosition..<self.position]))
             }
+            self.summedPosition = self.position
+            return self.sum.value
+        }
+
+        private mutating func fill() throws {
+            _ = self.checksum()
+            self.earlierByteCount += UInt64(self.position)
+            self.buffer = try self.refill()
+            (self.position, self.summedPosition) = (0, 0)
+            guard !self.buffer.isEmpty else { throw Malformed() }
+        }
+
+        mutating func byte() throws -> UInt8 {
+            if self.position == self.buffer.count { try self.fill() }
             defer { self.position += 1 }
             if self.records { self.recorded.append(self.buffer[self.position]) }
             return self.buffer[self.position]
+        }
+
+        /// Calls `body` with the next `count` bytes, in as many parts as they come in.
+        mutating func parts(_ count: UInt64, _ body: (ArraySlice<UInt8>) -> Void) throws {
+            var rest = count
+            while rest > 0 {
+                if self.position == self.buffer.count { try self.fill() }
+                let part = self.buffer[self.position...].prefix(Int(clamping: rest))
+                if self.records { self.recorded += part }
+                body(part)
+                self.position += part.count
+                rest -= UInt64(part.count)
+            }
+        }
+
+        /// Reads a little-endian number.
+        mutating func fixed<Number: FixedWidthInteger>(_: Number.Type) throws -> Number {
+            let count = MemoryLayout<Number>.size
+            if self.buffer.count - self.position >= count, !self.records {
+                defer { self.position += count }
+                return self.buffer.withUnsafeBytes { buffer in
+                    Number(littleEndian: buffer.loadUnaligned(fromByteOffset: self.position, as: Number.self))
+                }
+            }
+            var number: Number = 0
+            for place in 0..<count { number |= Number(truncatingIfNeeded: try self.byte()) << Number(8 * place) }
+            return number
         }
 
         mutating func id() throws -> ID {
@@ -47,33 +101,5 @@ extension SevenZipHeader {
             if count < 7 { number |= UInt64(first & (0x7F >> UInt8(count))) << (8 * UInt64(count)) }
             return number
         }
-    }
-}
-
-extension BlobInputStreamDataSource {
-    /// Returns the first bytes, fewer only when the source has fewer.
-    func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
-        let reader = try self.open(context: context)
-        defer { reader.close() }
-        do {
-            return try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
-                while count < byteCount {
-                    let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
-                    let more = try reader.readWaiting(into: rest)
-                    if more == 0 { break }
-                    count += more
-                }
-            }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
-    }
-}
-
-extension BlobGuardedReader {
-    /// Returns the info before the first read; while an event-driven reader is still opening, the info of its source
-    /// `base`.
-    func info(of base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> BlobInfo {
-        self.isOpen ? self.info : try base.info(context)
     }
 }

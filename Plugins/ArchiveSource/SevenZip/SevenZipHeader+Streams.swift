@@ -2,7 +2,7 @@ import BlobCore
 
 extension SevenZipHeader {
     /// The methods whose decoders are those of other libraries, or too simple to fail: copy, delta and x86, LZMA2, LZMA,
-    /// deflate, bzip2, and AES, which is refused.
+    /// deflate, bzip2, and AES, which is not left to libarchive.
     private static let commonMethods: Set<UInt64> = [
         0x00, 0x03, 0x04, 0x21, 0x03_01_01, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, 0x06_F1_07_01,
     ]
@@ -30,6 +30,12 @@ extension SevenZipHeader {
         return firstByteCount
     }
 
+    /// The methods of encryption that libarchive knows: of old zips, of RAR, and AES.
+    private static let encryptingMethods: Set<UInt64> = [0x06_F1_01_01, 0x06_F1_03_03, 0x06_F1_07_01]
+
+    /// The maximum number of coders of a folder, of which libarchive takes four, apart from those that decrypt.
+    private static let maximumCoderCount = 8
+
     private mutating func readPackedByteCounts() throws -> [UInt64] {
         self.layout.packedOffset = try self.bytes.number()
         let count = try self.bytes.number()
@@ -55,15 +61,16 @@ extension SevenZipHeader {
         try self.need(count, Cost.folder)
         guard try self.bytes.byte() == 0 else { throw Self.isOdd }
         var folders: [Folder] = []
-        let isRecording = self.bytes.records
         self.bytes.records = true
         for _ in 0..<count {
             let start = self.bytes.recorded.count
             let folder = try self.readFolder()
-            self.layout.beginFolder(self.bytes.recorded[start...], packedCount: Int(folder.packedCount))
+            self.layout.beginFolder(
+                self.bytes.recorded[start...], packedCount: Int(folder.packedCount), mainStream: folder.mainStream,
+                isEncrypted: folder.isEncrypted)
             folders.append(folder)
         }
-        self.bytes.records = isRecording
+        self.bytes.records = false
         return folders
     }
 
@@ -71,7 +78,8 @@ extension SevenZipHeader {
         var folder = Folder()
         var (inCount, outCount): (UInt64, UInt64) = (0, 0)
         let coderCount = try self.bytes.number()
-        guard coderCount <= 4 else { throw Malformed() }
+        guard coderCount <= Self.maximumCoderCount else { throw Malformed() }
+        var encryptedCount: UInt64 = 0
         for _ in 0..<coderCount {
             let flags = try self.bytes.byte()
             var method: UInt64 = 0
@@ -86,17 +94,22 @@ extension SevenZipHeader {
                 if properties.count < 5 { properties.append(byte) }
             }
             self.layout.hasRareCoders = self.layout.hasRareCoders || !Self.commonMethods.contains(method)
+            if Self.encryptingMethods.contains(method) { encryptedCount += 1 }
             let coder = Coder(rawValue: method)
             folder.hasBCJ2 = folder.hasBCJ2 || coder == .bcj2
             try self.check(coder, properties)
         }
+        guard coderCount - encryptedCount <= 4 else { throw Malformed() }
+        folder.isEncrypted = encryptedCount > 0
         guard max(inCount, outCount) <= Self.maximumStreamCount else { throw Self.isOdd }
         guard outCount > 0, inCount + 1 >= outCount else { throw Malformed() }
+        var outputs = Set(0..<outCount)
         for pair in 1..<outCount {
             let place = try self.bytes.number()
-            _ = try self.bytes.number()
+            outputs.remove(try self.bytes.number())
             if pair == 1 { folder.hasSideStreams = place == 5 }
         }
+        folder.mainStream = Int(outputs.max() ?? 0)
         let packedCount = inCount + 1 - outCount
         if packedCount != 1 { for _ in 0..<packedCount { _ = try self.bytes.number() } }
         (folder.streamCount, folder.packedCount) = (UInt8(outCount), UInt8(packedCount))
@@ -147,7 +160,7 @@ extension SevenZipHeader {
             let checksums = try self.readChecksums(UInt64(folders.count))
             for index in folders.indices {
                 folders[index].hasChecksum = checksums[index] != nil
-                self.layout.folders[index].checksum = checksums[index]
+                self.layout.setChecksum(checksums[index], ofFolder: index)
             }
             id = try self.bytes.id()
         }
@@ -166,21 +179,27 @@ extension SevenZipHeader {
             }
             id = try self.bytes.id()
         }
-        self.layout.setMemberCounts(counts)
+        var byteCounts: [UInt64] = []
         if id == .size {
             for count in counts where count > 1 {
-                for _ in 1..<count { self.layout.appendByteCount(try self.bytes.number()) }
+                for _ in 1..<count {
+                    let byteCount = try self.bytes.number()
+                    // An archive with more is not divided.
+                    if byteCounts.count < SevenZipLayout.maximumCount { byteCounts.append(byteCount) }
+                }
             }
             id = try self.bytes.id()
         }
+        var checksums: [UInt32?] = []
         if id == .checksums {
             let count = zip(folders, counts).reduce(UInt64(0)) { sum, folder in
                 sum + (folder.0.hasChecksum && folder.1 == 1 ? 0 : folder.1)
             }
-            self.layout.memberChecksums = try self.readChecksums(count)
+            checksums = try self.readChecksums(count)
             id = try self.bytes.id()
         }
         guard id == .end else { throw Malformed() }
+        self.isDivided = self.layout.divide(counts, byteCounts, checksums)
         return try self.bytes.id()
     }
 
@@ -189,11 +208,8 @@ extension SevenZipHeader {
         let exist = try self.readBits(Int(count))
         var checksums: [UInt32?] = []
         for exists in exist {
-            var checksum: UInt32 = 0
-            if exists {
-                for shift in [UInt32(0), 8, 16, 24] { checksum |= UInt32(try self.bytes.byte()) << shift }
-            }
-            if count <= SevenZipLayout.maximumCount { checksums.append(exists ? checksum : nil) }
+            let checksum = exists ? try self.bytes.fixed(UInt32.self) : nil
+            if count <= SevenZipLayout.maximumCount { checksums.append(checksum) }
         }
         return checksums
     }

@@ -1,8 +1,8 @@
 import BlobCore
 import BlobDeflate
 
-/// The header of a 7z, read for two facts: the memory that libarchive, which has no limit, would take for the archive,
-/// and the division of the archive into folders.
+/// The header of a 7z, read for three things: the memory that libarchive, which has no limit, would take for the
+/// archive, the division of the archive into folders, and the members.
 ///
 /// Parses the header (7zFormat.txt) as libarchive does, up to the members without bytes. A malformed header is left to
 /// libarchive, which reads no further either.
@@ -41,6 +41,9 @@ struct SevenZipHeader {
         /// For BCJ2, true when the first two streams are the ones besides the main stream.
         var hasSideStreams = false
         var hasChecksum = false
+        var isEncrypted = false
+        /// The index of the stream that no other coder reads.
+        var mainStream = 0
     }
 
     struct Malformed: Error {}
@@ -51,28 +54,35 @@ struct SevenZipHeader {
 
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
+    private let keys: SevenZipKeys
     var bytes: Bytes
     private var neededByteCount: UInt64 = 0
     var hasSubStreams = false
+    private var protection: SevenZipLayout.Protection?
+    /// True when the folders were divided into streams.
+    var isDivided = false
     /// The division into folders, as far as it was read.
     var layout = SevenZipLayout()
 
-    /// Checks the memory that the archive takes against the limit.
+    /// Reads the header, and checks the memory that the archive takes against the limit.
     ///
+    /// - Parameter keys: The keys of an encrypted header.
     /// - Returns: The division of the archive into folders; nil when the header is malformed, or has parts from which
-    ///   no archive of a single folder can be made.
+    ///   no archive of a single folder can be made. The members are left out when only libarchive can tell them.
     /// - Throws: ``BlobError/Code/limitExceeded``; ``BlobError/Code/unsupported`` when the header has parts that no
-    ///   writer writes; ``BlobError/Code/corrupted`` when the signature is missing; any error of reading the base.
-    @discardableResult
+    ///   writer writes; ``BlobError/Code/corrupted`` when the signature is missing; ``BlobError/Code/encrypted`` when
+    ///   the header is encrypted and the password is missing or wrong; any error of reading the base.
     static func check(
-        _ base: any BlobInputStreamDataSource, _ context: BlobContext
+        _ base: any BlobInputStreamDataSource, _ context: BlobContext, _ keys: SevenZipKeys = SevenZipKeys()
     ) throws(BlobError) -> SevenZipLayout? {
         let start = try base.beginning(Int(self.startByteCount), context)
         // Otherwise libarchive would search for an archive behind a program by itself.
         guard start.starts(with: ArchiveFormat.sevenzip.signatures[0].bytes) else {
             throw BlobError(.corrupted, "This is no 7z archive: it begins with other bytes.", byteOffset: 0)
         }
-        let (offset, count) = start.withUnsafeBytes { ($0.number64(at: 12), $0.number64(at: 20)) }
+        let (offset, count, checksum) = start.withUnsafeBytes {
+            ($0.number64(at: 12), $0.number64(at: 20), $0.number32(at: 28))
+        }
         // Nothing follows the signature header of an archive without members.
         guard start.count == self.startByteCount, count > 0,
             let offset = Int64(exactly: offset), offset <= .max - self.startByteCount
@@ -81,13 +91,16 @@ struct SevenZipHeader {
             // The declared length is not used, because libarchive reads as much as there is.
             let place = offset + self.startByteCount
             var header = SevenZipHeader(
-                base: base, context: context, bytes: try Bytes(base.slice(place...), context))
-            return try header.read(at: place)
+                base: base, context: context, keys: keys, bytes: try Bytes(base.slice(place...), context))
+            return try header.readSound(at: place, Extent(byteCount: count, checksum: checksum))
         } catch is Malformed {
             return nil
         } catch {
             let error = BlobError(wrapping: error)
-            guard error.code == .unsupported || !error.isAboutFormat && error.code != .invalidArgument else {
+            guard
+                error.code == .unsupported || error.code == .encrypted
+                    || !error.isAboutFormat && error.code != .invalidArgument
+            else {
                 return nil
             }
             throw error
@@ -119,16 +132,39 @@ struct SevenZipHeader {
         BlobError(.unsupported, "The header of the 7z archive has parts that are not read.")
     }
 
-    private mutating func read(at byteOffset: Int64) throws -> SevenZipLayout? {
+    /// The length and the checksum that a header should have; nil when they are not known.
+    private struct Extent {
+        let byteCount: UInt64?
+        let checksum: UInt32?
+    }
+
+    /// Reads the header. Of an encrypted one without a checksum, which py7zr writes, what makes no sense shows that the
+    /// password is wrong.
+    private mutating func readSound(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
+        do {
+            let layout = try self.read(at: byteOffset, declared)
+            if layout?.members != nil || !self.isDoubtful { return layout }
+        } catch {
+            let cause = BlobError(wrapping: error)
+            let isAboutContent = error is Malformed || cause.isAboutFormat || cause.code == .limitExceeded
+            guard self.isDoubtful, isAboutContent else { throw error }
+        }
+        throw BlobError.wrongPassword("The header of the 7z archive")
+    }
+
+    /// True when the header is encrypted, and no checksum has shown that the password is right.
+    private var isDoubtful: Bool { self.protection.map { !self.keys.areProven([$0.secret]) } ?? false }
+
+    private mutating func read(at byteOffset: Int64, _ declared: Extent) throws -> SevenZipLayout? {
+        var extent = declared
+        var isSound = true
         var id = try self.bytes.id()
         if id == .encodedHeader {
-            self.bytes.records = true
             let byteCount = try self.readStreams()
             guard !self.hasSubStreams else { throw Self.isOdd }
             try self.need(byteCount ?? 0, 1)
-            // Without a division of the streams, libarchive finds no members.
-            let division = [ID.subStreams.rawValue, ID.end.rawValue, ID.end.rawValue]
-            self.bytes = try self.decoded(self.bytes.recorded.dropLast() + division, before: byteOffset)
+            isSound = self.matches(extent)
+            (self.bytes, extent) = try self.decoded(before: byteOffset)
             self.layout = SevenZipLayout()
             id = try self.bytes.id()
         }
@@ -143,27 +179,55 @@ struct SevenZipHeader {
         guard id == .files else { return nil }
         let count = try self.bytes.number()
         try self.need(count, Cost.member)
-        guard self.hasSubStreams, self.layout.isWhole else { return nil }
-        try self.readMembers(Int(count))
+        guard self.hasSubStreams, self.isDivided else { return nil }
+        let members = try self.readMembers(Int(count))
+        if isSound, self.matches(extent) { self.layout.members = members }
+        self.layout.protection = self.protection
         return self.layout
     }
 
+    /// Returns true when the bytes that were read are those that were written.
+    private mutating func matches(_ extent: Extent) -> Bool {
+        self.bytes.byteCount <= extent.byteCount ?? .max
+            && self.bytes.checksum() == extent.checksum ?? self.bytes.checksum()
+    }
+
     /// Returns a compressed header after decoding: libarchive reads it as the only member of an archive made for it.
-    private func decoded(_ streams: [UInt8], before byteOffset: Int64) throws -> Bytes {
-        // The name has one character; the last two zeros end the files and the header.
-        let name: [UInt8] = [ID.names.rawValue, 5, 0, UInt8(ascii: "h"), 0, 0, 0]
-        let header = [ID.header.rawValue, ID.mainStreams.rawValue] + streams + [ID.files.rawValue, 1] + name + [0, 0]
-        let packed = self.base.slice(Self.startByteCount..<byteOffset)
-        let archive = Self.archive(packed, byteOffset - Self.startByteCount, header)
-        let walker = try SevenZipWalker.decoder(
-            over: archive, isRare: self.layout.hasRareCoders, self.context)
+    private mutating func decoded(before byteOffset: Int64) throws -> (Bytes, Extent) {
+        guard let folder = self.layout.folders.first, self.layout.makeWhole() else { throw Malformed() }
+        var protection: SevenZipLayout.Protection?
+        let archive = try self.layout.archive(ofFolder: 0, in: self.base, byteCount: byteOffset) {
+            [keys = self.keys, base = self.base, context = self.context] encryption throws(BlobError) in
+            let (key, secret) = try keys.key(encryption, of: base.locator, context)
+            protection = (encryption, secret)
+            return key
+        }
+        guard let archive else { throw Malformed() }
+        let extent = Extent(byteCount: self.layout.streamByteCounts.first, checksum: folder.checksum)
+        let walker = try SevenZipWalker.decoder(over: archive, isRare: self.layout.hasRareCoders, self.context)
         guard try walker.advance() else { throw Malformed() }
-        return Bytes { Array(try walker.nextBlock().bytes) }
+        guard let protection else { return (Bytes { Array(try walker.nextBlock().bytes) }, extent) }
+        // With another password, nothing of it may be believed.
+        let bytes = try Self.allBytes(walker)
+        if extent.checksum != nil { self.keys.prove([protection.secret]) }
+        self.protection = protection
+        return (Bytes(bytes), extent)
+    }
+
+    /// Returns the bytes of a member that is encrypted.
+    private static func allBytes(_ walker: any MemberWalker) throws(BlobError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        do throws(BlobError) {
+            while case let block = try walker.nextBlock().bytes, !block.isEmpty { bytes += block }
+        } catch  where error.isAboutFormat {
+            throw .wrongPassword("The header of the 7z archive", error)
+        }
+        return bytes
     }
 
     /// Returns an archive of packed streams and a header made for them.
     static func archive(
-        _ packed: some BlobInputStreamDataSource, _ packedByteCount: Int64, _ header: [UInt8]
+        _ packed: [any BlobInputStreamDataSource], _ packedByteCount: Int64, _ header: [UInt8]
     ) -> some BlobInputStreamDataSource {
         var checksum = CRC32()
         header.withUnsafeBytes { checksum.update($0) }
@@ -173,6 +237,6 @@ struct SevenZipHeader {
                 withUnsafeBytes(of: $0.littleEndian) { Array($0) }
             }
             + withUnsafeBytes(of: checksum.value.littleEndian) { Array($0) }
-        return ConcatenatedSource([MemorySource(start), packed, MemorySource(header)])
+        return ConcatenatedSource([MemorySource(start)] + packed + [MemorySource(header)])
     }
 }

@@ -1,6 +1,7 @@
 import BlobCore
 
-/// The division of a 7z into folders, each of which is decoded on its own, and of the folders into members.
+/// The division of a 7z into folders, each of which is decoded on its own, and of the folders into streams, which are
+/// the bytes of the members.
 struct SevenZipLayout {
     /// The place of the bytes of a member.
     enum Place: Equatable {
@@ -13,13 +14,20 @@ struct SevenZipLayout {
     /// One folder; its lists are ranges of the lists that all folders share.
     struct Folder {
         /// The range of its coders' description, as in the header.
-        fileprivate var description: Range<Int>
-        fileprivate var packedCount: Int
+        fileprivate let description: Range<Int>
+        /// The range of its packed streams.
+        fileprivate let packed: Range<Int>
+        /// The index of the coders' stream that nothing else reads.
+        fileprivate let mainStream: Int
+        let isEncrypted: Bool
         /// The range of the unpacked sizes of its coders' streams.
         fileprivate var byteCounts = 0..<0
         var checksum: UInt32?
-        fileprivate var memberCount = 0
+        /// The range of its members' streams.
+        var streams = 0..<0
     }
+
+    typealias Protection = (encryption: SevenZipEncryption, secret: SevenZipEncryption.Secret)
 
     /// The maximum number of members and of packed streams of an archive that is divided; those of larger ones take too
     /// much memory.
@@ -29,21 +37,30 @@ struct SevenZipLayout {
     var hasRareCoders = false
     var packedOffset: UInt64 = 0
     var packedByteCounts: [UInt64] = []
-    var folders: [Folder] = []
-    /// The checksums of the members, except of one that is alone in a folder with a checksum.
-    var memberChecksums: [UInt32?] = []
+    private(set) var folders: [Folder] = []
+    /// The checksums of the streams, as far as they have one.
+    private(set) var checksums: [UInt32?] = []
+    /// The lengths of the streams in bytes.
+    private(set) var streamByteCounts: [UInt64] = []
+    /// The members, as the header describes them; nil when that is left to libarchive.
+    var members: SevenZipMembers?
+    /// The encryption of the header, and the secret with which it was read; nil when it is not encrypted.
+    var protection: Protection?
     private var descriptions: [UInt8] = []
     private var byteCounts: [UInt64] = []
-    /// The unpacked sizes of the members, except of the last one in each folder.
-    private var memberByteCounts: [UInt64] = []
-    /// A bit for each member; nil when all have bytes.
-    private var hasBytes: [Bool]?
+    /// The index of the stream of each member; nil for all when each member has the one with its own index.
+    private var streams: [Int32?]?
     private var memberCount = 0
 
-    mutating func beginFolder(_ description: ArraySlice<UInt8>, packedCount: Int) {
-        let start = self.descriptions.count
+    mutating func beginFolder(
+        _ description: ArraySlice<UInt8>, packedCount: Int, mainStream: Int, isEncrypted: Bool
+    ) {
+        let (start, packed) = (self.descriptions.count, self.folders.last?.packed.upperBound ?? 0)
         self.descriptions += description
-        self.folders.append(Folder(description: start..<self.descriptions.count, packedCount: packedCount))
+        self.folders.append(
+            Folder(
+                description: start..<self.descriptions.count, packed: packed..<(packed + packedCount),
+                mainStream: mainStream, isEncrypted: isEncrypted))
     }
 
     mutating func setByteCounts(_ byteCounts: [UInt64], ofFolder index: Int) {
@@ -52,56 +69,135 @@ struct SevenZipLayout {
         self.folders[index].byteCounts = start..<self.byteCounts.count
     }
 
-    mutating func setMemberCounts(_ counts: [UInt64]) {
-        for (index, count) in counts.enumerated() { self.folders[index].memberCount = Int(clamping: count) }
+    mutating func setChecksum(_ checksum: UInt32?, ofFolder index: Int) { self.folders[index].checksum = checksum }
+
+    /// Divides the folders into streams.
+    ///
+    /// - Parameters:
+    ///   - counts: The number of streams of each folder.
+    ///   - byteCounts: The lengths of the streams, except of the last one in each folder.
+    ///   - checksums: The checksums of the streams, except of one that is alone in a folder with a checksum; empty when
+    ///     there are none.
+    /// - Returns: False when the lists do not have as many elements as the folders need, or are too long.
+    mutating func divide(_ counts: [UInt64], _ byteCounts: [UInt64], _ checksums: [UInt32?]) -> Bool {
+        var (sizes, sums) = (byteCounts[...], checksums[...])
+        for (index, folder) in self.folders.enumerated() {
+            let (start, count) = (self.streamByteCounts.count, Int(clamping: counts[index]))
+            guard count <= Self.maximumCount - start else { return false }
+            self.folders[index].streams = start..<(start + count)
+            guard count > 0 else { continue }
+            var rest = self.byteCounts[folder.byteCounts][folder.byteCounts.lowerBound + folder.mainStream]
+            for _ in 1..<count {
+                guard let size = sizes.popFirst(), size <= rest else { return false }
+                rest -= size
+                self.streamByteCounts.append(size)
+            }
+            self.streamByteCounts.append(rest)
+            if count == 1, let checksum = folder.checksum {
+                self.checksums.append(checksum)
+            } else if checksums.isEmpty {
+                self.checksums += [UInt32?](repeating: nil, count: count)
+            } else {
+                guard sums.count >= count else { return false }
+                self.checksums += sums.prefix(count)
+                sums = sums.dropFirst(count)
+            }
+        }
+        return sizes.isEmpty && sums.isEmpty && self.packedByteCounts.count <= Self.maximumCount
+            && self.packedByteCounts.count == self.folders.last?.packed.upperBound ?? 0
     }
 
-    mutating func appendByteCount(_ byteCount: UInt64) {
-        if self.memberByteCounts.count < Self.maximumCount { self.memberByteCounts.append(byteCount) }
-    }
-
-    /// True when the lists have as many elements as the folders need, and are not too long.
-    var isWhole: Bool {
-        let members = self.folders.reduce(0) { $0 + $1.memberCount }
-        let sizes = self.folders.reduce(0) { $0 + max(0, $1.memberCount - 1) }
-        let packed = self.folders.reduce(0) { $0 + $1.packedCount }
-        return max(members, self.packedByteCounts.count) <= Self.maximumCount
-            && self.memberByteCounts.count == sizes && self.packedByteCounts.count == packed
+    /// Makes the only stream of the first folder the whole of it, as in a compressed header.
+    mutating func makeWhole() -> Bool {
+        self.divide([UInt64](repeating: 1, count: self.folders.count), [], [])
     }
 
     /// Stores which members have bytes; returns false when they are not as many as the folders have.
     mutating func divide(_ hasBytes: [Bool]?, _ count: Int) -> Bool {
-        (self.hasBytes, self.memberCount) = (hasBytes, count)
-        return hasBytes?.count { $0 } ?? count == self.folders.reduce(0) { $0 + $1.memberCount }
+        self.memberCount = count
+        guard let hasBytes else { return count == self.streamByteCounts.count }
+        var next: Int32 = 0
+        self.streams = hasBytes.map { hasBytes in
+            guard hasBytes else { return nil }
+            defer { next += 1 }
+            return next
+        }
+        return Int(next) == self.streamByteCounts.count
+    }
+
+    /// Returns the index of the stream of a member; nil when it has none.
+    func stream(of index: Int) -> Int? { self.streams.map { $0[index].map(Int.init) } ?? index }
+
+    /// Returns the index of the folder of a stream.
+    func folder(ofStream stream: Int) -> Int {
+        var range = self.folders.indices
+        while range.count > 1 {
+            let middle = range.lowerBound + range.count / 2
+            range =
+                self.folders[middle].streams.lowerBound <= stream
+                ? middle..<range.upperBound : range.prefix(range.count / 2)
+        }
+        return range.lowerBound
     }
 
     /// Returns the place of the bytes of the member with this index; nil when there is no such member.
     func place(of index: Int) -> Place? {
         guard (0..<self.memberCount).contains(index) else { return nil }
-        guard self.hasBytes?[index] ?? true else { return Place.none }
-        var rest = self.hasBytes?[..<index].count { $0 } ?? index
-        for (folder, place) in zip(self.folders, self.folders.indices) {
-            if rest < folder.memberCount { return .member(rest, folder: place) }
-            rest -= folder.memberCount
-        }
-        return nil
+        guard let stream = self.stream(of: index) else { return Place.none }
+        let folder = self.folder(ofStream: stream)
+        return .member(stream - self.folders[folder].streams.lowerBound, folder: folder)
+    }
+
+    /// Returns the coders of a folder.
+    ///
+    /// - Throws: ``SevenZipHeader/Malformed``.
+    func coders(ofFolder index: Int) throws -> SevenZipCoders {
+        try SevenZipCoders(
+            self.descriptions[self.folders[index].description],
+            byteCounts: self.byteCounts[self.folders[index].byteCounts],
+            packedByteCounts: self.packedByteCounts[self.folders[index].packed])
     }
 
     /// Returns an archive of one folder alone, whose members have the names "m" and no other properties; nil when its
-    /// packed streams do not lie within the base.
+    /// packed streams do not lie within the base, or its encryption is not known.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The length of the base, or of its beginning with the packed streams.
+    ///   - key: Returns the key of an encryption; nil to leave it to libarchive, which refuses it.
     func archive(
-        ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?
-    ) -> (any BlobInputStreamDataSource)? {
-        let folder = self.folders[index]
-        let first = self.folders[..<index].reduce(0) { $0 + $1.packedCount }
-        let packed = self.packedByteCounts[first..<(first + folder.packedCount)]
-        guard let start = Self.sum(self.packedByteCounts[..<first], from: self.packedOffset),
-            let end = Self.sum(packed, from: start), let byteCount,
-            let last = Int64(exactly: end), last <= byteCount - SevenZipHeader.startByteCount
-        else { return nil }
+        ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
+        _ key: ((SevenZipEncryption) throws(BlobError) -> AES256)? = nil
+    ) throws(BlobError) -> (any BlobInputStreamDataSource)? {
+        let packed = self.folders[index].packed
         let place = SevenZipHeader.startByteCount
-        return SevenZipHeader.archive(
-            base.slice((place + Int64(start))..<(place + last)), last - Int64(start), self.header(of: index, packed))
+        guard let start = Self.sum(self.packedByteCounts[..<packed.lowerBound], from: self.packedOffset),
+            let end = Self.sum(self.packedByteCounts[packed], from: start), let byteCount,
+            let last = Int64(exactly: end), last <= byteCount - place, var coders = try? self.coders(ofFolder: index)
+        else { return nil }
+        guard self.folders[index].isEncrypted, let key else {
+            return SevenZipHeader.archive(
+                [base.slice((place + Int64(start))..<(place + last))], last - Int64(start),
+                self.header(of: index, coders))
+        }
+        guard let encryptions = coders.removeEncryption() else { return nil }
+        var offset = place + Int64(start)
+        var parts: [any BlobInputStreamDataSource] = []
+        for (packedByteCount, place) in zip(self.packedByteCounts[packed], encryptions.indices) {
+            let part = base.slice(offset..<(offset + Int64(packedByteCount)))
+            offset += Int64(packedByteCount)
+            guard let encryption = encryptions[place] else {
+                parts.append(part)
+                continue
+            }
+            guard
+                let source = DecryptedSource(
+                    part, packedByteCount: packedByteCount, byteCount: coders.packedByteCounts[place],
+                    try key(encryption), encryption.initialVector)
+            else { return nil }
+            parts.append(source)
+        }
+        let decryptedByteCount = coders.packedByteCounts.reduce(0) { $0 + Int64($1) }
+        return SevenZipHeader.archive(parts, decryptedByteCount, self.header(of: index, coders))
     }
 
     private static func sum(_ numbers: ArraySlice<UInt64>, from start: UInt64) -> UInt64? {
@@ -114,44 +210,34 @@ struct SevenZipLayout {
         return sum
     }
 
-    /// Returns the header of an archive of one folder, which has the properties that the folder has in this archive.
-    private func header(of index: Int, _ packed: ArraySlice<UInt64>) -> [UInt8] {
+    /// Returns the header of an archive of one folder with these coders.
+    private func header(of index: Int, _ coders: SevenZipCoders) -> [UInt8] {
         typealias ID = SevenZipHeader.ID
-        let folder = self.folders[index]
-        let before = self.folders[..<index]
+        let streams = self.folders[index].streams
         var header = SevenZipHeaderWriter()
         header.append(.header, .mainStreams, .packInfo)
-        header.append([0, UInt64(packed.count)])
+        header.append([0, UInt64(coders.packedByteCounts.count)])
         header.append(.size)
-        header.append(packed)
+        header.append(coders.packedByteCounts)
         header.append(.end, .unpackInfo, .folders)
         header.append([1, 0])
-        header.bytes += self.descriptions[folder.description]
+        coders.write(to: &header)
         header.append(.coderSizes)
-        header.append(self.byteCounts[folder.byteCounts])
-        if let checksum = folder.checksum { header.append(checksums: [checksum]) }
+        header.append(coders.byteCounts)
         header.append(.end, .subStreams, .streamCounts)
-        header.append([UInt64(folder.memberCount)])
-        if folder.memberCount > 1 {
-            let first = before.reduce(0) { $0 + max(0, $1.memberCount - 1) }
+        header.append([UInt64(streams.count)])
+        if streams.count > 1 {
             header.append(.size)
-            header.append(self.memberByteCounts[first..<(first + folder.memberCount - 1)])
+            header.append(self.streamByteCounts[streams].dropLast())
         }
-        if !folder.hasOnlyChecksum, !self.memberChecksums.isEmpty {
-            let first = before.reduce(0) { $0 + ($1.hasOnlyChecksum ? 0 : $1.memberCount) }
-            header.append(checksums: self.memberChecksums[first..<(first + folder.memberCount)])
-        }
+        // Also the checksum of a folder with one member: libarchive compares those of members only.
+        if self.checksums[streams].contains(where: { $0 != nil }) { header.append(checksums: self.checksums[streams]) }
         header.append(.end, .end, .files)
-        header.append([UInt64(folder.memberCount)])
+        header.append([UInt64(streams.count)])
         header.append(.names)
-        header.append([UInt64(4 * folder.memberCount + 1), 0])
-        for _ in 0..<folder.memberCount { header.bytes += [UInt8(ascii: "m"), 0, 0, 0] }
+        header.append([UInt64(4 * streams.count + 1), 0])
+        for _ in streams { header.bytes += [UInt8(ascii: "m"), 0, 0, 0] }
         header.append(.end, .end)
         return header.bytes
     }
-}
-
-extension SevenZipLayout.Folder {
-    /// True when the folder's checksum is that of its only member.
-    fileprivate var hasOnlyChecksum: Bool { self.memberCount == 1 && self.checksum != nil }
 }

@@ -81,7 +81,7 @@ final class SevenZipWalker: MemberWalker {
     private func open(folder: Int?, _ index: Int) throws(BlobError) -> Bool {
         if self.opened == nil || self.opened?.folder != folder || self.opened?.walker.index ?? 0 >= index {
             self.opened = nil
-            guard let source = self.source(ofFolder: folder) else { return false }
+            guard let source = try self.source(ofFolder: folder) else { return false }
             let walker = try Self.decoder(
                 over: source, isRare: self.layout?.hasRareCoders ?? false, self.context)
             // The parts of one pass belong together.
@@ -98,8 +98,8 @@ final class SevenZipWalker: MemberWalker {
         }
     }
 
-    private func source(ofFolder folder: Int?) -> (any BlobInputStreamDataSource)? {
+    private func source(ofFolder folder: Int?) throws(BlobError) -> (any BlobInputStreamDataSource)? {
         guard let folder else { return self.base }
-        return self.layout?.archive(ofFolder: folder, in: self.base, byteCount: self.baseInfo.byteCount)
+        return try self.layout?.archive(ofFolder: folder, in: self.base, byteCount: self.baseInfo.byteCount)
     }
 }

@@ -1,0 +1,110 @@
+import BlobCore
+
+/// What is known about one 7z: its header, which is read once for each content, its keys, and the decoder of the folder
+/// that was read last.
+final class SevenZipArchive: Sendable {
+    private struct State {
+        var info: BlobInfo?
+        var layout: SevenZipLayout?
+        var parked: HandedOver<SevenZipCursor>?
+    }
+
+    let base: any BlobInputStreamDataSource
+    private let keys = SevenZipKeys()
+    private let state = Locked(State())
+
+    init(_ base: any BlobInputStreamDataSource) { self.base = base }
+
+    /// Returns the division of the archive and the info of the base; nil where only libarchive can read the header.
+    ///
+    /// - Throws: The errors of ``SevenZipHeader/check(_:_:_:)``.
+    func layout(_ context: BlobContext) throws(BlobError) -> (layout: SevenZipLayout, info: BlobInfo)? {
+        let info = try self.base.info(context)
+        let known = self.state.withLock { state in
+            state.info.map { Self.isSame($0, info) } ?? false ? state : nil
+        }
+        if let known {
+            guard let layout = known.layout else { return nil }
+            guard let protection = layout.protection else { return (layout, info) }
+            // The names belong to those who have the password.
+            let secret = try self.keys.key(protection.encryption, of: self.base.locator, context).secret
+            if secret == protection.secret { return (layout, info) }
+        }
+        let layout = try SevenZipHeader.check(self.base, context, self.keys)
+        guard Self.isSame(info, try self.base.info(context)) || info.validator == nil else { throw Self.isChanged }
+        let old = self.state.exchange(State(info: info, layout: layout))
+        withExtendedLifetime(old) {}
+        return layout.map { ($0, info) }
+    }
+
+    private static func isSame(_ one: BlobInfo, _ other: BlobInfo) -> Bool {
+        one.validator != nil && one.validator == other.validator && one.statusChangeTime == other.statusChangeTime
+    }
+
+    private static var isChanged: BlobError { BlobError(.changed, "The archive is no longer what it was.") }
+
+    /// Returns a decoder that stands at or before a byte of a member of a folder: the one that is kept, if it does.
+    ///
+    /// - Throws: ``BlobError/Code/encrypted`` when bytes would come out whose password nothing shows to be right.
+    func cursor(
+        _ layout: SevenZipLayout, _ info: BlobInfo, stream: Int, from byteOffset: Int64, _ context: BlobContext
+    ) throws(BlobError) -> SevenZipCursor {
+        let folder = layout.folder(ofStream: stream)
+        let index = stream - layout.folders[folder].streams.lowerBound
+        let parked = self.state.withLock { state -> HandedOver<SevenZipCursor>? in
+            guard let known = state.info, Self.isSame(known, info), let parked = state.parked,
+                parked.value.serves(context, folder: folder, index, from: byteOffset)
+            else { return nil }
+            state.parked = nil
+            return parked  // Safe: the lock orders the hand-over, and the state no longer has the cursor.
+        }
+        if let cursor = parked?.value {
+            cursor.begin(context)
+            return cursor
+        }
+        let cursor = try SevenZipCursor(folder: folder, layout, in: self.base, self.keys, context)
+        // The parts of one pass belong together.
+        guard try self.base.info(context).validator == info.validator else { throw Self.isChanged }
+        guard try self.mustProve(cursor, layout, stream) else { return cursor }
+        try self.prove(cursor, layout)
+        return try SevenZipCursor(folder: folder, layout, in: self.base, self.keys, context)
+    }
+
+    /// Keeps a decoder for the next reader.
+    func park(_ cursor: SevenZipCursor, _ info: BlobInfo) {
+        guard cursor.end(), info.validator != nil else { return }
+        let parked = HandedOver(cursor)
+        self.state.withLock { state in
+            if let known = state.info, Self.isSame(known, info) { state.parked = parked }
+        }
+    }
+
+    /// Stores that the password of a cursor is right.
+    func prove(_ cursor: SevenZipCursor) { self.keys.prove(cursor.secrets) }
+
+    /// Returns true when the password of a cursor is known to be right.
+    func isProven(_ cursor: SevenZipCursor) -> Bool { self.keys.areProven(cursor.secrets) }
+
+    /// True when the bytes of a stream could come out of a wrong password without an error, or before it.
+    private func mustProve(_ cursor: SevenZipCursor, _ layout: SevenZipLayout, _ stream: Int) throws(BlobError) -> Bool
+    {
+        guard !self.isProven(cursor) else { return false }
+        let refuses = (try? layout.coders(ofFolder: cursor.folder).refuseOtherBytes) ?? false
+        return layout.checksums[stream] == nil || !refuses
+    }
+
+    /// Decodes the first member with a checksum in the folder.
+    private func prove(_ cursor: SevenZipCursor, _ layout: SevenZipLayout) throws(BlobError) {
+        let streams = layout.folders[cursor.folder].streams
+        guard let stream = streams.first(where: { layout.checksums[$0] != nil && layout.streamByteCounts[$0] > 0 })
+        else {
+            throw .withoutProof("This member")
+        }
+        do throws(BlobError) {
+            try cursor.go(to: stream - streams.lowerBound, .max)
+        } catch  where error.isAboutFormat {
+            throw .wrongPassword("This member", error)
+        }
+        self.prove(cursor)
+    }
+}

@@ -1,0 +1,118 @@
+import BlobCore
+
+/// A decoder of one folder of a 7z, which moves forward through the members of the folder. Has one owner.
+///
+/// Between two owners it keeps the state of the decoder, such as the window of LZMA, but no open base.
+final class SevenZipCursor {
+    let folder: Int
+    /// The secrets of the folder's encryption; none when it is not encrypted.
+    private(set) var secrets: [SevenZipEncryption.Secret] = []
+    private let walker: any MemberWalker
+    private let context: BlobContext
+    private let sink = Locked<(@Sendable (BlobEvent) -> Void)?>(nil)
+    private var cancelling: BlobRegistration?
+
+    /// The index in the folder of the current member; -1 before the first one.
+    private(set) var index = -1
+    /// The offset in the member of the next byte.
+    private(set) var byteOffset: Int64 = 0
+    /// The bytes in the walker's buffer that are not read yet.
+    private var block = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var hasFailed = false
+
+    /// - Throws: ``BlobError/Code/corrupted`` when the folder does not lie within the archive; the errors of
+    ///   ``SevenZipKeys/key(_:of:_:)``.
+    init(
+        folder: Int, _ layout: SevenZipLayout, in base: any BlobInputStreamDataSource, _ keys: SevenZipKeys,
+        _ context: BlobContext
+    ) throws(BlobError) {
+        self.folder = folder
+        // Its own cancellation, which the owners of different jobs may trigger one after the other.
+        var own = context.blocking
+        own.cancellation = BlobCancellation()
+        own.eventSink = { [sink = self.sink] event in sink.withLock { $0 }?(event) }
+        self.context = own
+        var secrets: [SevenZipEncryption.Secret] = []
+        let source = try layout.archive(ofFolder: folder, in: base, byteCount: try base.info(context).byteCount) {
+            encryption throws(BlobError) in
+            let (key, secret) = try keys.key(encryption, of: base.locator, context)
+            secrets.append(secret)
+            return key
+        }
+        guard let source else {
+            throw layout.folders[folder].isEncrypted
+                ? BlobError(.unsupported, "This member is encrypted in a way that is not read.")
+                : BlobError(.corrupted, "The bytes of this member do not lie within the archive.")
+        }
+        self.walker = try SevenZipWalker.decoder(over: source, isRare: layout.hasRareCoders, own)
+        self.secrets = secrets
+        self.begin(context)
+    }
+
+    /// Returns true when a job may use the cursor to read from a byte of a member of the folder on.
+    func serves(_ context: BlobContext, folder: Int, _ index: Int, from byteOffset: Int64) -> Bool {
+        folder == self.folder && (self.index, self.byteOffset) <= (index, byteOffset)
+            && self.context.hasSameLimits(as: context.blocking)
+    }
+
+    /// Begins the use by a job.
+    func begin(_ context: BlobContext) {
+        self.cancelling = context.cancellation.onCancel { [own = self.context] in own.cancellation.cancel() }
+        _ = self.sink.exchange(context.eventSink)
+    }
+
+    /// Ends the use by a job; returns false when the cursor is of no more use.
+    func end() -> Bool {
+        self.cancelling?.cancel()
+        self.cancelling = nil
+        _ = self.sink.exchange(nil)
+        guard !self.hasFailed, !self.context.cancellation.isCancelled, let walker = self.walker as? ArchiveWalker else {
+            return false
+        }
+        walker.releaseBase()
+        return true
+    }
+
+    /// Moves forward to a byte of a member, or to its end if that comes first.
+    func go(to index: Int, _ byteOffset: Int64) throws(BlobError) {
+        try self.noting { () throws(BlobError) in
+            while self.index < index {
+                if self.index >= 0, self.walker.entry.hasBytes { try self.walker.dropData() }
+                guard try self.walker.advance() else {
+                    throw BlobError(.corrupted, "The archive has fewer members than its header says.")
+                }
+                self.block = UnsafeRawBufferPointer(start: nil, count: 0)
+                (self.index, self.byteOffset) = (self.index + 1, 0)
+            }
+            while self.byteOffset < byteOffset, try self.fill() {
+                self.drop(Int(clamping: min(Int64(self.block.count), byteOffset - self.byteOffset)))
+            }
+        }
+    }
+
+    /// Appends the next bytes of the member; returns false at its end, after all checks.
+    func read(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
+        guard try self.noting({ () throws(BlobError) in try self.fill() }) else { return false }
+        self.drop(output.append(contentsOf: self.block))
+        return true
+    }
+
+    private func drop(_ count: Int) {
+        self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
+        self.byteOffset += Int64(count)
+    }
+
+    private func fill() throws(BlobError) -> Bool {
+        if self.block.isEmpty { self.block = try self.walker.nextBlock().bytes }
+        return !self.block.isEmpty
+    }
+
+    private func noting<Result>(_ body: () throws(BlobError) -> Result) throws(BlobError) -> Result {
+        do {
+            return try body()
+        } catch {
+            self.hasFailed = true
+            throw error
+        }
+    }
+}

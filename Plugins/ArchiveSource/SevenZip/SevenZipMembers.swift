@@ -1,0 +1,148 @@
+import BlobCore
+import BlobPlatform
+
+/// The members of a 7z as its header describes them, except of the bytes: about 30 bytes for each, and its name.
+///
+/// Names, kinds and permissions come out as from libarchive.
+struct SevenZipMembers {
+    private static let (typeMask, directory, regular, link): (UInt32, UInt32, UInt32, UInt32) =
+        (0o170000, 0o040000, 0o100000, 0o120000)
+    private static let slash: [UInt8] = [UInt8(ascii: "/"), 0]
+    /// 1970 in the time of Windows: units of 100 nanoseconds since 1601.
+    private static let epoch: UInt64 = 116_444_736_000_000_000
+
+    /// The names in UTF-16, the lower byte of each unit first, with a zero unit behind each.
+    private let names: [UInt8]
+    /// The offsets of the names, and the end of the last one.
+    private let nameOffsets: [Int32]
+    private var modes: [UInt32]
+    private let times: [UInt64?]
+    /// True when libarchive shows the same names: no name has characters that it joins to others.
+    let hasPlainNames: Bool
+
+    var count: Int { self.modes.count }
+
+    /// - Parameters:
+    ///   - names: The names, each with a zero unit behind it.
+    ///   - attributes: The attributes of Windows, and in the higher 16 bits the mode of other systems.
+    ///   - hasBytes: Which members have bytes; nil for all.
+    ///   - areEmptyFiles: Which of the members without bytes are files; nil for none.
+    /// - Returns: Nil when the names are not as many as the members, or not in UTF-16.
+    init?(
+        names: [UInt8], attributes: [UInt32], times: [UInt64?], hasBytes: [Bool]?, areEmptyFiles: [Bool]?
+    ) {
+        var offsets: [Int32] = [0]
+        offsets.reserveCapacity(attributes.count + 1)
+        // libarchive refuses names without a character.
+        guard names.count >= 4 * attributes.count, names.count <= Int(Int32.max) else { return nil }
+        names.withUnsafeBytes { names in
+            for offset in stride(from: 0, to: names.count - 1, by: 2) where names.number16(at: offset) == 0 {
+                offsets.append(Int32(offset + 2))
+            }
+        }
+        guard offsets.count == attributes.count + 1, Int(offsets[attributes.count]) == names.count,
+            let isPlain = Self.arePlain(names)
+        else { return nil }
+        (self.names, self.nameOffsets, self.hasPlainNames, self.times) = (names, offsets, isPlain, times)
+        self.modes = []
+        self.modes.reserveCapacity(attributes.count)
+        var emptyCount = 0
+        for (index, attributes) in attributes.enumerated() {
+            var mode = attributes >> 16
+            if hasBytes?[index] ?? true {
+                if mode == 0 { mode = Self.regular | 0o666 }
+            } else {
+                let isFile = areEmptyFiles?[emptyCount] ?? false
+                emptyCount += 1
+                if mode == 0 {
+                    mode = isFile ? Self.regular | 0o666 : Self.directory | 0o777
+                } else if !isFile {
+                    mode = mode & ~Self.typeMask | Self.directory
+                }
+            }
+            // FILE_ATTRIBUTE_READONLY.
+            self.modes.append(attributes & 1 == 0 ? mode : mode & ~0o222)
+        }
+    }
+
+    /// Returns true when no character is a mark, which may belong to another character; nil when it is not UTF-16.
+    private static func arePlain(_ names: [UInt8]) -> Bool? {
+        names.withUnsafeBytes { names in
+            // Most names are in Latin letters, and looking at units is faster than decoding them.
+            let units = stride(from: 0, to: names.count - 1, by: 2).lazy.map { names.number16(at: $0) }
+            if units.allSatisfy({ $0 < 0x300 }) { return true }
+            var (iterator, parser) = (units.makeIterator(), Unicode.UTF16.ForwardParser())
+            var isPlain = true
+            while true {
+                switch parser.parseScalar(from: &iterator) {
+                case .valid(let units):
+                    let scalar = Unicode.UTF16.decode(units)
+                    isPlain =
+                        isPlain && !scalar.properties.generalCategory.isMark
+                        && !(0x1100..<0x1200).contains(scalar.value)
+                case .error: return nil
+                case .emptyInput: return isPlain
+                }
+            }
+        }
+    }
+
+    private func rawName(_ index: Int) -> Range<Int> {
+        Int(self.nameOffsets[index])..<(Int(self.nameOffsets[index + 1]) - 2)
+    }
+
+    private func isDirectory(_ index: Int) -> Bool { self.modes[index] & Self.typeMask == Self.directory }
+
+    /// Returns the indices of the members with a name, in ascending order.
+    func indices(named name: [UInt8]) -> [Int] {
+        guard let text = String(validating: name, as: UTF8.self) else { return [] }
+        let units = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
+        // The slash at the end of a folder's name is often not stored.
+        let bare = units.count > 2 && units.suffix(2) == Self.slash[...] ? units.count - 2 : nil
+        return self.names.withUnsafeBytes { names in
+            units.withUnsafeBytes { units in
+                (0..<self.count).filter { index in
+                    let own = self.rawName(index)
+                    guard own.count == units.count || own.count == bare else { return false }
+                    let isSame = UnsafeRawBufferPointer(rebasing: names[own])
+                        .isEqual(to: UnsafeRawBufferPointer(rebasing: units[..<own.count]))
+                    guard isSame else { return false }
+                    return own.count == bare ? self.isDirectory(index) : !self.isDirectory(index) || bare != nil
+                }
+            }
+        }
+    }
+
+    /// Returns the member at an index, without the target of a link.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The length of its bytes.
+    ///   - isEncrypted: True when they are encrypted.
+    func member(_ index: Int, byteCount: Int64, isEncrypted: Bool) -> BlobMember {
+        let range = self.rawName(index)
+        var name = self.names.withUnsafeBytes { names in
+            let units = (0..<(range.count / 2)).lazy.map { names.number16(at: range.lowerBound + 2 * $0) }
+            return Array(String(decoding: units, as: UTF16.self).utf8)
+        }
+        if self.isDirectory(index), !name.isEmpty, name.last != Self.slash[0] { name.append(Self.slash[0]) }
+        let kind: BlobMember.Kind =
+            switch self.modes[index] & Self.typeMask {
+            case Self.regular, 0: .file
+            case Self.directory: .directory
+            // A link without a target is a file to libarchive.
+            case Self.link: byteCount > 0 ? .symbolicLink : .file
+            default: .special
+            }
+        let time = self.times[index].flatMap { time in
+            let units = time < Self.epoch ? 0 : time - Self.epoch
+            return Date(seconds: Int64(units / 10_000_000), nanoseconds: Int64(units % 10_000_000) * 100)
+        }
+        return BlobMember(
+            index: index, name: name, kind: kind, byteCount: kind == .file ? byteCount : nil, modificationTime: time,
+            permissions: UInt16(self.modes[index] & 0o7777), isEncrypted: isEncrypted)
+    }
+}
+
+extension Unicode.GeneralCategory {
+    fileprivate var isMark: Bool { [.nonspacingMark, .spacingMark, .enclosingMark].contains(self) }
+}

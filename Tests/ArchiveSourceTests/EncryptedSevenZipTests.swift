@@ -1,0 +1,205 @@
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// Passwords of 7z. Fixtures/README.md tells how the archives were made.
+@Suite struct EncryptedSevenZipTests {
+    static let first = Data(repeatElement("the first text", count: 3).joined(separator: ", ").utf8 + [10])
+    static let second = Data("the second text\n".utf8)
+    static let numbers = Data((1...30_000).map { "\($0)\n" }.joined().utf8)
+    private static let names = ["a.txt", "b.txt", "empty", "numbers", "code"]
+    private static let archives = [
+        "aes-solid.7z", "aes-folders.7z", "aes-copy.7z", "aes-header.7z", "aes-plain-header.7z", "aes-bcj.7z",
+        "aes-bcj2.7z", "aes-ppmd.7z", "aes-bzip2.7z", "aes-link.7z", "aes-py7zr.7z", "aes-py7zr-header.7z",
+    ]
+
+    static func fixture(_ name: String) throws -> Data {
+        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        return try Data(contentsOf: folder.appendingPathComponent("Fixtures/\(name)"))
+    }
+
+    static func content(_ name: String) throws -> Data {
+        switch name {
+        case "a.txt": Self.first
+        case "b.txt": Self.second
+        case "empty": Data()
+        case "numbers": Self.numbers
+        // Calls of x86, which the filters change; not encrypted there.
+        default: try Self.read(Self.open(Self.fixture("solid.7z")), .name(Array(name.utf8)), BlobContext())
+        }
+    }
+
+    static func context(_ password: String?) -> BlobContext {
+        var context = BlobContext()
+        context.password = { _ in password }
+        return context
+    }
+
+    private static func open(_ bytes: Data) -> BlobArchive { BlobArchive(MemorySource(bytes), format: .sevenzip) }
+
+    private static func read(
+        _ archive: BlobArchive, _ selector: BlobLocator.Selector, _ context: BlobContext
+    ) throws -> Data {
+        try archive.source(selector, context).data(upTo: 1 << 20, context: context)
+    }
+
+    @Test(arguments: archives)
+    func everyMemberComesOutRightWithItsPassword(file: String) async throws {
+        let bytes = try Self.fixture(file)
+        try await onThread { () throws in
+            let (archive, context) = (Self.open(bytes), Self.context("secret"))
+            let members = try archive.members(context).filter { $0.kind == .file }
+            #expect(!members.isEmpty)
+            for member in members.reversed() {
+                let name = member.printableName
+                #expect(Self.names.contains(name))
+                #expect(member.isEncrypted == (member.byteCount ?? 0 > 0))
+                let isRight = try Self.read(archive, .name(member.name), context) == Self.content(name)
+                #expect(isRight, "\(name) of \(file)")
+                guard name != "empty" else { continue }
+                let offset = try archive.source(.index(member.index), context).slice(13...)
+                let rest = try offset.data(upTo: 1 << 20, context: context)
+                #expect(try rest == Self.content(name).dropFirst(13), "\(name) of \(file) at an offset")
+            }
+        }
+    }
+
+    @Test(arguments: archives, [nil, "", "Secret", "a much longer password than the right one"])
+    func withoutTheRightPasswordNoByteComesOut(file: String, password: String?) async throws {
+        let bytes = try Self.fixture(file)
+        try await onThread { () throws in
+            let (archive, context) = (Self.open(bytes), Self.context(password))
+            for index in 0..<2 {
+                var output: [UInt8] = []
+                let code = codeThrown {
+                    let source = try archive.source(.index(index), context)
+                    guard try source.info(context).byteCount != 0 else { throw BlobError(.encrypted, "") }
+                    let reader = try source.open(context: context)
+                    defer { reader.close() }
+                    while true {
+                        let more = try [UInt8](unsafeUninitializedCapacity: 1000) { buffer, count in
+                            count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(buffer))
+                        }
+                        output += more
+                        guard !more.isEmpty else { break }
+                    }
+                }
+                let isMissing = code == .notFound || code == .unsupported
+                #expect(code == .encrypted || isMissing && index == 1, "\(file): \(String(describing: code))")
+                #expect(output.isEmpty, "\(file)")
+            }
+        }
+    }
+
+    @Test func aPasswordIsInUTF16() async throws {
+        let bytes = try Self.fixture("aes-unicode.7z")
+        let data = try await onThread { try Self.read(Self.open(bytes), .index(0), Self.context("pässwört€𝄞")) }
+        #expect(data == Self.first)
+    }
+
+    @Test func namesInAnEncryptedHeaderNeedThePassword() async throws {
+        for file in ["aes-header.7z", "aes-plain-header.7z", "aes-py7zr-header.7z"] {
+            let bytes = try Self.fixture(file)
+            try await onThread { () throws in
+                let archive = Self.open(bytes)
+                #expect(codeThrown { try archive.members(BlobContext()) } == .encrypted)
+                #expect(codeThrown { try archive.members(Self.context("other")) } == .encrypted)
+                #expect(try archive.members(Self.context("secret")).map(\.printableName) == ["a.txt", "b.txt"])
+                // The header is known now, but not to everybody.
+                #expect(codeThrown { try archive.members(BlobContext()) } == .encrypted)
+                #expect(codeThrown { try archive.members(Self.context("other")) } == .encrypted)
+            }
+        }
+    }
+
+    @Test func aDecoderOfOneJobDoesNotServeAnotherWithoutThePassword() async throws {
+        let bytes = try Self.fixture("aes-solid.7z")
+        try await onThread { () throws in
+            let (archive, context) = (Self.open(bytes), Self.context("secret"))
+            #expect(try Self.read(archive, .name(Array("a.txt".utf8)), context) == Self.first)
+            for other in [BlobContext(), Self.context(nil), Self.context("other")] {
+                #expect(codeThrown { try Self.read(archive, .name(Array("numbers".utf8)), other) } == .encrypted)
+            }
+            #expect(try Self.read(archive, .name(Array("numbers".utf8)), context) == Self.numbers)
+        }
+    }
+
+    @Test func linksInAnEncryptedFolderHaveTheirTargets() async throws {
+        let bytes = try Self.fixture("aes-link.7z")
+        try await onThread { () throws in
+            let archive = Self.open(bytes)
+            let target = { (context: BlobContext) throws in
+                try archive.members(context).first { $0.kind == .symbolicLink }.map { $0.linkTarget }
+            }
+            #expect(try target(Self.context("secret")) == Array("a.txt".utf8))
+            #expect(try target(BlobContext()) == .some(nil))
+        }
+    }
+
+    @Test(arguments: ["aes-copy.7z", "aes-header.7z", "aes-plain-header.7z", "aes-py7zr.7z"])
+    func damageNeverGivesOtherBytes(file: String) async throws {
+        let bytes = try Self.fixture(file)
+        try await onThread { () throws in
+            let context = Self.context("secret")
+            let step = max(1, bytes.count / 40)
+            let expected = [Self.first, Self.second]
+            let check = { (damaged: Data, what: String) in
+                let archive = Self.open(damaged)
+                for index in 0..<2 {
+                    guard let found = try? Self.read(archive, .index(index), context) else { continue }
+                    #expect(expected.contains(found), "\(file), \(what)")
+                }
+            }
+            for count in stride(from: 0, to: bytes.count, by: step) { check(bytes.prefix(count), "\(count) bytes") }
+            for place in stride(from: 0, to: bytes.count, by: step) {
+                var damaged = bytes
+                damaged[place] ^= 1 << (place % 8)
+                check(damaged, "byte \(place)")
+            }
+        }
+    }
+
+    @Test func keysOfTooManyRoundsAreRefused() throws {
+        let few = try #require(SevenZipEncryption([19]))
+        _ = try few.secret("secret").makeKey(BlobContext())
+        for rounds: UInt8 in [25, 62] {
+            let many = try #require(SevenZipEncryption([rounds])).secret("secret")
+            #expect(codeThrown { try many.makeKey(BlobContext()) } == .limitExceeded)
+        }
+        let context = BlobContext()
+        context.cancellation.cancel()
+        let late = try #require(SevenZipEncryption([24])).secret("secret")
+        #expect(codeThrown { try late.makeKey(context) } == .cancelled)
+        // Properties cut off.
+        for properties: [UInt8] in [[], [0x80], [0x53, 0x0F, 1], [0xD3, 0xFF], [0x40, 0x0F] + Array(1...17)] {
+            #expect(SevenZipEncryption(properties) == nil)
+        }
+    }
+
+    /// NIST SP 800-38A, F.2.6, CBC-AES256.Decrypt.
+    @Test(arguments: [false, true])
+    func blocksAreDecryptedAsTheStandardSays(isPortable: Bool) throws {
+        func bytes(_ text: String) -> [UInt8] {
+            stride(from: 0, to: text.count, by: 2).compactMap { UInt8(text.dropFirst($0).prefix(2), radix: 16) }
+        }
+        let key = AES256(key: bytes("603deb1015ca71be2b73aef0857d77811f352c073b6108d72d9810a30914dff4"))
+        let encrypted = bytes(
+            "f58c4c04d6e5f1ba779eabfb5f7bfbd69cfc4e967edb808d679f777bc6702c7d"
+                + "39f23369a9d9bacfa530e26304231461b2eb05e2c39be9fcda6c19078c6a9d1b")
+        let plain = bytes(
+            "6bc1bee22e409f96e93d7e117393172aae2d8a571e03ac9c9eb76fac45af8e51"
+                + "30c81c46a35ce411e5fbc1191a0a52eff69f2445df4f9b17ad2b417be66c3710")
+        // Alone, and as more blocks than are decrypted at a time.
+        for count in [1, 2, 5] {
+            var previous = [UInt8](0..<16)
+            var blocks = [UInt8](repeatElement(encrypted, count: count).joined())
+            blocks.withUnsafeMutableBytes { key.decrypt($0, after: &previous, isPortable: isPortable) }
+            #expect(blocks.prefix(64) == plain[...])
+            #expect(blocks.suffix(48) == plain.suffix(48))
+            #expect(previous == encrypted.suffix(16))
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// What several reads of one 7z cost, and the members that are found without libarchive.
+@Suite struct SevenZipFolderReuseTests {
+    private static func solid() throws -> CountedSource {
+        CountedSource(MemorySource(try EncryptedSevenZipTests.fixture("solid.7z")))
+    }
+
+    private static func read(_ archive: BlobArchive, _ name: String) throws -> Data {
+        try archive.source(.name(Array(name.utf8))).data(upTo: 1 << 20)
+    }
+
+    @Test func ascendingMembersOfASolidFolderAreDecodedOnce() async throws {
+        try await onThread { () throws in
+            let base = try Self.solid()
+            let archive = BlobArchive(base, format: .sevenzip)
+            let names = try archive.members().map(\.printableName)
+            #expect(try Self.read(archive, names[0]) == EncryptedSevenZipTests.content(names[0]))
+            // One buffer holds all of the archive, so a decoder that goes on needs no more of it.
+            let openings = base.openings
+            for name in names.dropFirst() {
+                #expect(try Self.read(archive, name) == EncryptedSevenZipTests.content(name))
+            }
+            #expect(base.openings == openings)
+            #expect(try Self.read(archive, names[0]) == EncryptedSevenZipTests.content(names[0]))
+            #expect(base.openings > openings)
+        }
+    }
+
+    @Test func anOffsetBehindTheLastOneIsReachedFromThere() async throws {
+        try await onThread { () throws in
+            let base = try Self.solid()
+            let numbers = try BlobArchive(base, format: .sevenzip).source(.name(Array("numbers".utf8)))
+            let expected = EncryptedSevenZipTests.numbers
+            func part(_ byteOffset: Int64) throws -> Data {
+                let reader = try numbers.open(at: byteOffset, context: BlobContext())
+                defer { reader.close() }
+                var bytes = [UInt8](repeating: 0, count: 10)
+                let count = try bytes.withUnsafeMutableBytes { try reader.readWaiting(into: $0) }
+                return Data(bytes[..<count])
+            }
+            for byteOffset in [0, 9, 70_000, 150_000, 168_890, 5] as [Int64] {
+                let found = try part(byteOffset)
+                #expect(!found.isEmpty && found == expected.dropFirst(Int(byteOffset)).prefix(found.count))
+            }
+        }
+    }
+
+    @Test func aDecoderThatIsKeptHoldsNoBaseOpen() async throws {
+        try await onThread { () throws in
+            let bytes = try EncryptedSevenZipTests.fixture("solid.7z")
+            let source = ObservedSource(MemorySource(bytes))
+            let archive = BlobArchive(source, format: .sevenzip)
+            #expect(try Self.read(archive, "a.txt") == EncryptedSevenZipTests.first)
+            #expect(source.openCount == 0)
+            #expect(try Self.read(archive, "numbers") == EncryptedSevenZipTests.numbers)
+            #expect(source.openCount == 0)
+        }
+    }
+
+    @Test func aCancelledJobDoesNotCancelTheNextOne() async throws {
+        try await onThread { () throws in
+            let archive = BlobArchive(MemorySource(try EncryptedSevenZipTests.fixture("solid.7z")), format: .sevenzip)
+            let first = BlobContext()
+            let source = try archive.source(.name(Array("numbers".utf8)), first)
+            let reader = try source.open(context: first)
+            var byte = [UInt8](repeating: 0, count: 1)
+            #expect(try byte.withUnsafeMutableBytes { try reader.readWaiting(into: $0) } == 1)
+            reader.close()
+            first.cancellation.cancel()
+            #expect(try Self.read(archive, "numbers") == EncryptedSevenZipTests.numbers)
+            #expect(try Self.read(archive, "code") == EncryptedSevenZipTests.content("code"))
+        }
+    }
+
+    @Test func theHeaderIsReadOnceForManyLookUps() async throws {
+        guard let bytes = try await Made.optional("folders-lzma.7z") else { return }
+        try await onThread { () throws in
+            let base = CountedSource(MemorySource(bytes))
+            let archive = BlobArchive(base, format: .sevenzip)
+            let members = try archive.members().filter { $0.kind == .file && $0.byteCount ?? 0 > 0 }
+            let openings = base.openings
+            for member in members { _ = try archive.source(.name(member.name)).info(BlobContext()) }
+            #expect(base.openings == openings)
+        }
+    }
+
+    /// What the header says must be what libarchive says.
+    @Test(arguments: [
+        "a.7z", "solid.7z", "links.7z", "twenty.7z", "folders-lzma.7z", "folders-copy.7z", "folders-solid.7z",
+        "folders-bcj2.7z", "plain.7z", "encoded.7z", "encoded2.7z", "secret.7z",
+    ])
+    func membersAreThoseOfLibarchive(file: String) async throws {
+        guard let bytes = try await Made.optional(file) else { return }
+        try await onThread { () throws in
+            let (source, context) = (MemorySource(bytes), BlobContext())
+            #expect(try SevenZipHeader.check(source, context)?.members != nil)
+            var members: [BlobMember] = []
+            let walker = try SevenZipWalker(over: source, context)
+            while let entry = try walker.next() { members.append(entry.member) }
+            #expect(try BlobArchive(source, format: .sevenzip).members() == members)
+        }
+    }
+
+    @Test func aNameWithAMarkIsLeftToLibarchive() throws {
+        func members(_ names: String...) -> SevenZipMembers? {
+            let units: [UInt16] = names.flatMap { Array($0.utf16) + [0] }
+            return SevenZipMembers(
+                names: units.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] },
+                attributes: [0x10, 0x8000_0000 | 0o100644 << 16, 1], times: [nil, 0, .max],
+                hasBytes: [false, true, true], areEmptyFiles: nil)
+        }
+        let plain = try #require(members("folder", "é", "日本語.txt"))
+        #expect(plain.hasPlainNames)
+        #expect(plain.indices(named: Array("folder/".utf8)) == [0])
+        #expect(plain.indices(named: Array("folder".utf8)).isEmpty)
+        #expect(plain.indices(named: Array("日本語.txt".utf8)) == [2])
+        #expect(plain.member(0, byteCount: 0, isEncrypted: false).printableName == "folder/")
+        #expect(plain.member(1, byteCount: 5, isEncrypted: false).modificationTime == Date(timeIntervalSince1970: 0))
+        #expect(plain.member(2, byteCount: 5, isEncrypted: false).permissions == 0o444)
+        #expect(members("a", "e\u{301}", "b")?.hasPlainNames == false)
+        #expect(members("a", "b") == nil)
+        #expect(members("a", "b", "c", "d") == nil)
+    }
+}
+
+/// A layer that counts its open readers.
+private final class ObservedSource: BlobLayer {
+    let underlying: any BlobInputStreamDataSource
+    private let count = Locked(0)
+
+    init(_ base: any BlobInputStreamDataSource) { self.underlying = base }
+
+    var openCount: Int { self.count.withLock { $0 } }
+    var traits: BlobTraits { self.underlying.traits }
+    var locator: BlobLocator? { nil }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.underlying.info(context) }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let reader = Reader(try self.underlying.open(at: byteOffset, matching: validator, context: context), self.count)
+        self.count.withLock { $0 += 1 }
+        return reader
+    }
+
+    private final class Reader: BlobReader {
+        private let base: BlobGuardedReader
+        private let count: Locked<Int>
+        private var isClosed = false
+
+        init(_ base: BlobGuardedReader, _ count: Locked<Int>) { (self.base, self.count) = (base, count) }
+
+        var info: BlobInfo { self.base.info }
+        func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+        func close() {
+            self.base.close()
+            if !self.isClosed { self.count.withLock { $0 -= 1 } }
+            self.isClosed = true
+        }
+    }
+}
