@@ -1,5 +1,6 @@
 import BlobStreams
 import BlobTestSupport
+import FileSource
 import Foundation
 import Testing
 
@@ -16,10 +17,11 @@ import Testing
         "aes-bcj2.7z", "aes-ppmd.7z", "aes-bzip2.7z", "aes-link.7z", "aes-py7zr.7z", "aes-py7zr-header.7z",
     ]
 
-    static func fixture(_ name: String) throws -> Data {
-        let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-        return try Data(contentsOf: folder.appendingPathComponent("Fixtures/\(name)"))
+    private static func url(_ name: String) -> URL {
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures/\(name)")
     }
+
+    static func fixture(_ name: String) throws -> Data { try Data(contentsOf: Self.url(name)) }
 
     static func content(_ name: String) throws -> Data {
         switch name {
@@ -112,6 +114,19 @@ import Testing
                 #expect(codeThrown { try archive.members(BlobContext()) } == .encrypted)
                 #expect(codeThrown { try archive.members(Self.context("other")) } == .encrypted)
             }
+        }
+    }
+
+    @Test(arguments: [("aes-solid.7z", true), ("aes-header.7z", false), ("aes-py7zr-header.7z", false)])
+    func namesInAnEncryptedHeaderAreNotPartOfAnIndex(file: String, isKept: Bool) async throws {
+        try await onThread { () throws in
+            let index = FileManager.default.temporaryDirectory.appendingPathComponent("blob-\(UUID().uuidString)")
+            defer { try? FileManager.default.removeItem(at: index) }
+            let source = FileSource(path: Self.url(file).path)
+            let archive = ArchiveContainer(source, format: .sevenzip, index: .file(index.path))
+            #expect(try archive.buildIndex(Self.context("secret")) == isKept)
+            #expect(FileManager.default.fileExists(atPath: index.path) == isKept)
+            #expect((codeThrown { try archive.forEachMember(BlobContext()) { _ in true } } == nil) == isKept)
         }
     }
 

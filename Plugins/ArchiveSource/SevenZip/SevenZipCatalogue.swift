@@ -36,6 +36,8 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         guard let directory = try self.directory(context) else {
             return try self.walked.forEach(context, recording, body)
         }
+        // Names that are encrypted are not written to a file, nor known without the password.
+        let recording = directory.layout.protection == nil ? recording : nil
         for index in 0..<directory.members.count {
             if index & 0xFFF == 0 { try context.check() }
             var member = directory.member(index)
