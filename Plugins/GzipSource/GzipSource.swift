@@ -1,5 +1,6 @@
 public import BlobCore
 package import BlobDeflate
+internal import BlobIndex
 import BlobPlatform
 
 /// A source that decodes the compressed bytes of another source: gzip, zlib or raw deflate.
@@ -41,8 +42,11 @@ public struct GzipSource: BlobLayer {
     let format: Format
     let library: InflateLibrary
     let tuning: GzipTuning
-    let holder: IndexHolder
+    let holder: IndexHolder<GzipIndex>
     private let members: MemberStarts
+
+    /// The number of compressed bytes from which an index is worth its space: about ten milliseconds of decoding.
+    private static let worthwhileByteCount: Int64 = 4 << 20
 
     /// Creates a source that decodes `base`.
     ///
@@ -65,7 +69,11 @@ public struct GzipSource: BlobLayer {
         self.format = format
         self.library = library
         self.tuning = tuning
-        self.holder = IndexHolder(base, format, index, tuning)
+        self.holder = IndexHolder(
+            base, scheme: format.rawValue, index, worthwhileByteCount: Self.worthwhileByteCount
+        ) { file, layer, content throws(BlobError) in
+            try GzipIndex(file, layer: layer, content: content, tuning: tuning)
+        }
         self.members = MemberStarts()
     }
 
@@ -125,13 +133,18 @@ public struct GzipSource: BlobLayer {
         let start = content.flatMap { self.members.last(before: byteOffset, in: $0) }?.point ?? .start
         let base = try self.base.open(at: start.bitOffset / 8, matching: baseInfo?.validator, context: context)
         let recording =
-            !isFallback && byteOffset == 0 ? try self.holder.recording(isRequired: false, context) : nil
+            !isFallback && byteOffset == 0 ? try self.recording(isRequired: false, context) : nil
         let reader = GzipReader(
             base, waits: isFallback, self.format, library: self.library, at: start, locator: self.base.locator,
             recording: recording, context: context,
             found: { starts in if let content { self.members.append(starts, in: content) } },
             info: { self.decoded($0, nil) })
         return reader.skipping(byteOffset - start.byteOffset, from: start.byteOffset)
+    }
+
+    /// Returns a recording of an index for a read from the start; nil when no index is to be made.
+    private func recording(isRequired: Bool, _ context: BlobContext) throws -> IndexRecording? {
+        try self.holder.newIndexPlace(isRequired: isRequired, context).map { IndexRecording($0, self.tuning) }
     }
 
     /// Returns the info of the decoded bytes, from the info of the base.
@@ -150,7 +163,7 @@ extension GzipSource: BlobIndexing {
     public func buildIndex(_ context: BlobContext) throws -> Bool {
         let baseInfo = try self.base.info(context)
         if try self.holder.index(of: baseInfo, context)?.isWhole() == true { return true }
-        guard let recording = try self.holder.recording(isRequired: true, context) else { return false }
+        guard let recording = try self.recording(isRequired: true, context) else { return false }
         let base = try self.base.open(context: context)
         let reader = GzipReader(
             base, waits: true, self.format, library: self.library, at: .start, locator: self.base.locator,

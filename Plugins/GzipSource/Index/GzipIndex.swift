@@ -3,7 +3,7 @@ import BlobDeflate
 internal import BlobIndex
 
 /// An index that is ready for use: its layout, and access to its windows.
-final class GzipIndex: Sendable {
+final class GzipIndex: HeldIndex {
     let layout: GzipIndexLayout
     /// The content that the index was made from.
     let content: IndexedContent
@@ -143,25 +143,18 @@ struct NewGzipIndex {
     let layout: GzipIndexLayout
     let windows: SpillBuffer
 
-    /// Writes the index to `file`; returns the number of bytes that it takes.
-    ///
-    /// - Parameters:
-    ///   - proof: Sections to write after those of the index.
-    ///   - isReplacing: True when a file that the user named may be replaced.
-    func write(
-        to file: IndexFile, layer: String, content: IndexedContent, proof: [NewIndexSection], isReplacing: Bool
-    ) throws(BlobError) -> Int64 {
+    /// Returns the sections of the index, and their length in bytes.
+    func sections(layer: String) -> (sections: [NewIndexSection], byteCount: Int64) {
         let points = self.layout.encoded
         let windows = self.windows
-        try file.write(
-            [
-                NewIndexSection(.points(layer), bytes: points),
-                // Each window has a checksum, so that it can be read without the others.
-                NewIndexSection(.windows(layer), flags: .hasOwnChecks) { sink throws(BlobError) in
-                    try windows.forEachChunk { chunk throws(BlobError) in try sink(chunk) }
-                },
-            ] + proof, for: content, isReplacing: isReplacing)
-        return Int64(points.count) + windows.byteCount
+        let sections = [
+            NewIndexSection(.points(layer), bytes: points),
+            // Each window has a checksum, so that it can be read without the others.
+            NewIndexSection(.windows(layer), flags: .hasOwnChecks) { sink throws(BlobError) in
+                try windows.forEachChunk { chunk throws(BlobError) in try sink(chunk) }
+            },
+        ]
+        return (sections, Int64(points.count) + windows.byteCount)
     }
 }
 
