@@ -117,7 +117,7 @@ let package = Package(
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
         .target(
             name: "BlobBlocks",
-            dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"] + (hasXz ? ["CLzma"] : [])
+            dependencies: ["BlobCore", "BlobDeflate", "BlobIndex", "BlobPlatform"] + (hasXz ? ["CLzma"] : [])
                 + (hasZstd ? ["CZstd"] : []) + (hasBzip2 ? ["CBzip2"] : []),
             exclude: [
                 hasXz ? "WithoutXz" : "Xz", hasZstd ? "WithoutZstd" : "Zstd", hasBzip2 ? "WithoutBzip2" : "Bzip2",
@@ -185,8 +185,8 @@ let package = Package(
         .testTarget(
             name: "ArchiveSourceTests",
             dependencies: [
-                "BlobTestSupport", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource", "GzipSource",
-                "ArchiveSource", "blob-archive-helper",
+                "BlobTestSupport", "BlobBlocks", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource",
+                "GzipSource", "ArchiveSource", "blob-archive-helper",
             ], exclude: ["Fixtures"], swiftSettings: settings),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(

@@ -71,7 +71,8 @@ extension BlobProvider {
 
     private static func filter(_ format: CompressionFormat) -> BlobProvider {
         BlobProvider(
-            .filter { base, _ in DecompressedSource(base, format: format) }, schemes: [format.rawValue],
+            .filter { base, context in DecompressedSource(base, format: format, index: context.index) },
+            schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions.map(\.suffix),
             signatures: format.signatures)
     }

@@ -23,6 +23,9 @@ package final class BlockAccess: Sendable {
     /// - Parameter scheme: The scheme of the format; with one that has no blocks, there is no access.
     package init(scheme: String) { self.scheme = scheme }
 
+    /// True when an index of the blocks may be of use, because the data may not list them.
+    package var isIndexable: Bool { BlockFormat.mayNotListBlocks(self.scheme) }
+
     /// Returns the blocks that the data list; nil when they do not, or list them wrongly.
     ///
     /// - Throws: Errors of the base.
@@ -33,15 +36,20 @@ package final class BlockAccess: Sendable {
     ///
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
+    ///   - index: The index of blocks that the data do not list; nil when there is none, or nothing may depend on it.
+    ///   - recording: Records the blocks of a reader from the beginning, unless the data list them; nil for none.
     ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
     package func reader(
-        _ base: BlockBase, at byteOffset: Int64, info: BlobInfo,
-        judge: @escaping @Sendable (Int64) throws -> any BlobReader
+        _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
+        recording: BlockRecording? = nil, judge: @escaping @Sendable (Int64) throws -> any BlobReader
     ) throws -> (any BlobReader)? {
         guard let format = BlockFormat.named(self.scheme) else { return nil }
         let facts = try self.facts(base)
         let finder: (any BlockFinder)?
         var parked: ParkedBlock?
+        var expected: ExpectedBlocks?
+        // Starts that depend on an index are not kept as those that were found.
+        let found: @Sendable (BlockStart) -> Void = { if index == nil { facts?.starts.append($0) } }
         if let table = facts?.table {
             guard table.entries.count > 1 else { return nil }
             let index = table.index(of: byteOffset)
@@ -54,17 +62,22 @@ package final class BlockAccess: Sendable {
             }
             finder = try TableFinder(
                 base, table, from: parked == nil ? index : index + 1, makeBlock: format.makeBlock)
+        } else if let index {
+            let number = index.index(of: byteOffset)
+            expected = ExpectedBlocks(index, from: number)
+            let start = index.entries[number].start
+            finder = try format.scan?(base, BlockScan(start: start, byteOffset: start.byteOffset, found: found))
         } else {
             let start = facts?.starts.last(before: byteOffset) ?? .beginning
-            let scan = BlockScan(start: start, byteOffset: byteOffset) { facts?.starts.append($0) }
-            finder = try format.scan?(base, scan)
+            finder = try format.scan?(base, BlockScan(start: start, byteOffset: byteOffset, found: found))
         }
         guard let finder else { return nil }
         let start = parked?.byteOffset ?? finder.byteOffset
         let reader = BlockReader(
             // Without a table the blocks before the offset are decoded, ahead too.
             finder, info: info, at: start, countingFrom: facts?.table == nil ? start : byteOffset,
-            streamsFirst: format.streamsFirst, base.context, after: parked,
+            streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context, found: found,
+            after: parked,
             park: { block in facts?.parked.withLock { $0 = block } }, judge: judge)
         return reader.skipping(byteOffset - start, from: start)
     }

@@ -22,10 +22,20 @@ package struct Block: Sendable {
     var isStreamed = false
     /// The length of the decoded bytes; nil when only decoding shows it.
     var byteCount: Int64?
+    /// The decoded bytes as an index describes them, with which they are compared; nil without an index.
+    var expected: Content?
+    /// True when the checksum of the decoded bytes is computed, for an index.
+    var isSummed = false
     /// The memory that the bytes and their decoding take, in bytes, about.
     var memoryByteCount: Int
     /// Returns a decoder of the block.
     var makeDecoder: @Sendable () throws(BlobError) -> any BlockDecoder
+
+    /// The length and the CRC-32 of decoded bytes.
+    struct Content: Equatable, Sendable {
+        var byteCount: Int64
+        var checksum: UInt32
+    }
 }
 
 /// The search for the blocks of a source, one after another, in one pass.
@@ -42,8 +52,10 @@ package protocol BlockFinder: AnyObject {
     /// Returns the next compressed bytes of a block that is streamed; none at its end.
     func nextBytes() throws -> [UInt8]
 
-    /// Called with the length of each block that was not known before, in order.
-    func decoded(_ byteCount: Int64)
+    /// Called with the length of each block after it was verified, in order.
+    ///
+    /// - Returns: The start of the next block; nil when the data list their blocks.
+    func decoded(_ byteCount: Int64) -> BlockStart?
 
     /// Frees the resources.
     func close()
@@ -51,5 +63,5 @@ package protocol BlockFinder: AnyObject {
 
 extension BlockFinder {
     func nextBytes() throws -> [UInt8] { [] }
-    func decoded(_ byteCount: Int64) {}
+    func decoded(_ byteCount: Int64) -> BlockStart? { nil }
 }

@@ -11,6 +11,9 @@ struct BlockFormat: Sendable {
     /// Makes a block from its compressed bytes, or from the first of them when it is streamed.
     let makeBlock: @Sendable (_ bytes: [UInt8], _ table: BlockTable, _ index: Int) throws -> Block
 
+    /// Returns true when the data of a format may be in blocks that they do not list.
+    static func mayNotListBlocks(_ scheme: String) -> Bool { ["bzip2", "zstd"].contains(scheme) }
+
     /// Returns the format with a scheme; nil when there is none, when this build has no library for it, and when that
     /// cannot be loaded.
     static func named(_ scheme: String) -> BlockFormat? {
@@ -28,6 +31,6 @@ struct BlockScan: Sendable {
     let start: BlockStart
     /// The decoded offset that is wanted: blocks that end before it need not be decoded.
     let byteOffset: Int64
-    /// Called with the start of each further block, when all before it are verified.
+    /// Called with the start of each block that is passed over.
     let found: @Sendable (BlockStart) -> Void
 }

@@ -13,6 +13,7 @@ package final class BlockReader: BlobReader {
         /// The rest of the block; nil when all of it is in ``chunks``.
         var rest: OpenBlock?
         var byteCount: Int64
+        var checksum: UInt32
     }
 
     /// The memory that all blocks take that were begun and not delivered, in bytes, about, unless one takes more.
@@ -29,6 +30,9 @@ package final class BlockReader: BlobReader {
     private let finder: any BlockFinder
     private let judge: (Int64) throws -> any BlobReader
     private let streamsFirst: Bool
+    private var expected: ExpectedBlocks?
+    private var recording: BlockRecording?
+    private let found: (BlockStart) -> Void
     private let park: (ParkedBlock) -> Void
     private let pipeline: OrderedPipeline<Block, Part>
     private let buffers = SliceBuffers(byteCount: BlockReader.chunkByteCount)
@@ -57,19 +61,25 @@ package final class BlockReader: BlobReader {
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
     ///   - patienceOffset: The offset of the first byte that counts as read; those before are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
+    ///   - expected: The blocks of an index that found the first one; nil when the place of that is certain.
+    ///   - recording: Records the blocks for an index; nil for none.
+    ///   - found: Called with the start of each further block, when all before it are verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
     ///   - park: Takes the rest of a block that this reader leaves.
     ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
     init(
         _ finder: any BlockFinder, info: BlobInfo, at byteOffset: Int64, countingFrom patienceOffset: Int64,
-        streamsFirst: Bool, _ context: BlobContext,
-        after parked: ParkedBlock? = nil, park: @escaping (ParkedBlock) -> Void,
-        judge: @escaping (Int64) throws -> any BlobReader
+        streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil, recording: BlockRecording? = nil,
+        _ context: BlobContext, found: @escaping (BlockStart) -> Void = { _ in }, after parked: ParkedBlock? = nil,
+        park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> any BlobReader
     ) {
         self.finder = finder
         self.info = info
         (self.byteOffset, self.patienceOffset) = (byteOffset, patienceOffset)
         self.streamsFirst = streamsFirst
+        self.expected = expected
+        self.recording = recording
+        self.found = found
         self.park = park
         if let parked {
             (self.open, self.openStart, self.takenCount) = ((parked.block, false), parked.startOffset, 1)
@@ -91,7 +101,7 @@ package final class BlockReader: BlobReader {
                 let result = try self.readBlocks(into: &output)
                 self.byteOffset += Int64(output.byteCount - start)
                 return result
-            } catch let error as BlobError where error.isAboutContent {
+            } catch let error as BlobError where error.isAboutContent && !self.hasDeliveredUnproven {
                 output.removeLast(output.byteCount - start)
                 self.leaveBlocks()
                 let judging = try self.judge(self.byteOffset)
@@ -131,7 +141,7 @@ package final class BlockReader: BlobReader {
             } else if let open {
                 try open.block.decode(into: &output) { open.isStreamed ? try self.finder.nextBytes() : [] }
                 if open.block.isAtEnd {
-                    self.finder.decoded(open.block.byteCount)
+                    self.take(byteCount: open.block.byteCount, checksum: open.block.checksum)
                     self.open = nil
                 } else if !open.isStreamed {
                     self.lookAhead()
@@ -143,6 +153,12 @@ package final class BlockReader: BlobReader {
         return .bytes
     }
 
+    /// True when bytes were delivered of a block whose place is known from the index alone, and is not verified: another
+    /// decoder would continue at the wrong byte.
+    private var hasDeliveredUnproven: Bool {
+        self.expected != nil && self.open != nil && self.byteOffset > self.openStart
+    }
+
     private var delivered: Int64 { self.byteOffset - self.patienceOffset }
 
     /// Goes on to the next block; returns false at the end.
@@ -151,7 +167,7 @@ package final class BlockReader: BlobReader {
         self.currentByteCount = 0
         // Of a short range no more is decoded than is read.
         if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil, self.delivered < Self.patience {
-            guard let block = try self.finder.next() else { return false }
+            guard let block = try self.nextBlock() else { return try self.end() }
             try self.begin(block)
             return true
         }
@@ -160,16 +176,37 @@ package final class BlockReader: BlobReader {
             self.takenCount += 1
             self.chunks = part.chunks
             if let rest = part.rest {
-                self.open = (rest, false)
+                (self.open, self.openStart) = ((rest, false), self.byteOffset)
             } else {
-                self.finder.decoded(part.byteCount)
+                self.take(byteCount: part.byteCount, checksum: part.checksum)
             }
             return true
         }
-        guard let held else { return false }
+        guard let held else { return try self.end() }
         self.held = nil
         try self.begin(held)
         return true
+    }
+
+    /// Returns false, after the index is recorded.
+    private func end() throws -> Bool {
+        try self.recording.take()?.end()
+        return false
+    }
+
+    /// Returns the next block of the finder.
+    private func nextBlock() throws -> Block? {
+        guard var block = try self.finder.next() else { return nil }
+        block.expected = try self.expected?.next()
+        block.isSummed = self.recording != nil
+        return block
+    }
+
+    /// Takes note of a verified block.
+    private func take(byteCount: Int64, checksum: UInt32) {
+        guard let next = self.finder.decoded(byteCount) else { return }
+        self.found(next)
+        self.recording?.append(checksum: checksum, next: next)
     }
 
     /// Begins to decode a block on this thread, as it is read.
@@ -190,7 +227,7 @@ package final class BlockReader: BlobReader {
     private func nextJob() throws -> Block? {
         // At first only as many as were read.
         guard !self.isOver, self.begunByteCounts.count <= self.takenCount else { return nil }
-        guard let block = try self.held ?? self.finder.next() else {
+        guard let block = try self.held ?? self.nextBlock() else {
             self.isOver = true
             return nil
         }
@@ -213,7 +250,8 @@ package final class BlockReader: BlobReader {
             try chunk.fill { try open.decode(into: &$0) }
             chunks.append(chunk)
         } while !open.isAtEnd && (block.byteCount != nil || chunks.count < Self.maximumChunkCount)
-        return Part(chunks: chunks, rest: open.isAtEnd ? nil : open, byteCount: open.byteCount)
+        return Part(
+            chunks: chunks, rest: open.isAtEnd ? nil : open, byteCount: open.byteCount, checksum: open.checksum)
     }
 }
 

@@ -1,5 +1,13 @@
+/// The facts that a list of the blocks of compressed data tells about the decoded bytes.
+package protocol BlockList: Sendable {
+    /// The length of all decoded bytes.
+    var byteCount: Int64 { get }
+    /// True when opening at an offset costs about as much as opening at the start.
+    var isRandomAccess: Bool { get }
+}
+
 /// The blocks that a table in the compressed data lists.
-package struct BlockTable: Sendable {
+package struct BlockTable: BlockList {
     /// One block, which ends where the next one begins, or where something else than a block does.
     struct Entry: Sendable {
         /// The range of its compressed bytes.
@@ -17,13 +25,16 @@ package struct BlockTable: Sendable {
     private static let maximumRandomAccessByteCount: Int64 = 32 << 20
 
     private(set) var entries: [Entry] = []
-    /// The length of all decoded bytes.
     package private(set) var byteCount: Int64 = 0
     private var largestByteCount: Int64 = 0
 
-    /// True when opening at an offset costs about as much as opening at the start.
     package var isRandomAccess: Bool {
-        self.entries.count > 1 && self.largestByteCount <= Self.maximumRandomAccessByteCount
+        Self.isRandomAccess(count: self.entries.count, largestByteCount: self.largestByteCount)
+    }
+
+    /// Returns true when blocks are short enough to be found and decoded from their start.
+    static func isRandomAccess(count: Int, largestByteCount: Int64) -> Bool {
+        count > 1 && largestByteCount <= Self.maximumRandomAccessByteCount
     }
 
     /// Appends a block; returns false when it makes the table larger than a blob or than the limit.

@@ -1,9 +1,13 @@
 import BlobCore
+import BlobDeflate
 
 /// A block that is being decoded.
 final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to the next, never shared.
     private let decoder: any BlockDecoder
     private let expectedByteCount: Int64?
+    private let expected: Block.Content?
+    private let isSummed: Bool
+    private var sum = CRC32()
     private var bytes: [UInt8]
     private var usedCount = 0
 
@@ -16,8 +20,13 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     init(_ block: Block) throws(BlobError) {
         self.decoder = try block.makeDecoder()
         self.expectedByteCount = block.byteCount
+        self.expected = block.expected
+        self.isSummed = block.isSummed || block.expected != nil
         self.bytes = block.bytes
     }
+
+    /// The CRC-32 of the bytes decoded so far, of a block that is summed.
+    var checksum: UInt32 { self.sum.value }
 
     /// Appends bytes as far as there is room.
     ///
@@ -37,6 +46,9 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
             }
             self.usedCount += used
             self.byteCount += Int64(output.byteCount - start)
+            if self.isSummed {
+                output.bytes.withUnsafeBytes { self.sum.update(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+            }
             // A decoder may return bytes that it holds after it has taken all input.
             guard self.isAtEnd || used > 0 || output.byteCount > start else {
                 throw BlobError(.corrupted, "A block ends before its end.")
@@ -46,6 +58,9 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
         let isWhole = try self.usedCount == self.bytes.count && more().isEmpty
         guard isWhole, self.expectedByteCount ?? self.byteCount == self.byteCount else {
             throw BlobError(.corrupted, "A block has another length than it should have.")
+        }
+        if let expected, expected != Block.Content(byteCount: self.byteCount, checksum: self.checksum) {
+            throw BlobError(.checksumMismatch, "A block has other bytes than the index of the blocks says.")
         }
     }
 }

@@ -266,6 +266,8 @@ enum Made {
         many = b''.join(b'%d %d\n' % (i, i * i * 2654435761 % 1000003) for i in range(120_000))
         open('many', 'wb').write(many)
         open('many.bz2', 'wb').write(bz2.compress(many[:700_000], 1) + bz2.compress(many[700_000:], 2))
+        parts = [many[:200_000], bytes(20_000_000), many[200_000:]]
+        open('long.bz2', 'wb').write(b''.join(bz2.compress(part) for part in parts))
         step = 200_000
         open('many.xz', 'wb').write(b''.join(
             lzma.compress(many[i:i + step], preset=0) for i in range(0, len(many), step)))

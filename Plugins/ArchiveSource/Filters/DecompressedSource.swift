@@ -1,5 +1,6 @@
 internal import BlobBlocks
 public import BlobCore
+internal import BlobIndex
 
 /// The decompressed bytes of another source, in a format that libarchive decodes.
 ///
@@ -10,7 +11,8 @@ public import BlobCore
 /// The blocks of xz and the frames of Zstandard are decoded on several threads, and an offset is reached by its block,
 /// when the base is repeatable and has random access and a length, and the library of the format can be loaded; see
 /// ``BlobInfo/isRandomAccess``. From the index of an xz and the table of seekable Zstandard data, the length is known,
-/// too. Everything else is decoded from the beginning, in one pass.
+/// too; an index has it, with the blocks of bzip2 and of other Zstandard data. Everything else is decoded from the
+/// beginning, in one pass.
 ///
 /// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame that
 /// asks for more than 128 MiB throws ``BlobError/Code/limitExceeded`` before the memory is allocated.
@@ -18,15 +20,30 @@ public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
 
-    private let base: any BlobInputStreamDataSource
+    let base: any BlobInputStreamDataSource
+    let blocks: BlockAccess
+    let holder: IndexHolder<BlockIndex>
     private let format: CompressionFormat
-    private let blocks: BlockAccess
 
-    /// Creates a source without reading anything.
+    /// The number of compressed bytes from which an index is worth its space: about 150 milliseconds of decoding.
+    private static let worthwhileByteCount: Int64 = 1 << 20
+
+    /// Creates a source without reading anything, and without an index.
     public init(_ base: any BlobInputStreamDataSource, format: CompressionFormat) {
+        self.init(base, format: format, index: .none)
+    }
+
+    /// - Parameter index: The place where the index of the blocks is kept.
+    package init(_ base: any BlobInputStreamDataSource, format: CompressionFormat, index: BlobIndexPolicy) {
         self.base = base
         self.format = format
         self.blocks = BlockAccess(scheme: format.rawValue)
+        self.holder = IndexHolder(
+            base, scheme: format.rawValue, self.blocks.isIndexable ? index : .none,
+            worthwhileByteCount: Self.worthwhileByteCount
+        ) { file, layer, content throws(BlobError) in
+            try BlockIndex.load(file, layer: layer, content: content)
+        }
     }
 
     /// The traits of the base, except ``BlobTraits/neverBlocks``.
@@ -41,7 +58,7 @@ public struct DecompressedSource: BlobLayer {
     /// have an index.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         let base = try self.base.info(context)
-        return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.blocks.table($0) })
+        return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
 
     /// Opens a reader at `byteOffset`: in its block, or at the beginning.
@@ -52,26 +69,49 @@ public struct DecompressedSource: BlobLayer {
         guard self.base.traits.contains(.repeatable),
             let base = BlockBase(self.base, try self.base.info(context), context)
         else { return try self.sequentialReader(at: byteOffset, matching: validator, context) { _ in nil } }
-        let table = try self.blocks.table(base)
-        let info = self.info(of: base.info, table)
+        let list = try self.list(base, context)
+        let info = self.info(of: base.info, list)
         try info.check(byteOffset: byteOffset, matching: validator)
+        let place = byteOffset == 0 ? try self.holder.newIndexPlace(isRequired: false, context) : nil
+        let recording = place.map { self.recording(of: base, at: $0) }
+        let reader = try self.reader(base, at: byteOffset, list, recording, context)
+        guard let index = list as? BlockIndex else { return reader }
+        return IndexedBlocksReader(reader, index, at: byteOffset)
+    }
+
+    /// Opens a reader of the blocks, or a decoder of the whole.
+    ///
+    /// Nothing that is read from the beginning depends on an index.
+    func reader(
+        _ base: BlockBase, at byteOffset: Int64, _ list: (any BlockList)?, _ recording: BlockRecording?,
+        _ context: BlobContext
+    ) throws -> any BlobReader {
+        let info = self.info(of: base.info, list)
         let judge: @Sendable (Int64) throws -> any BlobReader = {
-            try self.sequentialReader(at: $0, matching: info.validator, context) { $0 == info.validator ? table : nil }
+            try self.sequentialReader(at: $0, matching: info.validator, context) { $0 == info.validator ? list : nil }
         }
-        return try self.blocks.reader(base, at: byteOffset, info: info, judge: judge) ?? judge(byteOffset)
+        let index = byteOffset > 0 ? list as? BlockIndex : nil
+        return try self.blocks.reader(
+            base, at: byteOffset, info: info, index: index, recording: recording, judge: judge) ?? judge(byteOffset)
+    }
+
+    /// Returns the blocks as the data or an index list them; nil when neither does.
+    private func list(_ base: BlockBase, _ context: BlobContext) throws -> (any BlockList)? {
+        if let table = try self.blocks.table(base) { return table }
+        return try self.holder.index(of: base.info, context)
     }
 
     /// Opens a decoder at the beginning of the base, and skips to `byteOffset`.
     ///
-    /// - Parameter table: Returns the table of the blocks of the decoded bytes with a validator.
+    /// - Parameter list: Returns the blocks of the decoded bytes with a validator.
     private func sequentialReader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext,
-        _ table: (BlobValidator?) -> BlockTable?
+        _ list: (BlobValidator?) -> (any BlockList)?
     ) throws -> any BlobReader {
         let base = self.format.inspector.map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
         let input = try ArchiveInput(base, context, suffix: self.format.probe)
         var info = self.info(of: input.info, nil)
-        info = self.info(of: input.info, table(info.validator))
+        info = self.info(of: input.info, list(info.validator))
         do {
             try info.check(byteOffset: byteOffset, matching: validator)
         } catch {
@@ -82,11 +122,11 @@ public struct DecompressedSource: BlobLayer {
         return reader.skipping(byteOffset)
     }
 
-    private func info(of base: BlobInfo, _ table: BlockTable?) -> BlobInfo {
+    private func info(of base: BlobInfo, _ list: (any BlockList)?) -> BlobInfo {
         BlobInfo(
-            byteCount: table?.byteCount, name: base.name.map(self.format.nameOfContent),
+            byteCount: list?.byteCount, name: base.name.map(self.format.nameOfContent),
             validator: base.validator.map { .combined(self.format.rawValue, [$0]) },
-            isRandomAccess: table?.isRandomAccess ?? false)
+            isRandomAccess: list?.isRandomAccess ?? false)
     }
 }
 

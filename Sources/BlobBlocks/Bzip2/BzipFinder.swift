@@ -15,7 +15,6 @@ final class BzipFinder: BlockFinder {
     private static let headerByteCount = 4
 
     private let base: BlobGuardedReader
-    private let scan: BlockScan
     /// Bytes that were read and are not in a block yet, the first of which is at `inputStart` in the compressed data.
     private var input: [UInt8] = []
     private var inputStart: Int64
@@ -30,7 +29,6 @@ final class BzipFinder: BlockFinder {
     private(set) var byteOffset: Int64
 
     init(_ base: BlockBase, _ scan: BlockScan) throws {
-        self.scan = scan
         self.inputStart = scan.start.bitOffset / 8
         self.bit = Int(scan.start.bitOffset % 8)
         self.byteOffset = scan.start.byteOffset
@@ -74,10 +72,10 @@ final class BzipFinder: BlockFinder {
         }
     }
 
-    func decoded(_ byteCount: Int64) {
+    func decoded(_ byteCount: Int64) -> BlockStart? {
         self.byteOffset += byteCount
         let end = self.ends.removeFirst()
-        self.scan.found(BlockStart(bitOffset: end.bitOffset, byteOffset: self.byteOffset, detail: end.detail))
+        return BlockStart(bitOffset: end.bitOffset, byteOffset: self.byteOffset, detail: end.detail)
     }
 
     func close() { self.base.close() }

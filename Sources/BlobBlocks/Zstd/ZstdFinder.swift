@@ -74,10 +74,9 @@ final class ZstdFinder: BlockFinder {
         return nil
     }
 
-    func decoded(_ byteCount: Int64) {
+    func decoded(_ byteCount: Int64) -> BlockStart? {
         self.decodedByteOffset += byteCount
-        self.scan.found(
-            BlockStart(bitOffset: self.ends.removeFirst() * 8, byteOffset: self.decodedByteOffset, detail: 0))
+        return BlockStart(bitOffset: self.ends.removeFirst() * 8, byteOffset: self.decodedByteOffset, detail: 0)
     }
 
     func close() { self.base.close() }

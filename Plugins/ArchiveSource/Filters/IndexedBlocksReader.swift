@@ -1,0 +1,31 @@
+internal import BlobBlocks
+import BlobCore
+
+/// A reader of decoded bytes whose length is known from an index, which may be that of other bytes.
+final class IndexedBlocksReader: ForwardingReader {
+    let base: any BlobReader
+    private let index: BlockIndex
+    private var rest: Int64
+    private var failure: BlobError?
+
+    /// - Parameter byteOffset: The offset at which `base` begins, at most the length that the index has.
+    init(_ base: any BlobReader, _ index: BlockIndex, at byteOffset: Int64) {
+        self.base = base
+        self.index = index
+        self.rest = index.byteCount - byteOffset
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if let failure { throw failure }
+        let start = output.byteCount
+        let result = try self.base.read(into: &output)
+        self.rest -= Int64(output.byteCount - start)
+        guard self.rest < 0 || result == .end && self.rest > 0 else { return result }
+        output.removeLast(output.byteCount - start)
+        self.index.disprove()
+        let failure = BlobError(
+            .changed, "The index of these blocks tells of another length than the data have, and is not used any more.")
+        self.failure = failure
+        throw failure
+    }
+}
