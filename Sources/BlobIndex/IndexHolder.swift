@@ -75,6 +75,11 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
         return found.usableIndex
     }
 
+    /// Returns the index of another tool in the place of the index file; nil when there is none.
+    ///
+    /// - Throws: See ``IndexFile/foreignIndex()``.
+    package func foreignIndex() throws(BlobError) -> ForeignIndex? { try self.file?.foreignIndex() }
+
     /// Returns the place of an index to record during a read from the start; nil when no index is to be made.
     ///
     /// - Parameter isRequired: True when the index was requested; otherwise it is made only if it is missing and

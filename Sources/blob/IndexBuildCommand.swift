@@ -10,6 +10,12 @@ struct IndexBuildCommand: ParsableCommand {
 
     @OptionGroup var options: IndexOptions
 
+    @Option(
+        help: ArgumentHelp(
+            "Compare an index of bgzip, indexed_gzip, rapidgzip or gztool with the data.",
+            discussion: "Builds the index anew, and only if each point of the other one is right.", valueName: "file"))
+    var from: String?
+
     @Option(help: "Show progress: auto, always, never.")
     var progress = ProgressMode.auto
 
@@ -29,12 +35,26 @@ struct IndexBuildCommand: ParsableCommand {
             }
         }
         defer { state.withLock { $0.line.clear() } }
-        guard try indexable.buildIndex(context) else {
+        guard try self.build(indexable, context) else {
             throw BlobError(
                 .unsupported, "No index is of use here: bytes are found without one, or must be read in their order.",
                 locator: locator.description)
         }
         state.withLock { $0.line.clear() }
         try printLine(printable(file.path))
+    }
+
+    private func build(_ indexable: any BlobIndexing, _ context: BlobContext) throws -> Bool {
+        guard let from else { return try indexable.buildIndex(context) }
+        guard let file = IndexFile(.file(from), for: nil), file.exists else {
+            throw BlobError(.notFound, "There is no index \(from).")
+        }
+        guard let foreign = try file.foreignIndex() else {
+            throw BlobError(.unsupported, "\(from) is no index of bgzip, indexed_gzip or gztool, or not of this user.")
+        }
+        guard let importing = indexable as? any ForeignIndexImporting else {
+            throw BlobError(.unsupported, "The index \(from) is one of gzip data, and no layer of this is gzip.")
+        }
+        return try importing.importIndex(foreign, context)
     }
 }

@@ -8,7 +8,8 @@ struct IndexShowCommand: ParsableCommand {
         commandName: "show", abstract: "Prints the path and the sections of the index of a locator.",
         discussion: """
             Prints the path, then one line for each section: layer, kind, bytes, and whether it is valid for the \
-            current content or stale. The path alone means that there is no index.
+            current content or stale. The path alone means that there is no index. An index of another tool has one \
+            line: gzip, the name of the tool, bytes, and foreign.
             """)
 
     @OptionGroup var options: IndexOptions
@@ -22,8 +23,10 @@ struct IndexShowCommand: ParsableCommand {
         let file = try self.options.file(for: locator)
         let sections = file.sections()
         let contents = sections.isEmpty ? [] : try self.contents(of: locator, in: file, context)
+        let foreign = sections.isEmpty ? try file.foreignIndex() : nil
         let report = Report(
-            path: printable(file.path), sections: sections.map { Report.Section($0, contents) })
+            path: printable(file.path),
+            sections: sections.map { Report.Section($0, contents) } + (foreign.map { [Report.Section($0)] } ?? []))
         guard self.json else {
             try printLine(report.path)
             for section in report.sections { try printLine(section.line) }
@@ -58,15 +61,25 @@ private struct Report: Encodable {
         let kind: String
         let byteCount: Int64
         let isValid: Bool
+        /// True for the index of another tool; nil otherwise.
+        let isForeign: Bool?
+
+        init(_ index: ForeignIndex) {
+            (self.layer, self.kind, self.byteCount) = ("gzip", index.format.rawValue, index.fileByteCount)
+            (self.isValid, self.isForeign) = (false, true)
+        }
 
         init(_ summary: IndexSection.Summary, _ contents: Set<IndexedContent>) {
             self.layer = printable(summary.key.layer)
             self.kind = printable(summary.key.kind.description)
             self.byteCount = summary.byteCount
-            self.isValid = contents.contains(summary.content)
+            (self.isValid, self.isForeign) = (contents.contains(summary.content), nil)
         }
 
-        var line: String { "\(self.layer) \(self.kind) \(self.byteCount) \(self.isValid ? "valid" : "stale")" }
+        var line: String {
+            let state = self.isForeign == true ? "foreign" : self.isValid ? "valid" : "stale"
+            return "\(self.layer) \(self.kind) \(self.byteCount) \(state)"
+        }
     }
 
     let path: String

@@ -226,6 +226,7 @@ struct FrameDecoder: ~Copyable {
                 throw self.trailingData(at: self.byteOffset - 1)
             }
             self.phase = try header.take(byte) ? .data : .gzipHeader(header)
+            if self.isInData { self.recorder?.dataBegin(at: self.byteOffset + 1) }
         case .zlibHeader(var header): self.phase = try header.take(byte) ? .data : .zlibHeader(header)
         case .checksum(var field):
             let isComplete = self.format == .zlib ? field.takeHighestFirst(byte) : field.takeLowestFirst(byte)

@@ -19,11 +19,13 @@ final class PointRecorder {
 
     private let spacing: Int64
     private let memberSpacing: Int64
+    private let comparison: ForeignComparison?
     private let pruner = WindowPruner()
     private var points = [RestartPoint.start]
     private var sums: [UInt32] = []
 
-    private var byteOffset: Int64 = 0  // The number of bytes decoded and delivered.
+    /// The number of bytes decoded and delivered.
+    private(set) var byteOffset: Int64 = 0
     private var nextPoint: Int64
     private var sum = CRC32()
     private var sumStart: Int64 = 0
@@ -36,14 +38,21 @@ final class PointRecorder {
     private var hasShortMembers = false
     private var isSearchStopped = false
 
-    init(_ tuning: GzipTuning) {
+    /// - Parameter comparison: Compares the index of another tool with the same data; nil for none.
+    init(_ tuning: GzipTuning, _ comparison: ForeignComparison? = nil) {
+        self.comparison = comparison
         self.spacing = tuning.pointSpacing
         self.memberSpacing = tuning.minimumSpacing
         self.nextPoint = tuning.pointSpacing
     }
 
-    /// True when decoding should stop at the next block end. Where members are short, their starts are better points.
+    /// True when decoding should stop at the next block end.
     var wantsBlockEnd: Bool {
+        self.wantsPoint || !self.isSearchStopped && self.comparison?.wantsBlockEnd(from: self.byteOffset) ?? false
+    }
+
+    /// True when the next block end should become a point. Where members are short, their starts are better points.
+    private var wantsPoint: Bool {
         !self.isSearchStopped && self.probe == nil && self.upcomingPoint == nil
             && self.byteOffset >= self.nextPoint + (self.hasShortMembers ? self.spacing : 0)
     }
@@ -53,10 +62,16 @@ final class PointRecorder {
 
     /// Records that a member begins at this byte of the compressed data.
     func memberBegins(at inputByteOffset: Int64) {
+        self.comparison?.meet(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
         self.memberStart = self.byteOffset
         let distance = self.byteOffset - (self.points.last?.byteOffset ?? 0)
         guard distance >= self.memberSpacing, distance >= self.byteOffset / Self.maximumDenseCount else { return }
         self.addPoint(RestartPoint(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset, window: nil))
+    }
+
+    /// Records that the deflate data of a member begin at this byte of the compressed data.
+    func dataBegin(at inputByteOffset: Int64) {
+        self.comparison?.meet(bitOffset: inputByteOffset * 8, byteOffset: self.byteOffset)
     }
 
     /// Records that a member ended and passed all checks.
@@ -91,12 +106,15 @@ final class PointRecorder {
 
     /// Records the end of a block that is not the last; the decoder had consumed the input up to `inputByteOffset`.
     func blockEnds(_ end: Inflater.BlockEnd, at inputByteOffset: Int64, window: UnsafeRawBufferPointer) {
+        let bitOffset = inputByteOffset * 8 - Int64(end.unreadBitCount)
+        let byteOffset = self.byteOffset + Int64(end.pendingByteCount)
+        self.comparison?.meet(bitOffset: bitOffset, byteOffset: byteOffset, window: window)
+        guard self.wantsPoint else { return }
         self.probe = WindowPruner.Job(window: Array(window), blockEnd: end)
         // The place of the window is filled in at the end.
         self.addPoint(
             RestartPoint(
-                bitOffset: inputByteOffset * 8 - Int64(end.unreadBitCount),
-                byteOffset: self.byteOffset + Int64(end.pendingByteCount),
+                bitOffset: bitOffset, byteOffset: byteOffset,
                 window: RestartPoint.PackedWindow(byteOffset: 0, byteCount: 0, checksum: 0)))
     }
 

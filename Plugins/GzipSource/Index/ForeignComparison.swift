@@ -1,0 +1,71 @@
+import BlobCore
+import BlobDeflate
+internal import BlobIndex
+
+/// A comparison of the index of another tool with the data, while these are decoded from their start.
+///
+/// A point is right when a block of deflate data, the data of a member or a member begins at its bit and at its decoded
+/// byte, and when its window has the decoded bytes before it. Bytes of a window that are zero are not compared:
+/// `rapidgzip` writes zeros in the place of bytes to which nothing refers.
+final class ForeignComparison {
+    private let index: ForeignIndex
+    private var number = 0
+
+    /// A sentence on each point that is wrong, in ascending order.
+    private(set) var faults: [String] = []
+
+    /// The number of decoded bytes before a point from which ends of blocks are searched for: more than are decoded in
+    /// one step.
+    private static let margin: Int64 = 512 * 1024
+
+    init(_ index: ForeignIndex) { self.index = index }
+
+    private var next: ForeignIndex.Point? {
+        self.number < self.index.points.count ? self.index.points[self.number] : nil
+    }
+
+    /// Returns true when the next point may be among the decoded bytes from an offset on.
+    func wantsBlockEnd(from byteOffset: Int64) -> Bool {
+        self.next.map { $0.byteOffset <= byteOffset + Self.margin } ?? false
+    }
+
+    /// Compares the points up to a position at which decoding can begin.
+    ///
+    /// - Parameter window: The decoded bytes before the position; nil before a member or its data.
+    func meet(bitOffset: Int64, byteOffset: Int64, window: UnsafeRawBufferPointer? = nil) {
+        while let point = self.next, (point.byteOffset, point.bitOffset) < (byteOffset, bitOffset) {
+            self.fail(point, "nothing begins there.")
+        }
+        guard let point = self.next, point.byteOffset == byteOffset, point.bitOffset == bitOffset else { return }
+        guard let window, byteOffset > 0 else { return self.number += 1 }
+        do throws(BlobError) {
+            let stored = try self.index.window(of: point) ?? []
+            let count = min(stored.count, window.count)
+            let isRight = zip(stored.suffix(count), window.suffix(count)).allSatisfy { $0 == 0 || $0 == $1 }
+            if isRight, count == min(window.count, Inflater.windowByteCount) {
+                self.number += 1
+            } else {
+                self.fail(point, "its window has other bytes.")
+            }
+        } catch {
+            self.fail(point, error.message)
+        }
+    }
+
+    /// Compares the points that are left with the end, and the lengths.
+    func finish(compressedByteCount: Int64, byteCount: Int64) {
+        while let point = self.next {
+            // Tools write a last point behind the last block or behind the trailer.
+            let isAtEnd = point.byteOffset == byteCount && point.bitOffset <= compressedByteCount * 8
+            if isAtEnd { self.number += 1 } else { self.fail(point, "nothing begins there.") }
+        }
+        if let stated = self.index.byteCount, stated != byteCount {
+            self.faults.append("There are \(byteCount) decoded bytes, the index says \(stated).")
+        }
+    }
+
+    private func fail(_ point: ForeignIndex.Point, _ reason: String) {
+        self.faults.append("Point \(self.number), at bit \(point.bitOffset) and byte \(point.byteOffset): \(reason)")
+        self.number += 1
+    }
+}
