@@ -66,7 +66,8 @@ struct ForeignParser {
         }
     }
 
-    /// Parses a head, the points, each with its window behind it, and the length of the decoded bytes.
+    /// Parses a head, the points, each with its window behind it, and the length of the decoded bytes; some with numbers
+    /// of lines.
     mutating func parseGztool() throws(BlobError) {
         self.byteOffset = 15
         let hasLines = try self.number(UInt8.self) == UInt8(ascii: "X")
@@ -84,7 +85,9 @@ struct ForeignParser {
             self.byteOffset += Int64(count)
             if hasLines { _ = try self.size() }
         }
-        if isComplete { self.byteCount = try self.size() }
+        guard isComplete else { return }
+        self.byteCount = try self.size()
+        if hasLines { _ = try self.size() }
     }
 
     private mutating func append(
