@@ -182,12 +182,9 @@ let package = Package(
         // What the tests of several modules share.
         .target(
             name: "BlobTestSupport", dependencies: ["BlobCore"], path: "Tests/BlobTestSupport", swiftSettings: settings),
-        .testTarget(
-            name: "ArchiveSourceTests",
-            dependencies: [
-                "BlobTestSupport", "BlobBlocks", "BlobIndex", "BlobStreams", "BlobStreamsTesting", "FileSource",
-                "GzipSource", "ArchiveSource", "blob-archive-helper",
-            ], exclude: ["Fixtures"], swiftSettings: settings),
+        tests(
+            "ArchiveSourceTests", exclude: ["Fixtures"], "BlobTestSupport", "BlobBlocks", "BlobIndex", "BlobStreams",
+            "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource", "blob-archive-helper"),
         // Its tests run the command as a process; the dependency has it built.
         .testTarget(
             name: "BlobCommandTests",

@@ -307,6 +307,8 @@ enum Made {
         command -v 7z >/dev/null && 7z a -bso0 small.7z small.zip
         command -v 7z >/dev/null && 7z a -bso0 -psecret secret.7z stream
         command -v 7z >/dev/null && 7z a -bso0 -tzip -psecret -mem=AES256 secret.zip stream
+        command -v zip >/dev/null && zip -q -0 -P secret zipcrypto-many.zip many
+        command -v 7z >/dev/null && 7z a -bso0 -psecret -tzip -mem=AES128 -mx=0 aes-many.zip many
         # Members whose lengths add up to a multiple of 64 KiB before the one that is read.
         head -c 65536 a.tar > k1; head -c 131072 /dev/zero > k2
         command -v 7z >/dev/null && 7z a -bso0 -ms=on solid.7z k1 k2 stream

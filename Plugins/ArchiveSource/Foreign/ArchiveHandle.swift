@@ -96,8 +96,14 @@ extension BlobError {
             self.init(.truncated, "The \(label) ends too early.")
             return
         }
-        // With a single format enabled, the message concerns the bytes, not the format.
-        let message = reason == "Unrecognized archive format" ? "its structure was not found" : reason
+        let message =
+            switch reason {
+            // With a single format enabled, the message concerns the bytes, not the format.
+            case "Unrecognized archive format": "its structure was not found"
+            case "Incorrect passphrase": "the password is wrong"
+            case "ZIP bad Authentication code": "the authentication code of the member does not fit its bytes"
+            default: reason
+            }
         let text = message.lowercased()
         let code: Code =
             if text.holds("encrypt") || text.holds("passphrase") || text.holds("password") {
@@ -106,7 +112,9 @@ extension BlobError {
                 || text.holds("no progress is possible") || text.holds("end of file")
             {
                 .truncated
-            } else if text.holds("crc") || text.holds("checksum") || text.holds("digest") {
+            } else if text.holds("crc") || text.holds("checksum") || text.holds("digest")
+                || text.holds("authentication code")
+            {
                 .checksumMismatch
             } else if text.holds("wrong size") || text.holds("size mismatch") {
                 .sizeMismatch

@@ -16,8 +16,10 @@ final class ArchiveWalker: MemberWalker {
     let baseInfo: BlobInfo
     let isSequential: Bool
 
+    /// - Parameter password: The password of encrypted members, not empty; nil when there is none.
     init(
-        _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
+        _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext,
+        password: String? = nil
     ) throws(BlobError) {
         let input = try ArchiveInput(base, context)
         self.baseInfo = input.info
@@ -26,7 +28,10 @@ final class ArchiveWalker: MemberWalker {
         self.context = context
         if format == .cpio { input.keep(from: 0, count: CpioSum.headerByteCount) }
         do throws(BlobError) {
-            self.handle = try ArchiveHandle(input, label: "\(format.rawValue) archive", configure: format.enable)
+            self.handle = try ArchiveHandle(input, label: "\(format.rawValue) archive") { archive in
+                let status = format.enable(archive)
+                return password.map { min(status, blob_archive_read_add_passphrase(archive, $0)) } ?? status
+            }
         } catch {
             input.close()
             throw error

@@ -58,11 +58,15 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
 
     /// Enables this format alone in libarchive.
     ///
-    /// For zip, libarchive is given single members whose local headers agreed with the central directory.
+    /// For zip, libarchive is given single members whose local headers agreed with the central directory, and leaves
+    /// their checksums to this module.
     func enable(_ archive: OpaquePointer) -> CInt {
         switch self {
         case .tar: blob_archive_read_support_format_tar(archive)
-        case .zip: blob_archive_read_support_format_zip_streamable(archive)
+        case .zip:
+            min(
+                blob_archive_read_support_format_zip_streamable(archive),
+                blob_archive_read_set_format_option(archive, "zip", "ignorecrc32", "1"))
         case .sevenzip: blob_archive_read_support_format_7zip(archive)
         case .cpio: blob_archive_read_support_format_cpio(archive)
         case .ar: blob_archive_read_support_format_ar(archive)

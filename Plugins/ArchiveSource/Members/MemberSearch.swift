@@ -200,7 +200,11 @@ struct MemberSearch {
 
     private func checkReadable(_ entry: ArchiveEntry) throws(BlobError) {
         let member = entry.member
-        guard !member.isEncrypted else { throw BlobError(.encrypted, "This member is encrypted.") }
+        guard !member.isEncrypted else {
+            throw BlobError(
+                .encrypted,
+                "This member is encrypted, and the encryption of \(self.format.rawValue) archives is not supported.")
+        }
         try entry.checkKind()
         if let warning = entry.warning, !warning.isHarmless {
             throw BlobError(

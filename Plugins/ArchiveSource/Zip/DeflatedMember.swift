@@ -15,8 +15,8 @@ struct DeflatedMember: IndexedMember {
 
     /// Returns nil for a member that needs no index, or can have none.
     init?(_ found: ZipSearch.Found, over base: any BlobInputStreamDataSource, _ index: BlobIndexPolicy) {
-        guard ZipReader.Method(rawValue: found.entry.method) == .deflated, index != .none,
-            found.entry.compressedByteCount >= Self.minimumByteCount, found.scanner.hasRandomAccess
+        guard ZipReader.Method(rawValue: found.entry.method) == .deflated, found.entry.encryption == nil,
+            index != .none, found.entry.compressedByteCount >= Self.minimumByteCount, found.scanner.hasRandomAccess
         else { return nil }
         self.entry = found.entry
         self.data = found.data

@@ -58,10 +58,12 @@ struct ZipCatalogue: ArchiveCatalogue {
         let entry = found.entry
         let isStored =
             entry.method == ZipReader.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount
+            && entry.encryption == nil
         return FoundMember(
             member: entry.member, byteCount: entry.byteCount, baseInfo: found.scanner.info,
             storedRange: isStored ? found.data : nil,
-            facts: [("compressed size in bytes", entry.compressedByteCount)],
+            facts: [("compressed size in bytes", entry.compressedByteCount)]
+                + (entry.encryption.map { [("encryption", $0.name)] } ?? []),
             makeReader: { info throws(BlobError) in try found.makeReader(info, over: self.base, context) },
             indexed: DeflatedMember(found, over: self.base, self.index),
             makeCheckingReader: { [data = found.data] info, scanner throws(BlobError) in
@@ -72,7 +74,7 @@ struct ZipCatalogue: ArchiveCatalogue {
 
     /// Returns the target of a symbolic link, which is its contents; nil when it cannot be read.
     private func target(of entry: ZipEntry, _ scanner: ArchiveScanner) -> [UInt8]? {
-        guard let method = ZipReader.Method(rawValue: entry.method), !entry.isEncrypted,
+        guard let method = ZipReader.Method(rawValue: entry.method), entry.encryption == nil,
             entry.byteCount <= Self.maximumTargetByteCount,
             entry.compressedByteCount <= Self.maximumCompressedTargetByteCount
         else { return nil }

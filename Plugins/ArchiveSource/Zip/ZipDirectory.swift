@@ -41,7 +41,13 @@ struct ZipDirectory {
         var directoryEnd = trailerOffset
         // 4.3.15 and 4.3.14: the zip64 trailer has the numbers in 64 bits.
         if let place = try Self.zip64Trailer(scanner, before: trailerOffset, size: size) {
-            let record = try scanner.bytes(at: place, count: 56)
+            let record = try scanner.bytes(at: place, count: 76)
+            // 7.3.4: version 6.2 adds the algorithm that encrypts the directory.
+            if record.number16(at: 14) >= 62, record.number64(at: 4) >= 64, record.number16(at: 74) != 0 {
+                throw BlobError(
+                    .encrypted, "The directory of the zip archive is encrypted, which is not supported.",
+                    byteOffset: place)
+            }
             disks = (record.number32(at: 16), record.number32(at: 20))
             (count, modulus) = (record.number64(at: 32), 0)
             (size, declared) = (record.number64(at: 40), record.number64(at: 48))

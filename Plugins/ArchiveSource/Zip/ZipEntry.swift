@@ -6,11 +6,13 @@ struct ZipEntry: Equatable {
     let member: BlobMember
     /// The bytes of the name in the directory and the local header.
     let rawName: [UInt8]
-    let flags: UInt16
-    let method: UInt16
-    let checksum: UInt32
-    let compressedByteCount: Int64
-    let byteCount: Int64
+    private(set) var flags: UInt16
+    private(set) var method: UInt16
+    private(set) var checksum: UInt32
+    private(set) var compressedByteCount: Int64
+    private(set) var byteCount: Int64
+    /// The encryption of the compressed bytes; nil when there is none.
+    private(set) var encryption: ZipEncryption?
     /// The offset of the local header in the base.
     let localOffset: Int64
 
@@ -27,16 +29,39 @@ struct ZipEntry: Equatable {
         self.checksum = record.checksum
         self.compressedByteCount = record.compressedByteCount
         self.byteCount = record.byteCount
+        self.encryption = record.encryption
         self.localOffset = record.localOffset
+    }
+
+    /// False when the directory has no CRC-32 of the bytes.
+    var hasChecksum: Bool { self.encryption?.hasChecksum != false }
+
+    /// The member after decryption: a plain one of the compressed bytes.
+    var decrypted: ZipEntry {
+        guard let encryption else { return self }
+        var entry = self
+        entry.flags &= ~ZipEncryption.flags
+        if case .aes(_, _, let method) = encryption { entry.method = method }
+        entry.compressedByteCount -= encryption.overhead.before + encryption.overhead.behind
+        return entry
+    }
+
+    /// The member before decryption: an encrypted and stored one, whose bytes are the compressed bytes.
+    var sealed: ZipEntry {
+        var entry = self
+        entry.flags = 1
+        entry.byteCount = self.decrypted.compressedByteCount
+        if case .traditional(let check) = self.encryption {
+            // libarchive takes the expected check from the CRC-32.
+            (entry.method, entry.checksum) = (0, UInt32(check) << 24)
+        }
+        return entry
     }
 
     /// Returns true when a record has the same facts; an entry that occurs twice stands for one member.
     func isSame(as record: ZipRecord) -> Bool {
         self.localOffset == record.localOffset && ZipEntry(record, index: self.index) == self
     }
-
-    /// True when general purpose bit 0 is set, or bit 13, which masks values in headers too (4.4.4).
-    var isEncrypted: Bool { self.flags & (1 | 1 << 13) != 0 }
 
     /// Checks that the local header of the member agrees, and that its bytes overlap no other member (4.3.7).
     ///
@@ -55,7 +80,10 @@ struct ZipEntry: Equatable {
         guard self.isNamed(header[30..<(30 + nameCount)], isUTF8: flags & ZipRecord.nameIsUTF8 != 0) else {
             throw self.differs("name")
         }
-        guard (flags ^ self.flags) & (1 | 1 << 13) == 0 else { throw self.differs("encryption") }
+        let extra = ZipExtraFields(UnsafeRawBufferPointer(rebasing: header[(30 + nameCount)...]))
+        guard (flags ^ self.flags) & ZipEncryption.flags == 0, self.encryption?.isDeclared(in: extra) != false else {
+            throw self.differs("encryption")
+        }
         let start = self.localOffset + Int64(header.count)
         let (end, overflows) = start.addingReportingOverflow(self.compressedByteCount)
         guard !overflows, end <= surroundings.next, surroundings.precedingEnd <= self.localOffset else {
@@ -66,8 +94,7 @@ struct ZipEntry: Equatable {
         let checksum = header.number32(at: 14)
         var numbers = Zip64Numbers(
             byteCount: UInt64(header.number32(at: 22)), compressedByteCount: UInt64(header.number32(at: 18)))
-        let extra = UnsafeRawBufferPointer(rebasing: header[(30 + nameCount)...])
-        if numbers.areMissing { numbers.fill(from: ZipExtraFields(extra)) }
+        if numbers.areMissing { numbers.fill(from: extra) }
         // 4.4.4, bit 3: the numbers follow the bytes, and each one is zero here unless the writer knew it.
         let isDeferred = flags & 8 != 0
         let hasChecksum = checksum == self.checksum

@@ -35,7 +35,7 @@ struct ZipEntrySum {
                 "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."
             )
         }
-        guard !hasAllBytes || self.checksum.value == self.entry.checksum else {
+        guard !hasAllBytes || !self.entry.hasChecksum || self.checksum.value == self.entry.checksum else {
             throw BlobError(
                 .checksumMismatch,
                 "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "

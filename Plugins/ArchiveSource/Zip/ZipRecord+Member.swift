@@ -6,11 +6,13 @@ extension ZipRecord {
     func member(index: Int, _ clock: inout DOSClock) -> BlobMember {
         let kind = self.kind
         let mode = self.mode
+        let encryption = self.encryption
+        let hasChecksum = kind == .file && encryption?.hasChecksum != false
         return BlobMember(
             index: index, name: self.name, kind: kind, byteCount: kind == .file ? self.byteCount : nil,
             modificationTime: self.modificationTime(&clock), permissions: mode.map { UInt16($0 & 0o7777) },
-            checksum: kind == .file ? BlobMember.text(ofChecksum: self.checksum) : nil,
-            isEncrypted: self.flags & 1 != 0)
+            checksum: hasChecksum ? BlobMember.text(ofChecksum: self.checksum) : nil,
+            isEncrypted: encryption != nil)
     }
 
     /// The mode as in `stat(2)`; nil unless the writer's system has one, as Unix and Darwin do (4.4.2.2).

@@ -1,9 +1,17 @@
 import BlobCore
 
 extension ZipSearch.Found {
-    /// Returns a reader of the member: a ``ZipReader`` if it is stored or deflated, otherwise a reader over libarchive,
-    /// which is given this member alone.
+    /// Returns a reader of the member, encrypted or not.
     func makeReader(
+        _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> any BlobReader {
+        guard let encryption = self.entry.encryption else { return try self.makePlainReader(info, over: base, context) }
+        return try self.makeReader(info, decrypting: encryption, over: base, context)
+    }
+
+    /// Returns a reader of bytes that are not encrypted: a ``ZipReader`` if they are stored or deflated, otherwise a
+    /// reader over libarchive, which is given this member alone.
+    func makePlainReader(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any BlobReader {
         if let method = ZipReader.Method(rawValue: self.entry.method) {
@@ -16,11 +24,9 @@ extension ZipSearch.Found {
         }
         var data: any BlobInputStreamDataSource = base.slice(self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector()) }
-        // A local header made of the facts in the directory, which the member's own agreed with; an empty directory.
-        let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
-        let source = ConcatenatedSource([MemorySource(self.entry.localHeader), data, MemorySource(end)])
+        let source = self.entry.alone(over: data)
         let search = MemberSearch(base: source, format: .zip, selector: .index(0), context: context)
-        let found = try search.open(checksum: self.entry.checksum)
+        let found = try search.open(checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
         return MemberReader(found, info: info, format: .zip)
     }
 
@@ -46,20 +52,29 @@ extension ZipSearch.Found {
 }
 
 extension ZipEntry {
+    /// Returns a zip with this member alone: a local header made of the facts in the directory, which the member's own
+    /// agreed with, the bytes, and an empty directory.
+    func alone(over data: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
+        let end: [UInt8] = [0x50, 0x4B, 5, 6] + Array(repeating: 0, count: 18)
+        return ConcatenatedSource([MemorySource(self.localHeader), data, MemorySource(end)])
+    }
+
     /// A local header (4.3.7) made of the facts in the directory.
-    fileprivate var localHeader: [UInt8] {
+    private var localHeader: [UInt8] {
         let extra: [UInt8] =
             self.isZip64
             ? Self.bytes(UInt16(1)) + Self.bytes(UInt16(16)) + Self.bytes(self.byteCount)
                 + Self.bytes(self.compressedByteCount)
             : []
+        let fields = extra + (self.flags & 1 != 0 ? self.encryption?.storedField ?? [] : [])
         let lengths =
             self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
         let version: UInt16 = self.isZip64 ? 45 : 20
-        // Only flag bit 1 is kept, which defines how LZMA ends: the lengths are in this header. The name is not used.
-        return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 2) + Self.bytes(self.method)
+        // Only flag bits 0, encryption, and 1 are kept, which defines how LZMA ends: the lengths are in this header. The
+        // name is not used.
+        return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 3) + Self.bytes(self.method)
             + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
-            + Self.bytes(UInt16(1)) + Self.bytes(UInt16(extra.count)) + [UInt8(ascii: "m")] + extra
+            + Self.bytes(UInt16(1)) + Self.bytes(UInt16(fields.count)) + [UInt8(ascii: "m")] + fields
     }
 
     private var isZip64: Bool { max(self.byteCount, self.compressedByteCount) >= Int64(UInt32.max) }

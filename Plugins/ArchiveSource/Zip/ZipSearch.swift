@@ -37,7 +37,9 @@ struct ZipSearch {
     static func open(
         _ entry: ZipEntry, within surroundings: ZipMemberBounds, _ scanner: ArchiveScanner
     ) throws(BlobError) -> Found {
-        guard !entry.isEncrypted else { throw BlobError(.encrypted, "This member is encrypted.") }
+        guard entry.encryption != .unsupported else {
+            throw BlobError(.encrypted, "This member is encrypted, and the method of its encryption is not supported.")
+        }
         let data = try entry.locate(scanner, within: surroundings)
         guard entry.kind == .file else {
             let what =
@@ -47,6 +49,11 @@ struct ZipSearch {
                 case .file, .hardLink, .special: "a device or another special file"
                 }
             throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
+        }
+        guard entry.decrypted.compressedByteCount >= 0 else {
+            throw BlobError(
+                .corrupted, "The member is encrypted, and shorter than the bytes of its encryption.",
+                byteOffset: data.lowerBound)
         }
         return Found(entry: entry, data: data, next: surroundings.next, scanner: scanner)
     }

@@ -41,7 +41,8 @@ public struct BlobMember: Hashable, Sendable {
     /// The target of a link, as in the container; nil for other members.
     public var linkTarget: [UInt8]?
 
-    /// True when reading the member throws ``BlobError/Code/encrypted``.
+    /// True when the bytes are encrypted; without a password, ``BlobContext/password``, reading them throws
+    /// ``BlobError/Code/encrypted``.
     public var isEncrypted: Bool
 
     /// Creates a member; values that are left out are unknown.

@@ -35,12 +35,14 @@ const char *blob_archive_load(void);
     X(const char *, archive_entry_symlink, (struct archive_entry *entry), (entry)) \
     X(la_int64_t, archive_filter_bytes, (struct archive *archive, int number), (archive, number)) \
     X(int, archive_filter_count, (struct archive *archive), (archive)) \
+    X(int, archive_read_add_passphrase, (struct archive *archive, const char *passphrase), (archive, passphrase)) \
     X(int, archive_read_append_filter, (struct archive *archive, int number), (archive, number)) \
     X(int, archive_read_data_block, (struct archive *archive, const void **buffer, size_t *count, la_int64_t *offset), (archive, buffer, count, offset)) \
     X(int, archive_read_data_skip, (struct archive *archive), (archive)) \
     X(int, archive_read_next_header, (struct archive *archive, struct archive_entry **entry), (archive, entry)) \
     X(int, archive_read_open1, (struct archive *archive), (archive)) \
     X(int, archive_read_set_callback_data, (struct archive *archive, void *data), (archive, data)) \
+    X(int, archive_read_set_format_option, (struct archive *archive, const char *module, const char *option, const char *value), (archive, module, option, value)) \
     X(int, archive_read_set_read_callback, (struct archive *archive, archive_read_callback *callback), (archive, callback)) \
     X(int, archive_read_set_seek_callback, (struct archive *archive, archive_seek_callback *callback), (archive, callback)) \
     X(int, archive_read_set_skip_callback, (struct archive *archive, archive_skip_callback *callback), (archive, callback)) \

@@ -1,0 +1,121 @@
+import BlobCore
+
+extension ZipSearch.Found {
+    /// Returns a reader of an encrypted member, which libarchive decrypts as a stored one, and which is then read as any
+    /// other.
+    ///
+    /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the one there is does not fit.
+    func makeReader(
+        _ info: BlobInfo, decrypting encryption: ZipEncryption, over base: any BlobInputStreamDataSource,
+        _ context: BlobContext
+    ) throws(BlobError) -> any BlobReader {
+        let decrypted = self.entry.decrypted
+        let range = 0..<decrypted.compressedByteCount
+        let bytes = DecryptedBytes(
+            sealed: self.entry.sealed.alone(over: base.slice(self.data)), byteCount: range.upperBound,
+            password: try context.requirePassword(of: base.locator))
+        let start = self.data.lowerBound + encryption.overhead.before
+        do throws(BlobError) {
+            let scanner = try ArchiveScanner(bytes, context)
+            // A wrong password is shown by the first read.
+            _ = try scanner.bytes(at: 0, count: 1)
+            let found = ZipSearch.Found(entry: decrypted, data: range, next: range.upperBound, scanner: scanner)
+            let reader = try found.makePlainReader(info, over: bytes, context)
+            return DecryptedMemberReader(reader, reader is MemberReader ? nil : scanner, info: info, start: start)
+        } catch {
+            throw error.ofDecryption(start)
+        }
+    }
+}
+
+extension BlobContext {
+    /// Returns the password of the archive at a locator.
+    ///
+    /// - Throws: ``BlobError/Code/encrypted`` when there is none, or one that no archive can have; any error of
+    ///   ``BlobContext/password``.
+    func requirePassword(of archive: BlobLocator?) throws(BlobError) -> String {
+        let password: String?
+        do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
+        guard let password else {
+            throw BlobError(
+                .encrypted,
+                "This member is encrypted, and needs a password (--password-file FILE, or BlobContext.password).")
+        }
+        guard !password.isEmpty, !password.utf8.contains(0) else {
+            throw BlobError(.encrypted, "This member is encrypted, and its password cannot be empty or contain a zero.")
+        }
+        return password
+    }
+}
+
+extension BlobError {
+    /// Returns the error of a decrypted member, whose first byte after those of the encryption is at `start`.
+    fileprivate func ofDecryption(_ start: Int64) -> BlobError {
+        guard self.isAboutFormat || self.code == .inconsistent || self.code == .limitExceeded else { return self }
+        // Some wrong passwords pass the check of one or two bytes, and give meaningless bytes.
+        let hint = self.code == .encrypted ? "" : " The password may be wrong, or the member damaged."
+        return BlobError(
+            self.code, self.message + hint, operation: self.operation, byteOffset: self.byteOffset.map { $0 + start },
+            cause: self.cause)
+    }
+}
+
+/// The decrypted bytes of a member of a zip, which may still be compressed.
+private struct DecryptedBytes: BlobInputStreamDataSource {
+    /// A zip with the encrypted bytes as its only member, declared as stored.
+    let sealed: any BlobInputStreamDataSource
+    let byteCount: Int64
+    let password: String
+
+    var traits: BlobTraits { self.sealed.traits.subtracting(.neverBlocks) }
+
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: self.byteCount) }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let info = self.describe(context)
+        try info.check(byteOffset: byteOffset, matching: validator)
+        let walker = try ArchiveWalker(.zip, over: self.sealed, context, password: self.password)
+        guard try walker.advance() else { throw BlobError(.corrupted, "The encrypted member was not found.") }
+        let (entry, member) = (walker.entry, walker.entry.member)
+        let found = MemberSearch.Found(
+            walker: walker, entry: entry, member: member, uniqueName: nil, checksum: nil, lease: nil)
+        return MemberReader(found, info: info, format: .zip).skipping(byteOffset)
+    }
+}
+
+/// A reader of a decrypted member, which reads the encrypted bytes to their end, and so checks their authentication
+/// code, before it reports its own.
+private final class DecryptedMemberReader: BlobReader {
+    let info: BlobInfo
+    private let base: any BlobReader
+    private let start: Int64
+    private var encrypted: ArchiveScanner?
+    private var failure: BlobError?
+
+    /// - Parameters:
+    ///   - encrypted: The scanner from which `base` reads; nil when that reads to its end itself.
+    ///   - start: The offset in the archive of the first encrypted byte.
+    init(_ base: any BlobReader, _ encrypted: ArchiveScanner?, info: BlobInfo, start: Int64) {
+        (self.base, self.encrypted, self.info, self.start) = (base, encrypted, info, start)
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if let failure { throw failure }
+        do {
+            let result = try self.base.read(into: &output)
+            if result == .end { try self.encrypted.take()?.drain() }
+            return result
+        } catch {
+            let error = BlobError(wrapping: error).ofDecryption(self.start)
+            self.failure = error
+            throw error
+        }
+    }
+
+    func close() {
+        self.base.close()
+        self.encrypted = nil
+    }
+}
