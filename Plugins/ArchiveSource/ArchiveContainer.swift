@@ -42,6 +42,13 @@ public import BlobCore
 /// to the end leaves them in the index file, if ``BlobContext/index`` allows one, and so does ``BlobIndexing/buildIndex(_:)``
 /// of the member. They make decoding use several threads, too.
 ///
+/// Encrypted members of a zip are read with ``BlobContext/password``: the traditional encryption and WinZip's AES, whose
+/// authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` when the member
+/// is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 that of AES, which damage
+/// the bytes and are found at the end at the latest. Nothing about decrypted bytes is kept in an index, and a copy of a
+/// decrypted archive only serves readers with the same closure. Other encrypted members, such as those of a RAR, throw
+/// ``BlobError/Code/encrypted`` in any case.
+///
 /// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
 ///   look-up, plus one seek if the archive has random access and is a tar or zip.
 public struct ArchiveContainer: BlobContainer {

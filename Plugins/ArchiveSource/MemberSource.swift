@@ -11,6 +11,7 @@ struct MemberSource: BlobLayer {
     private let catalogue: any ArchiveCatalogue
     /// The member where it was found last, if its bytes lie in the archive as they are.
     private let stored = Locked<StoredMember?>(nil)
+    private let isEncrypted = Locked(false)
 
     init(
         _ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ selector: BlobLocator.Selector,
@@ -126,10 +127,15 @@ struct MemberSource: BlobLayer {
             byteCount: found.byteCount, name: name.isEmpty ? nil : name,
             validator: base.validator.map { .combined("\(self.format.rawValue)#\(self.selector.text)", [$0]) },
             isRandomAccess: (found.storedRange != nil || hasIndex) && base.isRandomAccess && base.validator != nil)
+        self.isEncrypted.withLock { $0 = found.member.isEncrypted }
         let stored = StoredMember(found, info: info)
         self.stored.withLock { $0 = stored }
         return Opening(found: found, info: info, stored: stored)
     }
+}
+
+extension MemberSource: DecryptingLayer {
+    var isDecrypting: Bool { self.isEncrypted.withLock { $0 } }
 }
 
 extension MemberSource: BlobDescribing {

@@ -3,7 +3,8 @@ import BlobCore
 /// A source with random access: the base if it has that, otherwise a copy of the base in an unlinked temporary file.
 ///
 /// The base is copied when it is first opened. A repeatable base is copied again when its content has changed, or when
-/// it has no validator to tell. A copy lasts as long as this source or a reader uses it.
+/// it has no validator to tell. A copy lasts as long as this source or a reader uses it. A copy of decrypted bytes serves
+/// only contexts with the same limits and password, and has no validator, so that no index is made of it.
 final class SpooledSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let copy = Locked<Spool?>(nil)
@@ -55,7 +56,7 @@ final class SpooledSource: BlobLayer {
         if let spool = self.copy.withLock({ $0 }) {
             guard self.base.traits.contains(.repeatable) else { return spool }
             let validator = try self.base.info(context).validator
-            if validator != nil, validator == spool.info.validator { return spool }
+            if validator != nil, validator == spool.validator, spool.serves(context) { return spool }
         }
         let spool = try Spool(self.base, context)
         self.copy.withLock { $0 = spool }
@@ -66,6 +67,10 @@ final class SpooledSource: BlobLayer {
 /// A copy, and the info of the base at that time.
 private final class Spool: Sendable {
     let info: BlobInfo
+    /// The validator of the base.
+    let validator: BlobValidator?
+    /// The context of the copy of decrypted bytes; nil for others.
+    private let context: BlobContext?
     private let file: UnlinkedFile
 
     private static let bufferByteCount = 256 * 1024
@@ -87,9 +92,17 @@ private final class Spool: Sendable {
             try file.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
         }
         var info = reader.info
+        self.validator = info.validator
+        self.context = base.isDecrypted ? context : nil
+        if base.isDecrypted { info.validator = nil }
         (info.byteCount, info.isRandomAccess) = (file.byteCount, true)
         self.info = info
         self.file = file
+    }
+
+    /// Returns true when readers of a job may read this copy.
+    func serves(_ context: BlobContext) -> Bool {
+        self.context?.blocking.hasSameLimits(as: context.blocking) != false
     }
 
     func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {

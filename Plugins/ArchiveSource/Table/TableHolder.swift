@@ -104,7 +104,7 @@ final class TableHolder: Sendable {
     /// Counts a search without a table; returns true when there were enough to make building one cheaper.
     private func shouldBuild() -> Bool {
         // A table saves little if the base is read only once, or in a 7z, whose members are decoded in order anyway.
-        guard self.format != .sevenzip, self.base.traits.contains(.repeatable) else {
+        guard self.format != .sevenzip, self.base.traits.contains(.repeatable), !self.base.isDecrypted else {
             return false
         }
         return self.state.withLock {
@@ -124,7 +124,7 @@ final class TableHolder: Sendable {
         let minimumCount = isRequired || isNamed || isWorthwhile ? 0 : Self.minimumTableCount
         return TableRecording { [self] bytes, count throws(BlobError) in
             try self.keep(bytes, context)
-            guard count >= minimumCount else { return }
+            guard count >= minimumCount, !self.base.isDecrypted else { return }
             do throws(BlobError) {
                 let proof = try file.proof(of: content, origin, layer: self.key.layer, context)
                 try file.write(
@@ -156,6 +156,8 @@ final class TableHolder: Sendable {
     private var isCompressed: Bool { self.base is any BlobLayer }
 
     private func keep(_ bytes: [UInt8], _ context: BlobContext) throws(BlobError) {
+        // The names of decrypted members are not for everybody.
+        guard !self.base.isDecrypted else { return }
         let table = try MemberTable(bytes)
         let validator = try self.origin.info(context).validator
         self.state.withLock { $0 = State(validator: validator, table: table) }
