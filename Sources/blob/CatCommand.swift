@@ -61,7 +61,7 @@ struct CatCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         guard let output = self.output else {
             return try self.copyAll(to: StandardOutput(), context)
         }

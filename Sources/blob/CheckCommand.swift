@@ -14,12 +14,32 @@ struct CheckCommand: ParsableCommand {
     @OptionGroup var source: SourceOptions
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         let source = try self.source.source(self.locator, context)
         try self.source.requireRepeatable(source, context, purpose: "and the check reads it many times")
-        let found = try violations(of: source)
+        let found = try violations(of: PasswordSource(base: source, password: context.password))
         for violation in found { try printLine(violation.description) }
         guard found.isEmpty else { throw ExitCode(BlobError.Code.misbehavingPlugin.exitStatus) }
         try printLine("C1-C15 hold for \(printableArgument(self.locator))")
+    }
+}
+
+/// A source that is read with a password, whatever the context has.
+private struct PasswordSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let password: (@Sendable (BlobLocator?) throws -> String?)?
+
+    func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws -> any BlobReader {
+        var context = context
+        context.password = self.password
+        return try self.base.makeReader(at: byteOffset, matching: validator, context: context)
+    }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        var context = context
+        context.password = self.password
+        return try self.base.describe(context)
     }
 }

@@ -28,7 +28,7 @@ struct FormCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         let body = try self.form.makeBody(self.source, context)
         if self.headers {
             let length = body.byteCount.map { "Content-Length: \($0)\n" } ?? ""

@@ -20,7 +20,7 @@ struct IndexBuildCommand: ParsableCommand {
     var progress = ProgressMode.auto
 
     func run() throws {
-        var context = self.options.makeContext()
+        var context = try self.options.makeContext()
         let locator = try self.options.parsedLocator()
         let file = try self.options.file(for: locator)
         let registry = self.options.source.registry

@@ -11,7 +11,7 @@ struct IndexOptions: ParsableArguments {
 
     var source: SourceOptions { self.place.source }
 
-    func makeContext() -> BlobContext { self.place.makeContext() }
+    func makeContext() throws(BlobError) -> BlobContext { try self.place.makeContext() }
 
     func parsedLocator() throws(BlobError) -> BlobLocator {
         try self.source.registry.locator(for: self.locator)

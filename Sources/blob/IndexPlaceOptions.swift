@@ -16,8 +16,8 @@ struct IndexPlaceOptions: ParsableArguments {
 
     var policy: BlobIndexPolicy { self.output.map { .file($0) } ?? self.source.index }
 
-    func makeContext() -> BlobContext {
-        var context = self.source.makeContext()
+    func makeContext() throws(BlobError) -> BlobContext {
+        var context = try self.source.makeContext()
         context.index = self.policy
         return context
     }

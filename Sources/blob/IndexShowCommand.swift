@@ -18,7 +18,7 @@ struct IndexShowCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        let context = self.options.makeContext()
+        let context = try self.options.makeContext()
         let locator = try self.options.parsedLocator()
         let file = try self.options.file(for: locator)
         let sections = file.sections()

@@ -14,7 +14,7 @@ struct IndexVerifyCommand: ParsableCommand {
     @OptionGroup var options: IndexOptions
 
     func run() throws {
-        let context = self.options.makeContext()
+        let context = try self.options.makeContext()
         let locator = try self.options.parsedLocator()
         let file = try self.options.file(for: locator)
         let indexable = try self.options.source.registry.indexable(for: locator, context: context)

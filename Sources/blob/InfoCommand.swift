@@ -15,7 +15,7 @@ struct InfoCommand: ParsableCommand {
     @OptionGroup var source: SourceOptions
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         let registry = self.source.registry
         let locator = try registry.locator(for: self.locator)
         let source = try registry.source(for: locator, context: context)

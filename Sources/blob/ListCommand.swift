@@ -30,7 +30,7 @@ struct ListCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         let registry = self.source.registry
         let locator = try registry.locator(for: self.locator)
         let container = try registry.container(for: locator, context: context)

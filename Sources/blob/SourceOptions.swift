@@ -22,6 +22,12 @@ struct SourceOptions: ParsableArguments {
             valueName: "bytes"))
     var spoolLimit: Int64?
 
+    @Option(
+        help: ArgumentHelp(
+            "Read encrypted members of zips with the password in the first line of this file ('-': standard input).",
+            valueName: "file"))
+    var passwordFile: String?
+
     @Option(help: "The folder of the asset library (default: \(LibraryLocation.variable) in the environment).")
     var library: String?
 
@@ -34,7 +40,9 @@ struct SourceOptions: ParsableArguments {
     var allowFormat: [ArchiveFormat] = []
 
     /// The registry of everything that locators can name.
-    var registry: BlobRegistry { .forCommand(library: self.library, allowing: Set(self.allowFormat)) }
+    var registry: BlobRegistry { PasswordFile.registryForData(self.fullRegistry, besides: self.passwordFile) }
+
+    private var fullRegistry: BlobRegistry { .forCommand(library: self.library, allowing: Set(self.allowFormat)) }
 
     func validate() throws {
         if let spoolLimit, spoolLimit < 0 { throw ValidationError("--spool-limit takes a number of bytes from 0.") }
@@ -44,11 +52,16 @@ struct SourceOptions: ParsableArguments {
         }
     }
 
-    func makeContext() -> BlobContext {
+    /// Returns the context of the command. Called once: reads the password file.
+    func makeContext() throws(BlobError) -> BlobContext {
         var context = Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
         context.index = self.index
         if let spoolLimit { context.spoolLimit = spoolLimit }
         context.mayBlock = true  // Commands may block the threads on which they read.
+        if let passwordFile {
+            let password = try PasswordFile(passwordFile, self.fullRegistry).password(context)
+            context.password = { _ in password }
+        }
         return context
     }
 

@@ -16,7 +16,7 @@ struct SumCommand: ParsableCommand {
     @OptionGroup var source: SourceOptions
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         var firstError: BlobError?
         var members = SharedMembers(self.locators, self.source.registry)
         for (position, argument) in self.locators.enumerated() {

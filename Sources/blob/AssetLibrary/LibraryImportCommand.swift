@@ -21,7 +21,7 @@ struct LibraryImportCommand: ParsableCommand {
     @OptionGroup var source: SourceOptions
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         let library = try self.source.openLibrary(for: .writing)
         var firstError: BlobError?
         // Printed once it is certain that the asset persists.

@@ -23,7 +23,7 @@ struct LibraryListCommand: ParsableCommand {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.dateEncodingStrategy = .iso8601
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         try self.source.openLibrary(for: .reading).forEachAsset { asset in
             try context.check()
             if self.json {

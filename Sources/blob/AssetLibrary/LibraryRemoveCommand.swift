@@ -12,7 +12,7 @@ struct LibraryRemoveCommand: ParsableCommand {
     @OptionGroup var source: SourceOptions
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         // All are parsed before any is removed, so that a mistake in the last one removes nothing.
         let identifiers = try self.assets.map { try UUID(uuidString: $0) ?? BlobLocator($0).assetID() }
         let library = try self.source.openLibrary(for: .writing)

@@ -49,7 +49,7 @@ struct UploadCommand: ParsableCommand {
     private var url: String { self.arguments.last ?? "" }
 
     func run() throws {
-        let context = self.source.makeContext()
+        let context = try self.source.makeContext()
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
         let arguments = self.arguments.dropLast()
         let sources = try arguments.map { try self.source.source($0, context) }
