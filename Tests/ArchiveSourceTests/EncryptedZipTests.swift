@@ -124,6 +124,15 @@ import Testing
         }
     }
 
+    @Test func anEncryptedDirectoryIsNotSupported() async {
+        // The record of zip64 in version 6.2: its length, versions, then its numbers, compression and algorithm.
+        var record = Data([0x50, 0x4B, 6, 6, 76] + Array(repeating: 0, count: 7) + [64, 0, 62, 0])
+        record += Data(count: 74 - record.count) + [0x10, 0x66] + Data(count: 12)
+        let locator = Data([0x50, 0x4B, 6, 7] + Array(repeating: 0, count: 12) + [1, 0, 0, 0])
+        let bytes = record + locator + [0x50, 0x4B, 5, 6] + Data(count: 18)
+        #expect(await asyncCodeThrown { try await zip(bytes).members() } == .encrypted)
+    }
+
     @Test(arguments: ["infozip.zip", "7zip-aes128.zip", "pyzipper-ae1.zip", "pyzipper-ae2.zip"])
     func encryptedMembersKeepEveryContract(file: String) async throws {
         let bytes = try Fixture.bytes(file)

@@ -86,13 +86,14 @@ import Testing
 
     @Test func standardInputHasAPasswordOrData() throws {
         let input = Array("secret\n".utf8)
-        for arguments in [["-"], ["--from-file", "-"], ["-#short"], ["gzip+-"]] {
+        for arguments in [["-"], ["--from-file", "-"], ["gzip+-"], ["stdin:#short"]] {
             expect(
                 try Launch(["cat"] + arguments + ["--password-file", "-"]).run(input: input),
                 failsWith: "invalidArgument", 64, saying: "Standard input")
         }
         let bytes = try [UInt8](Data(contentsOf: URL(fileURLWithPath: self.zip)))
-        expect(try Launch("cat", "-#short", "--password-file", self.password).run(input: bytes), prints: self.content)
+        expect(
+            try Launch("cat", "stdin:#short", "--password-file", self.password).run(input: bytes), prints: self.content)
     }
 
     @Test func nothingOfADecryptedArchiveIsKept() throws {
