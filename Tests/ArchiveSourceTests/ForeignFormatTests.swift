@@ -26,6 +26,47 @@ import Testing
         expectNone(await violations(of: source, expecting: try await Made.archive("stream")))
     }
 
+    @Test func encryptedMembersOfRARAreRefusedWithAPasswordToo() async throws {
+        let bytes = try await Made.archive("encrypted.rar")
+        try await onThread {
+            for base in [MemorySource(bytes) as any BlobInputStreamDataSource, SequentialSource(bytes)] {
+                let archive = ArchiveContainer(base, format: .rar, isolation: .helper)
+                for context in [BlobContext(), BlobContext(password: "secret")] {
+                    let error = archive.failure(.name("x"), context)
+                    #expect(error?.code == .encrypted)
+                    #expect(error?.message.contains("not supported") == true)
+                }
+                var members: [BlobMember] = []
+                try archive.forEachMember(BlobContext()) {
+                    members.append($0)
+                    return true
+                }
+                #expect(members.map(\.isEncrypted) == [false, true, false])
+                let plain = try ["m", "y"].map {
+                    try archive.member(.name($0), context: BlobContext()).data(upTo: 9)
+                }
+                #expect(plain == [Data("text".utf8), Data("text".utf8)])
+            }
+        }
+    }
+
+    @Test func damagedHeadersOfRARGiveNoOtherMembers() async throws {
+        let bytes = try await Made.archive("encrypted.rar")
+        try await onThread {
+            for place in bytes.indices {
+                for damaged in [
+                    Data(bytes.prefix(place)), bytes.flipped(place, 1 << UInt8(place % 8)), bytes.flipped(place, 0xFF),
+                ] {
+                    guard var headers = try? RAR5Headers(MemorySource(damaged), BlobContext()) else { continue }
+                    var count = 0
+                    while try headers.next() != nil { count += 1 }
+                    // Headers have checksums, which libarchive compares.
+                    #expect(count <= damaged.count / 4)
+                }
+            }
+        }
+    }
+
     /// In a process of its own: meanwhile nobody else could read such a format.
     @Test func aCallThatDoesNotReturnIsLeftBehindAndCounted() async {
         await #expect(processExitsWith: .success) {
@@ -45,5 +86,13 @@ import Testing
             let thread = try AbandonableThread()
             try #require(try thread.run(BlobContext()) { 7 } == 7)
         }
+    }
+}
+
+extension Data {
+    fileprivate func flipped(_ place: Int, _ bits: UInt8) -> Data {
+        var data = self
+        data[place] ^= bits
+        return data
     }
 }

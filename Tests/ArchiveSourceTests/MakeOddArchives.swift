@@ -52,6 +52,12 @@ extension Made {
         rar = b'Rar!\x1a\7\1\0' + block(1, 0, b'\0') \
             + block(2, 2, bytes([4, 4, 4, 0]) + crc(b'text') + bytes([0, 1, 1]) + b'm', b'text') + block(5, 0, b'\0')
         write('stored.rar', rar)
+        # The first member has a record of encryption: version, flags, iterations, salt and initial vector.
+        locked = bytes([36, 1, 0, 0, 15]) + bytes(range(32))
+        write('encrypted.rar', rar[:-8] + b''.join(
+            block(2, 2 | len(extra) // 37, bytes([len(extra)] * (len(extra) // 37) + [4, 4, 4, 0]) + crc(b'text')
+                  + bytes([0, 1, 1]) + name + extra, b'text')
+            for name, extra in [(b'x', locked), (b'y', b'')]) + block(5, 0, b'\0'))
         # A program holds the signature that it looks for.
         program = b'\x7fELF' + bytes(300_000) + b'Rar!\x1a\7\1\0' + b"7z\xbc\xaf'\x1c" + bytes(100)
         write('sfx-rar', program + rar)

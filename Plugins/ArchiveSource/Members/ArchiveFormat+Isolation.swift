@@ -7,7 +7,14 @@ extension ArchiveFormat {
     ) throws(BlobError) -> any MemberWalker {
         let isolated = base as? IsolatedSource
         let base = isolated?.underlying ?? base
-        switch (isolated?.isolation ?? .helper).place {
+        let walker = try self.walker(over: base, (isolated?.isolation ?? .helper).place, context)
+        return self == .rar ? try RARWalker(walker, over: base, context) : walker
+    }
+
+    private func walker(
+        over base: any BlobInputStreamDataSource, _ place: ArchiveIsolation.Place, _ context: BlobContext
+    ) throws(BlobError) -> any MemberWalker {
+        switch place {
         case .helper(let path, let arguments):
             guard let found = HelperLocation.find(path) else { throw HelperLocation.isMissing(path, self) }
             return try HelperWalker(self, over: base, context, found, arguments)

@@ -1,0 +1,48 @@
+import BlobCore
+
+/// A walker over a RAR that recognises the encrypted members of version 5, which libarchive takes for damaged or, when
+/// they are stored, for right.
+///
+/// Reads their headers itself, which needs a base that can be opened again.
+final class RARWalker: MemberWalker {
+    private let base: any MemberWalker
+    private var headers: RAR5Headers?
+    private var isEncrypted = false
+
+    init(
+        _ walker: any MemberWalker, over base: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) {
+        self.base = walker
+        self.headers = base.traits.contains(.repeatable) ? try RAR5Headers(base, context) : nil
+    }
+
+    var baseInfo: BlobInfo { self.base.baseInfo }
+    var isSequential: Bool { self.base.isSequential }
+    var index: Int { self.base.index }
+    var place: Int64? { nil }
+    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
+    func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
+
+    var entry: ArchiveEntry {
+        let entry = self.base.entry
+        guard self.isEncrypted else { return entry }
+        var member = entry.member
+        member.isEncrypted = true
+        return ArchiveEntry(member: member, warning: entry.warning, linkCount: entry.linkCount)
+    }
+
+    func advance() throws(BlobError) -> Bool {
+        guard try self.base.advance() else { return false }
+        let isEncrypted = try self.headers?.next()
+        // Without a header that makes sense, libarchive judges the rest.
+        if isEncrypted == nil { self.headers = nil }
+        self.isEncrypted = isEncrypted ?? false
+        return true
+    }
+
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        try self.base.nextBlock()
+    }
+
+    func finish() throws(BlobError) { try self.base.finish() }
+}
