@@ -17,7 +17,6 @@ struct PasswordFile {
     /// - Throws: ``BlobError/Code/invalidArgument`` when it is empty, too long or not UTF-8, or contains a zero byte; no
     ///   error has a part of it.
     func password(_ context: BlobContext) throws(BlobError) -> String {
-        // Also of a pipe no more than the line is kept, with room for its end.
         let reader = try self.registry.source(for: self.argument, context: context).open(context: context)
         defer { reader.close() }
         var line: [UInt8] = []

@@ -156,7 +156,7 @@ final class TableHolder: Sendable {
     private var isCompressed: Bool { self.base is any BlobLayer }
 
     private func keep(_ bytes: [UInt8], _ context: BlobContext) throws(BlobError) {
-        // The names of decrypted members are not for everybody.
+        // Readers without the password must not get the names of decrypted members.
         guard !self.base.isDecrypted else { return }
         let table = try MemberTable(bytes)
         let validator = try self.origin.info(context).validator

@@ -53,7 +53,8 @@ extension BlobError {
     fileprivate func ofDecryption(_ start: Int64) -> BlobError {
         guard self.isAboutFormat || self.code == .inconsistent || self.code == .limitExceeded else { return self }
         // Some wrong passwords pass the check of one or two bytes, and give meaningless bytes.
-        let hint = self.code == .encrypted ? "" : " The password may be wrong, or the member damaged."
+        let isCertain = self.code == .encrypted || self.code == .unsupported
+        let hint = isCertain ? "" : " The password may be wrong, or the member damaged."
         return BlobError(
             self.code, self.message + hint, operation: self.operation, byteOffset: self.byteOffset.map { $0 + start },
             cause: self.cause)
