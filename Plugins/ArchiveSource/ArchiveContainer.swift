@@ -176,13 +176,18 @@ extension ArchiveContainer {
         try pass.finish(context)
     }
 
-    /// Returns positions of selectors in the order of the members; nil when there is no table.
+    /// Returns positions of selectors in the order of the members; nil when neither a table nor the archive tells it.
     private func archiveOrder(
         _ positions: [Int], _ selectors: [BlobLocator.Selector], _ context: BlobContext
     ) throws(BlobError) -> [Int]? {
-        guard let table = try self.tables.table(context) else { return nil }
-        let keys = positions.map { ((try? table.record(of: selectors[$0]))?.member.index ?? .max, $0) }
-        return keys.sorted { $0 < $1 }.map(\.1)
+        let wanted = positions.map { selectors[$0] }
+        let indices =
+            if let table = try self.tables.table(context) {
+                wanted.map { (try? table.record(of: $0))?.member.index ?? .max }
+            } else {
+                try self.catalogue.indices(of: wanted, context)
+            }
+        return indices.map { zip($0, positions).sorted { $0 < $1 }.map(\.1) }
     }
 }
 

@@ -32,6 +32,28 @@ import Testing
         }
     }
 
+    @Test func membersInAnyOrderAreReadInTheOrderOfTheFolder() async throws {
+        try await onThread { () throws in
+            let base = try Self.solid()
+            let archive = BlobArchive(base, format: .sevenzip)
+            let names = try archive.members().map(\.printableName)
+            _ = try Self.read(archive, names[names.count - 1])
+            let openings = base.openings
+            var order: [Int] = []
+            let selectors = names.reversed().map { BlobLocator.Selector.name(Array($0.utf8)) }
+            try archive.forEachSource(of: selectors + [.index(0)]) { (position, source) throws in
+                order.append(position)
+                let name = position < names.count ? names[names.count - 1 - position] : names[0]
+                #expect(try source.data(upTo: 1 << 20) == EncryptedSevenZipTests.content(name))
+            }
+            #expect(order == [3, 4, 2, 1, 0])
+            // The first member is read twice, each time by a decoder of its own.
+            let two = base.openings - openings
+            _ = try Self.read(archive, names[0])
+            #expect(two == 2 * (base.openings - openings - two))
+        }
+    }
+
     @Test func anOffsetBehindTheLastOneIsReachedFromThere() async throws {
         try await onThread { () throws in
             let base = try Self.solid()

@@ -17,6 +17,14 @@ protocol ArchiveCatalogue: Sendable {
         _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
         _ context: BlobContext
     ) throws(BlobError) -> FoundMember
+
+    /// Returns the indices of members, `Int.max` for those that are not found or not unique; nil when finding them costs
+    /// more than their order saves.
+    func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]?
+}
+
+extension ArchiveCatalogue {
+    func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]? { nil }
 }
 
 /// A member that was found, and the way to read it.

@@ -81,6 +81,18 @@ struct SevenZipCatalogue: ArchiveCatalogue {
             makeReader: { info throws(BlobError) in try makeReader(info, 0) }, makeReaderAtOffset: makeReader)
     }
 
+    func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]? {
+        guard let directory = try self.directory(context) else { return nil }
+        return selectors.map { selector in
+            switch selector {
+            case .index(let index): return index
+            case .name(let name):
+                let indices = directory.members.indices(named: name)
+                return indices.count == 1 ? indices[0] : .max
+            }
+        }
+    }
+
     /// Returns the target of a symbolic link, which is its contents; nil when it is encrypted, damaged or too long.
     private func target(
         of index: Int, _ directory: Directory, _ context: BlobContext
