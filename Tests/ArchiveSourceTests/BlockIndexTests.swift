@@ -180,10 +180,12 @@ import Testing
     func anotherLengthIsAChange(_ sample: Sample) async throws {
         guard let files = try await Files(sample) else { return }
         try await onThread { () throws in
-            for difference in [-1, 1] as [Int64] {
+            for difference in [-1, 1, 1000] as [Int64] {
                 #expect(try files.source().buildIndex(BlobContext()))
                 try files.forge { _, byteCount in byteCount += difference }
                 let source = files.source()
+                let end = files.content.count + Int(difference)
+                #expect(self.outcome(files.source(), at: end).code == .changed)
                 let outcome = self.outcome(source, at: 0)
                 #expect(outcome.code == .changed && files.content.starts(with: outcome.bytes))
                 // It is not used any more.

@@ -18,10 +18,14 @@ final class IndexedBlocksReader: ForwardingReader {
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         let start = output.byteCount
-        let result = try self.base.read(into: &output)
-        self.rest -= Int64(output.byteCount - start)
-        guard self.rest < 0 || result == .end && self.rest > 0 else { return result }
-        output.removeLast(output.byteCount - start)
+        do {
+            let result = try self.base.read(into: &output)
+            self.rest -= Int64(output.byteCount - start)
+            guard self.rest < 0 || result == .end && self.rest > 0 else { return result }
+            output.removeLast(output.byteCount - start)
+        } catch let error as BlobError where error.code == .invalidArgument {
+            // The offset is past the end of the data, and not past that of the index.
+        }
         self.index.disprove()
         let failure = BlobError(
             .changed, "The index of these blocks tells of another length than the data have, and is not used any more.")
