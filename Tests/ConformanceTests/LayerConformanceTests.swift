@@ -80,6 +80,33 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
         LayerMaker(testDescription: "progress") { bytes, base in
             base(bytes).reporting(to: Progress(totalUnitCount: 0))
         },
+        LayerMaker(testDescription: "limits of time") { bytes, base in
+            base(bytes).layered {
+                $0.idleLimit = .seconds(300)
+                $0.timeLimit = .seconds(300)
+            }
+        },
+        LayerMaker(testDescription: "retry") { bytes, base in base(bytes).layered { $0.retry = BlobRetry() } },
+        LayerMaker(testDescription: "retry of what fails") { bytes, base in
+            FlakySource(base(bytes), failingAfter: 150).layered { $0.retry = .impatient }
+        },
+        LayerMaker(testDescription: "limit of bytes") { bytes, base in
+            base(bytes).layered { $0.maximumByteCount = Int64(bytes.count) }
+        },
+        LayerMaker(testDescription: "throttle") { bytes, base in
+            base(bytes).layered { $0.bytesPerSecond = 100_000 }
+        },
+        LayerMaker(testDescription: "all layers") { bytes, base in
+            FlakySource(base(bytes), failingAfter: 1000).layered {
+                $0.digest = (CryptoDigest.sha256, nil)
+                $0.onBytes = { _, _, _ in }
+                $0.bytesPerSecond = 1 << 20
+                $0.maximumByteCount = 1 << 20
+                $0.readsAhead = true
+                $0.retry = .impatient
+                $0.idleLimit = .seconds(300)
+            }
+        },
         LayerMaker(testDescription: "digest") { bytes, base in
             DigestSource(base(bytes), digest: CryptoDigest.sha256)
         },

@@ -64,6 +64,13 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.systemErrorNumber = newValue }
     }
 
+    /// The time after which the source asked to be tried again, as a server does with `Retry-After`; nil when it did
+    /// not.
+    package var retryDelay: Duration? {
+        get { self.fields.retryDelay }
+        set { self.fields.retryDelay = newValue }
+    }
+
     /// The underlying error, of the layer below.
     public var cause: (any Error)? { self.fields.cause.error }
 
@@ -76,6 +83,7 @@ public struct BlobError: Error, Equatable, Sendable {
         var byteOffset: Int64?
         var layers: [String] = []
         var systemErrorNumber: CInt?
+        var retryDelay: Duration?
         let cause: Cause
     }
 

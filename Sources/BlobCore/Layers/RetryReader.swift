@@ -1,0 +1,200 @@
+/// A reader that survives transient errors of its base.
+final class RetryReader: BlobReader {
+    private enum Phase {
+        case reading(BlobGuardedReader)
+        /// The base is read again from an offset before the one reached; the bytes must be the ones delivered.
+        case comparing(BlobGuardedReader, rest: ArraySlice<UInt8>)
+        case waiting(TimerWait)
+        case over(BlobError)
+    }
+
+    /// The number of the last delivered bytes that are read again and compared.
+    static let comparedByteCount = 4096
+
+    private let base: any BlobInputStreamDataSource
+    private let rules: BlobRetry
+    private let context: BlobContext
+    private let wanted: BlobValidator?
+    private let startOffset: Int64
+    private var byteOffset: Int64
+    private var phase: Phase
+    private var failures: RetryFailures
+    private var isResumed = false
+    /// The facts that were declared to the owner of this reader.
+    private var declared: BlobInfo?
+    /// The last bytes that were delivered, ``comparedByteCount`` or more, as far as there are so many.
+    private var tail: [UInt8] = []
+
+    init(
+        _ base: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
+        _ rules: BlobRetry, _ context: BlobContext
+    ) {
+        (self.base, self.rules, self.context, self.wanted) = (base, rules, context, validator)
+        (self.startOffset, self.byteOffset) = (byteOffset, byteOffset)
+        self.failures = RetryFailures(rules)
+        self.phase = .over(BlobError(.internalError, "The reader was not started."))
+    }
+
+    var info: BlobInfo {
+        if let declared { return declared }
+        if case .reading(let reader) = self.phase { return reader.info }
+        return BlobInfo(validator: self.wanted)
+    }
+
+    var isOpen: Bool {
+        if self.declared != nil { return true }
+        if case .reading(let reader) = self.phase { return reader.isOpen }
+        return false
+    }
+
+    var neverBlocks: Bool {
+        if case .reading(let reader) = self.phase { reader.neverBlocks } else { false }
+    }
+
+    /// Opens the base for the first time.
+    ///
+    /// - Throws: An error that trying again cannot help.
+    func start() throws {
+        self.attempt()
+        if case .over(let error) = self.phase { throw error }
+        self.declare()
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        while true {
+            switch self.phase {
+            case .over(let error): throw error
+            case .waiting(let wait):
+                guard wait.isOver else { return .notYet }
+                self.attempt()
+            case .comparing(let reader, let rest):
+                do {
+                    guard try self.compare(reader, rest) else { return .notYet }
+                } catch {
+                    self.lose(BlobError(wrapping: error))
+                }
+            case .reading(let reader):
+                do {
+                    return try self.read(reader, into: &output)
+                } catch {
+                    self.lose(BlobError(wrapping: error))
+                }
+            }
+        }
+    }
+
+    func whenReadable(_ waker: BlobWaker) {
+        switch self.phase {
+        case .reading(let reader), .comparing(let reader, _): reader.whenReadable(waker)
+        case .waiting(let wait): wait.whenOver(waker)
+        case .over: waker.wake()
+        }
+    }
+
+    func close() { self.leave(for: BlobError(.closed, "The reader is closed.")) }
+
+    private func leave(for error: BlobError) {
+        switch self.phase {
+        case .reading(let reader), .comparing(let reader, _): reader.close()
+        case .waiting(let wait): wait.cancel()
+        case .over: break
+        }
+        self.phase = .over(error)
+    }
+
+    // MARK: Attempts
+
+    private func read(_ reader: BlobGuardedReader, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let start = output.byteCount
+        let result = try reader.read(into: &output)
+        if result != .notYet {
+            self.declare()
+            self.failures.end()
+            if self.isResumed {
+                self.isResumed = false
+                self.context.eventSink?(BlobEvent(.recovered, self.byteOffset))
+            }
+        }
+        self.byteOffset += Int64(output.byteCount - start)
+        if self.needsTail { output.bytes.withUnsafeBytes { self.remember($0[start...]) } }
+        return result
+    }
+
+    private func declare() {
+        guard self.declared == nil, case .reading(let reader) = self.phase, reader.isOpen else { return }
+        self.declared = reader.info
+    }
+
+    private var needsTail: Bool {
+        self.rules.identity == .compared && !(self.declared?.validator?.isStrong ?? false)
+    }
+
+    private func remember(_ bytes: Slice<UnsafeRawBufferPointer>) {
+        self.tail += bytes.suffix(Self.comparedByteCount)
+        if self.tail.count > 4 * Self.comparedByteCount {
+            self.tail.removeFirst(self.tail.count - Self.comparedByteCount)
+        }
+    }
+
+    /// Opens the base where reading is to go on.
+    private func attempt() {
+        let isCompared = self.byteOffset > self.startOffset && self.needsTail
+        let rest = isCompared ? self.tail.suffix(Self.comparedByteCount) : self.tail[..<0]
+        do throws(BlobError) {
+            let validator = self.rules.identity == .unchecked ? self.wanted : self.declared?.validator ?? self.wanted
+            let reader = try self.base.open(
+                at: self.byteOffset - Int64(rest.count), matching: validator, context: self.context)
+            self.phase = rest.isEmpty ? .reading(reader) : .comparing(reader, rest: rest)
+        } catch {
+            self.lose(error)
+        }
+    }
+
+    /// Compares bytes that were delivered with what the base has now; returns false when there are none yet.
+    private func compare(_ reader: BlobGuardedReader, _ rest: ArraySlice<UInt8>) throws -> Bool {
+        var result = BlobReadResult.end
+        let found = try [UInt8](unsafeUninitializedCapacity: rest.count) { buffer, count in
+            let buffer = UnsafeMutableRawBufferPointer(buffer)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            result = try reader.read(into: &output)
+            count = output.finalize(for: buffer)
+        }
+        if result == .notYet { return false }
+        guard result == .bytes, rest.starts(with: found) else { throw self.isChanged }
+        let left = rest.dropFirst(found.count)
+        self.phase = left.isEmpty ? .reading(reader) : .comparing(reader, rest: left)
+        return true
+    }
+
+    private var isChanged: BlobError {
+        BlobError(
+            .changed, "The content changed while it was read: the bytes before the interruption are others now.",
+            byteOffset: self.byteOffset)
+    }
+
+    /// Ends an attempt that failed, and begins to wait for the next one, or ends reading.
+    private func lose(_ error: BlobError) {
+        do throws(BlobError) {
+            try self.context.check()
+            guard self.base.traits.contains(.repeatable), self.canResume else { throw error }
+            let delay = try self.failures.delay(after: error)
+            self.leave(for: error)
+            self.phase = .waiting(TimerWait(delay, self.context))
+            self.isResumed = true
+            self.context.eventSink?(BlobEvent(.recovering, self.byteOffset))
+        } catch {
+            if error.code == .changed { self.context.eventSink?(BlobEvent(.invalidated, self.byteOffset)) }
+            self.leave(for: error)
+        }
+    }
+
+    /// True when it can be told whether the content is the same, or need not.
+    private var canResume: Bool {
+        guard self.byteOffset > self.startOffset else { return true }
+        return switch self.rules.identity {
+        case .strong: self.declared?.validator?.isStrong ?? false
+        case .compared: self.declared?.validator != nil
+        case .unchecked: true
+        }
+    }
+}
