@@ -40,17 +40,17 @@ private final class LimitReader: ForwardingReader {
         let result = try self.base.read(into: &output, atMost: room.overflow ? .max : room.partialValue)
         let count = output.byteCount - start
         self.byteOffset += Int64(count)
-        guard self.byteOffset > self.maximumByteCount else { return result }
-        output.removeLast(1)
-        self.byteOffset -= 1
+        guard count > 0, self.byteOffset > self.maximumByteCount else { return result }
+        // One byte, unless the first was behind the limit already.
+        output.removeLast(min(count, Int(clamping: self.byteOffset - self.maximumByteCount)))
         let error = self.fail("The blob has more bytes")
-        if count == 1 { throw error }
+        if output.byteCount == start { throw error }
         return .bytes
     }
 
     private func fail(_ fact: String) -> BlobError {
         let error = BlobError(
-            .limitExceeded, "\(fact); the limit is \(self.maximumByteCount).", byteOffset: self.byteOffset)
+            .limitExceeded, "\(fact); the limit is \(self.maximumByteCount).", byteOffset: self.maximumByteCount)
         self.failure = error
         return error
     }
