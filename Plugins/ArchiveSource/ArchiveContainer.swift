@@ -65,8 +65,8 @@ public struct ArchiveContainer: BlobContainer {
     ///   - base: The source of the archive.
     ///   - format: The format of the archive.
     ///   - index: The policy for the index file that keeps the table of members.
-    ///   - isolation: The place where an archive of a ``ArchiveFormat/foreign`` format is decoded; without effect on
-    ///     others.
+    ///   - isolation: The place where an archive of a ``ArchiveFormat/foreign`` format, or a 7z with rare coders, is
+    ///     decoded; without effect on others.
     public init(
         _ base: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,
         isolation: ArchiveIsolation = .helper
@@ -76,7 +76,9 @@ public struct ArchiveContainer: BlobContainer {
         let archive =
             format.isEmbedded && (needsCopy || base.traits.contains(.repeatable))
             ? EmbeddedSource(whole, format) : whole
-        self.base = format.isForeign && isolation != .helper ? IsolatedSource(archive, isolation) : archive
+        self.base =
+            ArchiveFormat.isolated.contains(format) && isolation != .helper
+            ? IsolatedSource(archive, isolation) : archive
         self.format = format
         self.tables = TableHolder(base, format, index)
         self.pass = nil

@@ -47,13 +47,14 @@ extension BlobProvider {
     /// ```
     ///
     /// - Parameters:
-    ///   - formats: Formats of ``ArchiveFormat/foreign``, whose providers become the last; others have no effect.
+    ///   - formats: Formats of ``ArchiveFormat/foreign``, and `sevenzip` for its rare coders, whose providers become the
+    ///     last; others have no effect.
     ///   - isolation: The place where archives of these formats are decoded: by default a helper process, and this
     ///     process when there is no helper.
     public static func archives(
         allowing formats: Set<ArchiveFormat>, isolation: ArchiveIsolation = .helperIfFound
     ) -> [BlobProvider] {
-        let others = formats.filter(\.isForeign).sorted { $0.rawValue < $1.rawValue }
+        let others = formats.intersection(ArchiveFormat.isolated).sorted { $0.rawValue < $1.rawValue }
         let schemes = others.map(\.rawValue)
         return self.archives.filter { !schemes.contains($0.schemes[0]) }
             + others.map { self.container($0, isolation) }

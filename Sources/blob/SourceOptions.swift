@@ -24,7 +24,7 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Read encrypted members of zips with the password in the first line of this file ('-': standard input).",
+            "Read encrypted zips and 7z with the password in the first line of this file ('-': standard input).",
             valueName: "file"))
     var passwordFile: String?
 
@@ -34,7 +34,7 @@ struct SourceOptions: ParsableArguments {
     @Option(
         help: """
             Read archives of this format even without the program blob-archive-helper, in this process (may be given \
-            more than once): \(ArchiveFormat.foreign.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
+            more than once): \(ArchiveFormat.isolated.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
             are known to fail badly on damaged archives.
             """)
     var allowFormat: [ArchiveFormat] = []

@@ -67,6 +67,29 @@ import Testing
         #expect(error?.message.contains("ArchiveIsolation.inProcess") == true)
     }
 
+    @Test func withoutAHelperA7zWithRareCodersIsListedAndNotRead() async throws {
+        let bytes = try EncryptedSevenZipTests.fixture("aes-ppmd.7z")
+        let context = EncryptedSevenZipTests.context("secret")
+        let content: @Sendable (ArchiveIsolation) throws -> Data = { isolation in
+            let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip, isolation: isolation)
+            var names: [String] = []
+            try archive.forEachMember(context) {
+                names.append($0.printableName)
+                return true
+            }
+            #expect(names == ["code"])
+            return try archive.member(.index(0), context: context).data(upTo: 1 << 20, context: context)
+        }
+        let error = await errorThrown { try await onThread { try content(.helper(at: "/nowhere/helper")) } }
+        #expect(error?.code == .unsupported)
+        #expect(error?.message.contains("--allow-format sevenzip") == true)
+        let expected = try EncryptedSevenZipTests.content("code")
+        for isolation in [ArchiveIsolation.inProcess, .helperIfFound, .helper] {
+            let found = try await onThread { try content(isolation) }
+            #expect(found == expected)
+        }
+    }
+
     @Test(arguments: ["sleep:block", "loop:block"])
     func aCancelledJobEndsTheHelper(fault: String) async throws {
         let context = BlobContext()

@@ -29,9 +29,12 @@ enum HelperLocation {
         let place =
             (path ?? self.value(of: self.variable)).map { "at \($0) there is none" }
             ?? "there is no program \(self.program) beside this one or in a folder of PATH"
+        let what =
+            format.isForeign
+            ? "Archives of the format \(format.rawValue)" : "Members of a 7z in rare coders, such as PPMd and BCJ2,"
         return BlobError(
             .unsupported,
-            "Archives of the format \(format.rawValue) are read by a helper process, and \(place). To read them in this "
+            "\(what) are read by a helper process, and \(place). To read them in this "
                 + "process, whatever a damaged one does to it, use --allow-format \(format.rawValue), or "
                 + "ArchiveIsolation.inProcess.")
     }

@@ -8,17 +8,17 @@ import BlobCore
 final class HeaderWalker: MemberWalker {
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
-    private let isRare: Bool
+    private let isolation: ArchiveIsolation?
     private var walker: any MemberWalker
     private var isReading = false
 
     init(
-        over base: any BlobInputStreamDataSource, isRare: Bool, _ context: BlobContext
+        over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation?, _ context: BlobContext
     ) throws(BlobError) {
         self.base = base
-        self.isRare = isRare
+        self.isolation = isolation
         self.context = context
-        self.walker = try SevenZipWalker.decoder(over: base, isRare: isRare, context)
+        self.walker = try SevenZipWalker.decoder(over: base, isolation, context)
     }
 
     var baseInfo: BlobInfo { self.walker.baseInfo }
@@ -41,7 +41,7 @@ final class HeaderWalker: MemberWalker {
         } catch  where error.isAboutFormat && !self.isSequential {
             self.isReading = true
             let index = self.index
-            self.walker = try SevenZipWalker.decoder(over: self.base, isRare: self.isRare, self.context)
+            self.walker = try SevenZipWalker.decoder(over: self.base, self.isolation, self.context)
             while self.index < index { guard try self.readOn() else { return false } }
             return try self.readOn()
         }

@@ -44,7 +44,7 @@ final class SevenZipCursor {
                 ? BlobError(.unsupported, "This member is encrypted in a way that is not read.")
                 : BlobError(.corrupted, "The bytes of this member do not lie within the archive.")
         }
-        self.walker = try SevenZipWalker.decoder(over: source, isRare: layout.hasRareCoders, own)
+        self.walker = try SevenZipWalker.decoder(over: source, layout.hasRareCoders ? base.archiveIsolation : nil, own)
         self.secrets = secrets
         self.begin(context)
     }

@@ -204,7 +204,8 @@ struct SevenZipHeader {
         }
         guard let archive else { throw Malformed() }
         let extent = Extent(byteCount: self.layout.streamByteCounts.first, checksum: folder.checksum)
-        let walker = try SevenZipWalker.decoder(over: archive, isRare: self.layout.hasRareCoders, self.context)
+        let isolation = self.layout.hasRareCoders ? self.base.archiveIsolation : nil
+        let walker = try SevenZipWalker.decoder(over: archive, isolation, self.context)
         guard try walker.advance() else { throw Malformed() }
         guard let protection else { return (Bytes { Array(try walker.nextBlock().bytes) }, extent) }
         // With another password, nothing of it may be believed.

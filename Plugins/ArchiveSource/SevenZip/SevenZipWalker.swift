@@ -7,7 +7,7 @@ import BlobCore
 /// takes a decoder that was skipped to a multiple of 64 KiB for the end of the archive (libarchive issue 2106).
 ///
 /// Where no archive of a folder can be made, libarchive reads the whole archive, up to the member. An archive with rare
-/// coders (PPMd, BCJ2 and so on) is read by a helper process if there is one.
+/// coders (PPMd, BCJ2 and so on) is decoded where ``ArchiveIsolation`` says.
 final class SevenZipWalker: MemberWalker {
     /// A walker over the bytes of a folder, or of the whole archive.
     private struct Opened {
@@ -28,17 +28,23 @@ final class SevenZipWalker: MemberWalker {
         self.base = base
         self.context = context
         self.layout = try SevenZipHeader.check(base, context)
-        self.headers = try HeaderWalker(over: base, isRare: self.layout?.hasRareCoders ?? false, context)
+        let isRare = self.layout?.hasRareCoders ?? false
+        self.headers = try HeaderWalker(over: base, isRare ? base.archiveIsolation : nil, context)
     }
 
-    /// Returns a walker of libarchive: in a helper process if the archive has rare coders and there is a helper.
+    /// Returns a walker of libarchive.
+    ///
+    /// - Parameter isolation: The place where it decodes; nil for common coders, which are decoded here.
     static func decoder(
-        over base: any BlobInputStreamDataSource, isRare: Bool, _ context: BlobContext
+        over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation?, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
-        guard isRare, let helper = HelperLocation.find() else {
-            return try ArchiveWalker(.sevenzip, over: base, context)
-        }
-        return try HelperWalker(.sevenzip, over: base, context, helper)
+        guard let isolation else { return try ArchiveWalker(.sevenzip, over: base, context) }
+        return try ArchiveFormat.sevenzip.walker(over: base, isolation, context)
+    }
+
+    /// The place where the archive is decoded; nil when it has only common coders.
+    private var isolation: ArchiveIsolation? {
+        self.layout?.hasRareCoders ?? false ? self.base.archiveIsolation : nil
     }
 
     var baseInfo: BlobInfo { self.headers.baseInfo }
@@ -82,8 +88,7 @@ final class SevenZipWalker: MemberWalker {
         if self.opened == nil || self.opened?.folder != folder || self.opened?.walker.index ?? 0 >= index {
             self.opened = nil
             guard let source = try self.source(ofFolder: folder) else { return false }
-            let walker = try Self.decoder(
-                over: source, isRare: self.layout?.hasRareCoders ?? false, self.context)
+            let walker = try Self.decoder(over: source, self.isolation, self.context)
             // The parts of one pass belong together.
             guard try self.base.info(self.context).validator == self.baseInfo.validator else {
                 throw BlobError(.changed, "The archive is no longer what it was.")

@@ -1,20 +1,24 @@
 import BlobCore
 
 extension ArchiveFormat {
+    /// The formats whose archives, or some of them, are decoded where ``ArchiveIsolation`` says: the foreign ones, and 7z
+    /// for its rare coders.
+    package static let isolated = Self.foreign.union([.sevenzip])
+
     /// Returns a walker over an archive of a foreign format, which is decoded where its source says.
     func isolatedWalker(
         over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
-        let isolated = base as? IsolatedSource
-        let base = isolated?.underlying ?? base
-        let walker = try self.walker(over: base, (isolated?.isolation ?? .helper).place, context)
+        let walker = try self.walker(
+            over: (base as? IsolatedSource)?.underlying ?? base, base.archiveIsolation, context)
         return self == .rar ? try RARWalker(walker, over: base, context) : walker
     }
 
-    private func walker(
-        over base: any BlobInputStreamDataSource, _ place: ArchiveIsolation.Place, _ context: BlobContext
+    /// Returns a walker over an archive that is decoded at a place.
+    func walker(
+        over base: any BlobInputStreamDataSource, _ isolation: ArchiveIsolation, _ context: BlobContext
     ) throws(BlobError) -> any MemberWalker {
-        switch place {
+        switch isolation.place {
         case .helper(let path, let arguments):
             guard let found = HelperLocation.find(path) else { throw HelperLocation.isMissing(path, self) }
             return try HelperWalker(self, over: base, context, found, arguments)
@@ -24,4 +28,9 @@ extension ArchiveFormat {
         case .inProcess: return try ForeignWalker(self, over: base, context)
         }
     }
+}
+
+extension BlobInputStreamDataSource {
+    /// The place where an archive in this source is decoded.
+    var archiveIsolation: ArchiveIsolation { (self as? IsolatedSource)?.isolation ?? .helper }
 }
