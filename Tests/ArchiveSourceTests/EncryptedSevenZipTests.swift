@@ -11,11 +11,11 @@ import Testing
     static let first = Data(repeatElement("the first text", count: 3).joined(separator: ", ").utf8 + [10])
     static let second = Data("the second text\n".utf8)
     static let numbers = Data((1...30_000).map { "\($0)\n" }.joined().utf8)
-    private static let names = ["a.txt", "b.txt", "empty", "numbers", "code", "many"]
+    private static let names = ["a.txt", "b.txt", "empty", "numbers", "long", "code", "many"]
     private static let archives = [
         "aes-solid.7z", "aes-folders.7z", "aes-copy.7z", "aes-header.7z", "aes-plain-header.7z", "aes-bcj.7z",
         "aes-bcj2.7z", "aes-ppmd.7z", "aes-ppmd-large.7z", "aes-bzip2.7z", "aes-link.7z", "aes-py7zr.7z",
-        "aes-py7zr-header.7z",
+        "aes-py7zr-header.7z", "aes-copy-long.7z",
     ]
 
     private static func url(_ name: String) -> URL {
@@ -30,6 +30,8 @@ import Testing
         case "b.txt": Self.second
         case "empty": Data()
         case "numbers": Self.numbers
+        // Longer than the blocks in which libarchive copies.
+        case "long": Self.numbers.prefix(70_000)
         case "many": Data(repeatElement("some text\n", count: 20_000).joined().utf8)
         // Calls of x86, which the filters change; not encrypted there.
         default: try Self.read(Self.open(Self.fixture("solid.7z")), .name(Array(name.utf8)), BlobContext())
