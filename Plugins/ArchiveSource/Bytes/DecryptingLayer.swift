@@ -10,6 +10,7 @@ extension BlobInputStreamDataSource {
     /// True when the bytes were encrypted in this or a lower layer, so that nothing about them may be kept for readers
     /// without their password, nor in a file. Known once the source was opened.
     var isDecrypted: Bool {
-        layerChain(of: self).contains { ($0 as? any DecryptingLayer)?.isDecrypting == true }
+        (self as? any DecryptingLayer)?.isDecrypting == true
+            || (self as? any BlobLayer)?.underlying.isDecrypted ?? false
     }
 }

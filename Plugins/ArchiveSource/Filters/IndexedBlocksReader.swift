@@ -2,8 +2,8 @@ internal import BlobBlocks
 import BlobCore
 
 /// A reader of decoded bytes whose length is known from an index, which may be that of other bytes.
-final class IndexedBlocksReader: ForwardingReader {
-    let base: any BlobReader
+final class IndexedBlocksReader: BlobReader {
+    private let base: any BlobReader
     private let index: BlockIndex
     private var rest: Int64
     private var failure: BlobError?
@@ -14,6 +14,12 @@ final class IndexedBlocksReader: ForwardingReader {
         self.index = index
         self.rest = index.byteCount - byteOffset
     }
+
+    var info: BlobInfo { self.base.info }
+    var isOpen: Bool { self.base.isOpen }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
+    func close() { self.base.close() }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }

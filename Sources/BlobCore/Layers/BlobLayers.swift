@@ -5,7 +5,7 @@
 /// byte that was read twice is counted once, and the digest is that of what is delivered.
 ///
 /// ```swift
-/// let source = origin.layered {
+/// let layered = source.layered {
 ///     $0.idleLimit = .seconds(30)
 ///     $0.retry = BlobRetry()
 ///     $0.bytesPerSecond = 1 << 20
