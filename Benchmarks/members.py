@@ -39,10 +39,11 @@ def write_members(folder, count, byte_count, seed=3):
     os.mkdir(folder)
     rng, pieces = random.Random(seed), list(mixed_pieces(14))
     for number in range(count):
-        piece = rng.choice(pieces)
-        first = rng.randrange(len(piece) - byte_count)
         with open(os.path.join(folder, f'member-{number:04}'), 'wb') as file:
-            file.write(piece[first:first + byte_count])
+            while (rest := byte_count - file.tell()) > 0:
+                piece = rng.choice(pieces)
+                first = rng.randrange(len(piece) // 2)
+                file.write(piece[first:first + min(rest, len(piece) // 2)])
     return [f'{os.path.basename(folder)}/member-{number:04}' for number in range(count)]
 
 
@@ -139,15 +140,16 @@ def measure_nested(folder):
 def measure_folders(folder):
     if not sevenzip:
         return
-    for count in (20, 200):
+    for count, byte_count in [(20, 8 << 20), (200, 200 << 10)]:
         base = os.path.join(folder, f'folders{count}')
-        names = write_members(base, count, (40 << 20) // count if count == 200 else 1 << 19, seed=count)
+        names = write_members(base, count, byte_count, seed=count)
         path = f'{base}.7z'
         quiet(sevenzip, 'a', '-mx=1', '-ms=off', path, base)
-        for name in (names[0], names[-1]):
+        for name in (names[0], names[count // 2], names[-1]):
             measure(f'{name} of a 7z of {count} folders', [
                 ('blob cat', [blob, 'cat', f'{path}#{name}', '--index', 'none']),
                 ('bsdtar -xO', bsdtar and [bsdtar, '-xOf', path, name]),
+                ('bsdtar -xOq', bsdtar and [bsdtar, '-xOqf', path, name]),
                 ('7z e -so', [sevenzip, 'e', '-so', '-bsp0', path, name]), start,
             ], 'at most 1.2 of bsdtar', runs=max(11, options.runs))
 

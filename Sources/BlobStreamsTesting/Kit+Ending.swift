@@ -130,6 +130,9 @@ extension Kit {
             released = pass.reader
             pass.reader.close()
         }
+        // A timer or an observer that another thread calls just now may hold the reader for a moment.
+        let end = ContinuousClock.now + Self.limit
+        while released != nil, ContinuousClock.now < end { _ = WaitSignal().wait(for: .milliseconds(1)) }
         if released != nil { self.findings.add(14, "A closed reader stays in memory.") }
         // Other threads open and close descriptors too: only a leak adds this many every time.
         let readerCount = 32
