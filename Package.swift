@@ -43,7 +43,7 @@ let strictness: [SwiftSetting] = [
 /// What the umbrella, the command and their tests are told, and which of their files are left out.
 let partSettings: [SwiftSetting] =
     settings + (hasAssetLibrary ? [.define("BLOBSTREAMS_ASSET_LIBRARY")] : [])
-    + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : [])
+    + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : []) + (hasBzip2 ? [.define("BLOBSTREAMS_BZIP2")] : [])
 let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] : ["Uploads"])
 
 /// The path of libFuzzer without its `main`, with which `make fuzz` builds; nil in any other build.
@@ -190,8 +190,7 @@ let package = Package(
             name: "BlobCommandTests",
             dependencies: [
                 "blob", "blob-archive-helper", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex",
-                "BlobStreams",
-                "BlobTestSupport", "FileSource",
+                "BlobStreams", "BlobTestSupport", "FileSource",
             ],
             exclude: filesLeftOut,
             swiftSettings: partSettings),
