@@ -97,7 +97,7 @@ import Testing
         async let code = onThread {
             let reader = try Self.archive(fault: fault).member(.name("page"), context: context).open(context: context)
             isOpen.open()
-            return codeThrown { try reader.readWaiting(into: .allocate(byteCount: 1, alignment: 1)) }
+            return codeThrown { try read(reader, upTo: 1) }
         }
         await isOpen.opened()
         context.cancellation.cancel()
