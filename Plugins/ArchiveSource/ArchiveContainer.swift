@@ -56,7 +56,7 @@ public struct ArchiveContainer: BlobContainer {
     private let format: ArchiveFormat
     private let tables: TableHolder
     private let pass: ArchivePass?
-    /// What is known about the archive if it is a 7z.
+    /// The facts known about a 7z; nil for another format.
     private let sevenZip: SevenZipArchive?
 
     /// Creates a container without reading anything.

@@ -1,6 +1,6 @@
 import BlobCore
 
-/// What is known about one 7z: its header, which is read once for each content, its keys, and the decoder of the folder
+/// The facts known about one 7z: its header, which is read once for each content, its keys, and the decoder of the folder
 /// that was read last.
 final class SevenZipArchive: Sendable {
     private struct State {

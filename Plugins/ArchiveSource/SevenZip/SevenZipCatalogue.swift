@@ -9,7 +9,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
     /// The members as libarchive walks over them.
     let walked: any ArchiveCatalogue
 
-    /// What is known about the archive, if that is enough.
+    /// The facts known about the archive, if they are enough.
     private struct Directory {
         let layout: SevenZipLayout
         let members: SevenZipMembers

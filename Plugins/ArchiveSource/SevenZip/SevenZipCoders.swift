@@ -96,7 +96,7 @@ struct SevenZipCoders {
                 self.packed[place] = self.pairs.remove(at: pair).input
                 removed.insert(index)
             } else {
-                // What is decrypted is the content itself.
+                // The decrypted bytes are the content itself.
                 self.coders[index] = Coder(method: Self.copy)
             }
         }
