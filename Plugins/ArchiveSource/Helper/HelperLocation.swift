@@ -10,7 +10,6 @@ enum HelperLocation {
     /// The path of the program beside the running executable, if it is there; looked up once.
     private static let beside: String? = {
         guard let executable = blob_executable_path() else { return nil }
-        defer { free(executable) }
         let folder = String(cString: executable).split(separator: "/", omittingEmptySubsequences: false).dropLast()
         return (folder + [Self.program[...]]).joined(separator: "/")
     }()
