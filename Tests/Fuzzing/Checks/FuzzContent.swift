@@ -13,6 +13,9 @@ package enum FuzzContent {
 
     /// A gzip whose blocks are of the lengths in `Seeds/README.md`.
     static let blocks = Gzip()
+    /// The gzip data that the stored indexes of other tools are of.
+    static let bgzipBlocks = Plain("blocks.gz")
+    static let text = Plain("text.gz")
     /// More members than a block of a table has.
     static let tar = Archive("members.tar.gz", .tar)
     static let zip = Archive("members.zip.gz", .zip)
@@ -22,6 +25,20 @@ package enum FuzzContent {
             fatalError("There is no \(name) in \(Self.seeds.path).")
         }
         return Array(bytes)
+    }
+
+    struct Plain: Sendable {
+        let source: MemorySource
+        let bytes: [UInt8]
+
+        fileprivate init(_ name: String) {
+            let fixtures = FuzzContent.seeds.appendingPathComponent("../../GzipSourceTests/Fixtures")
+            guard let gzip = try? Data(contentsOf: fixtures.appendingPathComponent(name)) else {
+                fatalError("There is no \(name) in \(fixtures.path).")
+            }
+            self.bytes = ZlibDecoded(gzip: Array(gzip), atMost: Outcome.maximumByteCount).bytes
+            self.source = MemorySource(Array(gzip), validator: .strong("fuzz"))
+        }
     }
 
     struct Gzip: Sendable {

@@ -8,8 +8,12 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case zip
     /// The headers of a tar, and its members.
     case tar
+    /// The header of a 7z, and its members.
+    case sevenzip
     /// An index file of a gzip that is intact.
     case index
+    /// The index file of another tool, of a gzip that is intact.
+    case foreign
     /// An index file of an archive that is intact. The first byte selects the archive.
     case table
     /// A multipart body.
@@ -21,8 +25,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     package var maximumByteCount: Int {
         switch self {
         case .gzip, .differential: 4096
-        case .zip, .tar, .multipart: 8192
+        case .zip, .tar, .sevenzip, .multipart: 8192
         case .index, .table: 16_384
+        case .foreign: 40_000
         }
     }
 
@@ -36,7 +41,9 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .gzip: try checkFraming(bytes)
         case .zip: try checkZip(bytes)
         case .tar: try checkTar(bytes)
+        case .sevenzip: try checkSevenZip(bytes)
         case .index: try checkIndex(bytes)
+        case .foreign: try checkForeignIndex(bytes)
         case .table: try checkTable(bytes)
         case .multipart: try checkMultipart(bytes)
         case .differential: try checkGzip(bytes)
@@ -56,9 +63,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .differential: repairGzip(&bytes, using: &random)
         case .zip: repairZip(&bytes)
         case .tar: repairTar(&bytes)
+        case .sevenzip: repairSevenZip(&bytes)
         case .index: repairIndex(&bytes, from: 0, using: &random)
         case .table: repairIndex(&bytes, from: 1, using: &random)
-        case .multipart: break
+        case .foreign, .multipart: break
         }
     }
 }

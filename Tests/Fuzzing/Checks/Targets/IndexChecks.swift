@@ -1,6 +1,7 @@
 import ArchiveSource
 import BlobCore
 import BlobDeflate
+import BlobIndex
 import BlobTestSupport
 import GzipSource
 
@@ -43,6 +44,45 @@ func checkIndex(_ bytes: [UInt8]) throws {
         try faultOfInput(error)
     }
     try require(folder.names == ["index"], "other files: \(folder.names)")
+    try require(try folder.bytes("index") == bytes, "the file that the user named was changed")
+}
+
+/// Checks that the index of another tool never gives wrong bytes, and that what is imported from it is right.
+func checkForeignIndex(_ bytes: [UInt8]) throws {
+    let isOfText = bytes.starts(with: "GZIDX".utf8) || bytes.dropFirst(8).starts(with: "gzipind".utf8)
+    let content = isOfText ? FuzzContent.text : FuzzContent.bgzipBlocks
+    let folder = try TemporaryFolder()
+    let path = try folder.write(bytes, to: "index")
+    let indexed = { (path: String) in
+        GzipSource(content.source, format: .gzip, index: .file(path), library: .isal, tuning: fuzzedIndexTuning)
+    }
+    let source = indexed(path)
+    var random = SplitMix64(seed: bytes.reduce(1) { $0 &* 31 &+ UInt64($1) })
+    for time in 0..<3 {
+        let offset = time == 0 ? 0 : Int.random(in: 0...content.bytes.count, using: &random)
+        let outcome = try Outcome(of: source, at: Int64(offset), pieceByteCount: 60_000)
+        try require(
+            outcome.isWhole && outcome.bytes == Array(content.bytes.dropFirst(offset)),
+            "\(outcome.bytes.count) bytes from \(offset) end with \(outcome.code as Any)")
+    }
+    let own = indexed(folder.path("own"))
+    do {
+        _ = try source.verifyIndex(BlobContext()) { _ in }
+        if let foreign = try IndexFile(.file(path), for: nil)?.foreignIndex(),
+            try own.importIndex(foreign, BlobContext())
+        {
+            try require(folder.names == ["index", "own"], "other files: \(folder.names)")
+            let rest = try Outcome(of: own, at: 100_000, pieceByteCount: 60_000)
+            try require(
+                rest.isWhole && rest.bytes == Array(content.bytes.dropFirst(100_000)),
+                "other bytes by what was imported")
+        }
+    } catch let error as FuzzFailure {
+        throw error
+    } catch {
+        try faultOfInput(error)
+        try require(folder.names == ["index"], "other files: \(folder.names)")
+    }
     try require(try folder.bytes("index") == bytes, "the file that the user named was changed")
 }
 
