@@ -69,7 +69,8 @@ test: setup
 	swift test --skip-build --filter '$(COMPUTING_TESTS)'
 
 # The thread sanitizer checks the modules with threads, one test at a time: it is so slow that others would time out.
-# The address sanitizer and the leak checker check everything. Both inflate memory: tests that measure it are skipped.
+# The address sanitizer and the leak checker check everything. Both inflate memory: tests that measure it are skipped, and
+# those of what a helper process may not do, which it may with a sanitizer.
 THREAD_TESTS := .build-thread/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --no-parallel
 
 sanitize: setup
@@ -81,7 +82,8 @@ sanitize: setup
 	$(THREAD_TESTS) --filter Hammer
 	swift build --build-tests --sanitize=address --scratch-path .build-address
 	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
-	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing --skip 'OpenReadersTests|tenThousandIdleStreams'
+	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
+	  --skip 'OpenReadersTests|tenThousandIdleStreams|aHelperWithoutMemoryIsALimit|aHelperHasNeitherFiles'
 
 # Feeds the parsers with mutated inputs: FUZZ_SECONDS in all, for FUZZ_TARGETS (all of them by default), on Linux. With
 # another FUZZ_SEED than 0, the same inputs each time.

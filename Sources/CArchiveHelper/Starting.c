@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -121,11 +122,12 @@ int blob_make_shared_memory(size_t byte_count) {
 }
 
 const char *blob_executable_path(void) {
+    static char path[PATH_MAX];
 #ifdef __APPLE__
-    static char buffer[4096];
-    uint32_t count = sizeof buffer;
-    return _NSGetExecutablePath(buffer, &count) == 0 ? realpath(buffer, NULL) : NULL;
+    char given[PATH_MAX];
+    uint32_t count = sizeof given;
+    return _NSGetExecutablePath(given, &count) == 0 ? realpath(given, path) : NULL;
 #else
-    return realpath("/proc/self/exe", NULL);
+    return realpath("/proc/self/exe", path);
 #endif
 }

@@ -87,16 +87,21 @@ import Testing
 
     @Test func aCancelledJobDoesNotCancelTheNextOne() async throws {
         try await onThread { () throws in
-            let archive = BlobArchive(MemorySource(try EncryptedSevenZipTests.fixture("solid.7z")), format: .sevenzip)
+            let base = try Self.solid()
+            let archive = BlobArchive(base, format: .sevenzip)
             let first = BlobContext()
-            let source = try archive.source(.name(Array("numbers".utf8)), first)
+            let names = try archive.members().map(\.printableName)
+            let source = try archive.source(.name(Array(names[0].utf8)), first)
             let reader = try source.open(context: first)
-            var byte = [UInt8](repeating: 0, count: 1)
-            #expect(try byte.withUnsafeMutableBytes { try reader.readWaiting(into: $0) } == 1)
+            #expect(try Data(readingAtMost: 1, from: reader).count == 1)
             reader.close()
             first.cancellation.cancel()
-            #expect(try Self.read(archive, "numbers") == EncryptedSevenZipTests.numbers)
-            #expect(try Self.read(archive, "code") == EncryptedSevenZipTests.content("code"))
+            let openings = base.openings
+            // Behind what the first job has read, so that its decoder serves; and again, as it was kept.
+            for name in names.dropFirst() {
+                #expect(try Self.read(archive, name) == EncryptedSevenZipTests.content(name))
+            }
+            #expect(base.openings == openings)
         }
     }
 
