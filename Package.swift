@@ -271,10 +271,14 @@ if hasAssetLibrary {
 if hasUploads {
     package.targets += [
         .target(name: "CCurl"),
-        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "CCurl"], swiftSettings: settings),
+        .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
+        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "BlobTransfer", "CCurl"], swiftSettings: settings),
         tests("BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
     ]
-    package.targets.first { $0.name == "blob" }?.dependencies.append("BlobHTTP")
+    package.products += [
+        .library(name: "BlobTransfer", targets: ["BlobTransfer"]),
+    ]
+    package.targets.first { $0.name == "blob" }?.dependencies += ["BlobHTTP", "BlobTransfer"]
 }
 
 if let fuzzer {

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobTransfer
 package import Foundation
 
 /// The answer of a server.

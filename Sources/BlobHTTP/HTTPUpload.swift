@@ -1,4 +1,5 @@
 import BlobCore
+package import BlobTransfer
 import Foundation
 
 /// An upload request without its body.
@@ -8,16 +9,7 @@ package struct HTTPUpload: Sendable {
         case post = "POST"
     }
 
-    /// A header field.
-    package struct Field: Sendable, Equatable {
-        package let name: String
-        package let value: String
-
-        package init(_ name: String, _ value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
+    package typealias Field = HTTPField
 
     /// An `http` or `https` URL.
     package var url: String
@@ -73,19 +65,8 @@ package struct HTTPUpload: Sendable {
         }
         guard self.rateLimit ?? 1 > 0 else { throw BlobError(.invalidArgument, "A rate limit must be above 0.") }
         for field in self.fields {
-            guard !field.name.isEmpty, field.name.utf8.allSatisfy(Self.tokenCharacters.contains) else {
-                throw BlobError(.invalidArgument, "'\(field.name)' is no name for a header field.")
-            }
-            guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
-                throw BlobError(.invalidArgument, "The header field \(field.name) has a control character in it.")
-            }
-            guard !["content-length", "transfer-encoding", "expect"].contains(field.name.lowercased()) else {
-                throw BlobError(.invalidArgument, "The header field \(field.name) follows from the body.")
-            }
+            try field.validate(
+                reserved: ["content-length", "transfer-encoding", "expect"], "follows from the body")
         }
     }
-
-    /// The characters of `token` (RFC 9110, section 5.6.2).
-    private static let tokenCharacters = Set(
-        "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 }

@@ -1,4 +1,5 @@
 package import BlobCore
+import BlobTransfer
 import Foundation
 
 /// Uploads sources to web servers.
@@ -45,16 +46,16 @@ package struct HTTPUploader: Sendable {
         let child = context.blocking.makeChild()
         let reader = try source.open(matching: validator, context: child)
         let signal = WaitSignal()
-        let handle: CurlHandle
+        let (handle, multi): (CurlHandle, CurlMulti)
         do {
-            handle = try CurlHandle()
+            (handle, multi) = (try CurlHandle(), try CurlMulti())
         } catch {
             reader.close()
             throw error
         }
         let pump = BodyPump(reader, isChunked: upload.isChunked) {
             signal.signal()
-            handle.wake()
+            multi.wake()
         }
         defer {
             child.cancellation.cancel()
@@ -67,6 +68,6 @@ package struct HTTPUploader: Sendable {
         try waiting.wait(on: signal) { pump.hasNews() ? () : nil }
         // An empty body is complete once it is announced, so this is the last moment to throw.
         if let failure = pump.failure { throw failure }
-        return try UploadTransfer(upload, pump, handle, pump.sourceInfo, context).run()
+        return try UploadTransfer(upload, pump, handle, multi, pump.sourceInfo, context).run()
     }
 }

@@ -1,3 +1,4 @@
+import BlobTransfer
 import CCurl
 import Foundation
 

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobTransfer
 import CCurl
 import Foundation
 
@@ -69,27 +70,24 @@ extension UploadTransfer {
 
     private func error(for code: CURLcode) -> BlobError {
         let text = self.handle.explanation(of: code)
-        switch code {
-        case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY, CURLE_COULDNT_CONNECT:
+        switch CurlFailure(code) {
+        case .noConnection:
             return self.error(.unavailable, "No connection: \(text).", isTransient: true)
-        case CURLE_OPERATION_TIMEDOUT:
+        case .connectingTimedOut:
             return self.error(.timedOut, "No connection: \(text).", isTransient: true)
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
-            CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH,
-            CURLE_SSL_INVALIDCERTSTATUS:
+        case .noSecureConnection:
             return self.error(.unavailable, "No secure connection: \(text).", isTransient: false)
-        case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_BAD_CONTENT_ENCODING:
+        case .notHTTP:
             return self.error(.corrupted, "The answer is not valid HTTP: \(text); \(self.stage).")
-        case CURLE_PARTIAL_FILE:
+        case .cutOff:
             return self.error(.truncated, "The answer was cut off: \(text); \(self.stage).")
-        case CURLE_OUT_OF_MEMORY:
-            // The result of a header line without an end.
+        case .headerTooLarge:
             return self.error(.limitExceeded, "The answer's header is too large: \(text); \(self.stage).")
-        case CURLE_SEND_FAIL_REWIND:
+        case .needsRewind:
             return self.error(.io, "The body would have to be sent again, which is not done; \(self.stage).")
-        case CURLE_GOT_NOTHING:
+        case .noAnswer:
             return self.error(.io, "The server closed the connection without an answer; \(self.stage).")
-        default:
+        case .brokenConnection:
             var error = self.error(.io, "The connection broke: \(text); \(self.stage).")
             error.systemErrorNumber = self.handle.systemErrorNumber
             return error

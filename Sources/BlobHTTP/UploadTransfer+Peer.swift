@@ -1,4 +1,5 @@
 import BlobCore
+import BlobTransfer
 import Foundation
 
 // An answer claims that the server accepted the body. These checks show whether the connection allows that to be true.
@@ -45,7 +46,7 @@ extension UploadTransfer {
         // The socket is still open, unless the server announced that it closes. Over TLS this has to come before
         // `close`, which sends a message.
         if let socket = self.sockets.last { self.linger(on: socket) }
-        self.handle.close()
+        self.closeConnection()
         guard !self.isReset else {
             throw self.error(
                 .io,

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobTransfer
 import CCurl
 import Foundation
 
@@ -13,6 +14,7 @@ final class UploadTransfer {
     let upload: HTTPUpload
     let byteCount: Int64?
     let handle: CurlHandle
+    private let multi: CurlMulti
     private let pump: BodyPump
     private let context: BlobContext
     private let info: BlobInfo
@@ -38,30 +40,32 @@ final class UploadTransfer {
     var isReset = false
 
     init(
-        _ upload: HTTPUpload, _ pump: BodyPump, _ handle: CurlHandle, _ info: BlobInfo, _ context: BlobContext
+        _ upload: HTTPUpload, _ pump: BodyPump, _ handle: CurlHandle, _ multi: CurlMulti, _ info: BlobInfo,
+        _ context: BlobContext
     ) {
         self.upload = upload
         self.byteCount = upload.isChunked ? nil : info.byteCount
         self.info = info
-        self.handle = handle
+        (self.handle, self.multi) = (handle, multi)
         self.pump = pump
         self.context = context
         self.rateLimit = upload.rateLimit.map { RateLimit(bytesPerSecond: $0) }
     }
 
     func run() throws(BlobError) -> HTTPResponse {
-        let registration = self.context.cancellation.onCancel { [handle] in handle.wake() }
+        let registration = self.context.cancellation.onCancel { [multi] in multi.wake() }
         defer {
             registration.cancel()
-            self.handle.close()
+            self.closeConnection()
             self.pipeSignal.end()
         }
         self.setUp()
-        try self.handle.start()
+        try self.multi.add(self.handle)
         self.isBodySent = self.byteCount == 0
         self.lastActivity = .now
         while true {
-            if let code = try self.handle.perform() { return try self.outcome(of: code) }
+            try self.multi.perform()
+            if let (_, code) = self.multi.takeResult() { return try self.outcome(of: code) }
             // While paused, libcurl would not end before the source does; with a server that stalls, never.
             if self.isRefused, self.remainingRefusalTime <= .zero { return try self.outcome(of: CURLE_OK) }
             let wait = try self.checkLimits()
@@ -81,6 +85,14 @@ final class UploadTransfer {
         }
     }
 
+    /// Ends the request, its connection and the callbacks. A second call has no effect.
+    func closeConnection() {
+        guard self.handle.identity != nil else { return }
+        self.multi.remove(self.handle)
+        self.handle.close()
+        self.multi.close()
+    }
+
     /// True once the server has refused the request; the rest of its answer is only an explanation.
     private var isRefused: Bool { self.head.isFinal && !self.head.isSuccess }
 
@@ -93,7 +105,7 @@ final class UploadTransfer {
 
     private func wait(for duration: Duration) throws(BlobError) {
         // Rounded up, so that the loop does not spin in the last millisecond.
-        try self.handle.wait(milliseconds: Int((duration.timeInterval * 1000).rounded(.up)))
+        try self.multi.wait(milliseconds: Int((duration.timeInterval * 1000).rounded(.up)))
     }
 
     /// Returns the wait until the rate limit allows bytes; nil when it allows bytes now.
@@ -124,18 +136,9 @@ final class UploadTransfer {
 
     private func setUp() {
         let handle = self.handle
-        handle.set(CURLOPT_URL, self.upload.url)
-        // Keeps the signals of the process unchanged, and cancels without waiting for a name server.
-        handle.set(CURLOPT_NOSIGNAL, 1)
-        handle.set(CURLOPT_QUICK_EXIT, 1)
-        // HTTP/2 stalls and spins on large uploads before libcurl 8.2.
-        handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        handle.set(CURLOPT_HTTP09_ALLOWED, 0)
-        handle.set(CURLOPT_FOLLOWLOCATION, 0)
-        handle.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        handle.setUp(self.upload.url, connectLimit: self.connectLimit)
         // A reused connection may be dead, and then the request would be sent again.
         handle.set(CURLOPT_FRESH_CONNECT, 1)
-        handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(self.connectLimit.timeInterval * 1000))
         handle.set(CURLOPT_NOPROGRESS, 0)
         handle.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
         switch self.upload.method {
@@ -155,8 +158,7 @@ final class UploadTransfer {
     }
 
     private var headerLines: [String] {
-        // For libcurl, a line with a semicolon is a field without a value; with a colon, it would be omitted.
-        var lines = self.upload.fields.map { $0.value.isEmpty ? "\($0.name);" : "\($0.name): \($0.value)" }
+        var lines = self.upload.fields.map(\.line)
         let names = Set(self.upload.fields.map { $0.name.lowercased() })
         if !names.contains("content-type") {
             lines.append("Content-Type: \(self.info.mediaType ?? "application/octet-stream")")

@@ -10,7 +10,8 @@
     X(curl_easy_setopt) X(curl_easy_getinfo) \
     X(curl_slist_append) X(curl_slist_free_all) \
     X(curl_multi_init) X(curl_multi_cleanup) X(curl_multi_add_handle) X(curl_multi_remove_handle) \
-    X(curl_multi_perform) X(curl_multi_poll) X(curl_multi_wakeup) X(curl_multi_strerror) X(curl_multi_info_read)
+    X(curl_multi_perform) X(curl_multi_poll) X(curl_multi_wakeup) X(curl_multi_strerror) X(curl_multi_info_read) \
+    X(curl_share_init) X(curl_share_setopt) X(curl_url) X(curl_url_cleanup) X(curl_url_set) X(curl_url_get) X(curl_free) X(curl_getdate)
 
 static struct {
 #define DECLARE(name) __typeof__(name) *name##_;
@@ -143,12 +144,34 @@ CURLMcode blob_curl_multi_wakeup(CURLM *multi) { return table.curl_multi_wakeup_
 
 const char *blob_curl_multi_strerror(CURLMcode code) { return table.curl_multi_strerror_(code); }
 
-int blob_curl_multi_take_result(CURLM *multi, CURLcode *code) {
+CURL *blob_curl_multi_take_result(CURLM *multi, CURLcode *code) {
     int left = 0;
     for (CURLMsg *message; (message = table.curl_multi_info_read_(multi, &left)) != NULL;) {
         if (message->msg != CURLMSG_DONE) continue;
         *code = message->data.result;
-        return 1;
+        return message->easy_handle;
     }
-    return 0;
+    return NULL;
 }
+
+CURLSH *blob_curl_share_sessions(void) {
+    CURLSH *share = table.curl_share_init_();
+    if (share != NULL) table.curl_share_setopt_(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_SSL_SESSION);
+    return share;
+}
+
+CURLU *blob_curl_url_init(void) { return table.curl_url_(); }
+
+void blob_curl_url_cleanup(CURLU *url) { table.curl_url_cleanup_(url); }
+
+CURLUcode blob_curl_url_set(CURLU *url, CURLUPart part, const char *text, unsigned int flags) {
+    return table.curl_url_set_(url, part, text, flags);
+}
+
+CURLUcode blob_curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags) {
+    return table.curl_url_get_(url, part, text, flags);
+}
+
+time_t blob_curl_date(const char *text) { return table.curl_getdate_(text, NULL); }
+
+void blob_curl_free(void *pointer) { table.curl_free_(pointer); }

@@ -2,6 +2,7 @@ import BlobHTTP
 import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport
+import BlobTransfer
 import Foundation
 import Testing
 

@@ -2,7 +2,7 @@
 #define BLOB_CCURL_H
 
 // Types and constants come from libcurl's headers. Its functions are called through a table that `blob_curl_load`
-// fills, so that libcurl is not linked, and not loaded by a program that uploads nothing. A variadic function, which
+// fills, so that libcurl is not linked, and not loaded by a program that transfers nothing. A variadic function, which
 // Swift cannot call, has a wrapper for each type of argument.
 #include <curl/curl.h>
 
@@ -46,7 +46,19 @@ CURLMcode blob_curl_multi_perform(CURLM *multi, int *running);
 CURLMcode blob_curl_multi_poll(CURLM *multi, int milliseconds);
 CURLMcode blob_curl_multi_wakeup(CURLM *multi);
 const char *blob_curl_multi_strerror(CURLMcode code);
-/// Returns 1 when the only transfer of `multi` has ended, with its result in `code`; otherwise 0.
-int blob_curl_multi_take_result(CURLM *multi, CURLcode *code);
+/// Returns a transfer of `multi` that has ended, with its result in `code`; NULL when there is none.
+CURL *blob_curl_multi_take_result(CURLM *multi, CURLcode *code);
+/// Returns a new store of TLS sessions, for the transfers of one thread; NULL without memory.
+CURLSH *blob_curl_share_sessions(void);
+
+CURLU *blob_curl_url_init(void);
+void blob_curl_url_cleanup(CURLU *url);
+CURLUcode blob_curl_url_set(CURLU *url, CURLUPart part, const char *text, unsigned int flags);
+/// The caller frees `text` with `blob_curl_free`.
+CURLUcode blob_curl_url_get(CURLU *url, CURLUPart part, char **text, unsigned int flags);
+void blob_curl_free(void *pointer);
+
+/// Returns the seconds since 1970 of a date in any of HTTP's formats; -1 for anything else.
+time_t blob_curl_date(const char *text);
 
 #endif

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BlobHTTP
 import BlobStreamsStandard
+import BlobTransfer
 
 /// The encoding of a body for its transfer (RFC 9110, section 8.4).
 enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {

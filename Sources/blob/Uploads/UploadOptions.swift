@@ -1,6 +1,7 @@
 import ArgumentParser
 import BlobHTTP
 import BlobStreamsStandard
+import BlobTransfer
 import Foundation
 
 /// The options of an upload request.

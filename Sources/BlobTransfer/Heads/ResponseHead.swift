@@ -1,40 +1,42 @@
-import BlobCore
+package import BlobCore
 
 /// The status line and header fields of an answer, parsed line by line within fixed limits.
-struct ResponseHead {
+package struct ResponseHead: Sendable {
     /// The limit of all heads of one request together, in bytes; many servers send at most 8 KiB.
     static let maximumByteCount = 64 * 1024
     static let maximumLineCount = 100
     static let maximumInformationalCount = 100
 
     /// The status of the last head that began; 0 before the first.
-    private(set) var status = 0
-    private(set) var reason = ""
-    private(set) var fields: [(name: String, value: String)] = []
+    package private(set) var status = 0
+    package private(set) var reason = ""
+    package private(set) var fields: [(name: String, value: String)] = []
 
     /// True once the blank line after the last head is parsed. Without it, a truncated answer looks complete.
-    private(set) var isComplete = false
+    package private(set) var isComplete = false
 
     /// The announced length of the body in bytes; nil if it was not announced.
-    private(set) var contentLength: Int64?
+    package private(set) var contentLength: Int64?
     private var byteCount = 0
     private var lineCount = 0
     private var informationalCount = 0
 
-    /// True once there is a complete head that is not informational.
-    var isFinal: Bool { self.isComplete && self.status >= 200 }
+    package init() {}
 
-    var isSuccess: Bool { self.isFinal && self.status < 300 }
+    /// True once there is a complete head that is not informational.
+    package var isFinal: Bool { self.isComplete && self.status >= 200 }
+
+    package var isSuccess: Bool { self.isFinal && self.status < 300 }
 
     /// Returns the first value of a field, whose name is given in lower case.
-    func value(of name: String) -> String? {
+    package func value(of name: String) -> String? {
         self.fields.first { $0.name.lowercased() == name }?.value
     }
 
     /// Parses a line, including its line end.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded`` or ``BlobError/Code/corrupted``.
-    mutating func take(_ line: UnsafeRawBufferPointer) throws(BlobError) {
+    package mutating func take(_ line: UnsafeRawBufferPointer) throws(BlobError) {
         self.byteCount += line.count
         guard self.byteCount <= Self.maximumByteCount else {
             throw Self.limit("more than \(Self.maximumByteCount) bytes of header")
@@ -73,7 +75,8 @@ struct ResponseHead {
             throw Self.limit("more than \(Self.maximumLineCount) lines of header")
         }
         guard let colon = text.firstIndex(of: ":") else { return }  // Not a field: ignored.
-        let value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        var value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
+        while value.last == " " || value.last == "\t" { value.removeLast() }
         let field = (name: String(text[..<colon]), value: String(value))
         self.fields.append(field)
         guard field.name.lowercased() == "content-length" else { return }

@@ -1,0 +1,145 @@
+package import BlobCore
+import BlobPlatform
+package import CCurl
+
+/// A request of libcurl, for a ``CurlMulti``. Use it on one thread at a time.
+package final class CurlHandle {
+    private var easy: UnsafeMutableRawPointer?
+    private let errorBuffer: UnsafeMutablePointer<CChar>
+    private var headers: UnsafeMutablePointer<curl_slist>?
+    private var setupCode = CURLE_OK
+
+    /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
+    package init() throws(BlobError) {
+        try CurlLibrary.load()
+        guard let easy = blob_curl_easy_init() else { throw CurlLibrary.couldNotStart }
+        self.easy = easy
+        self.errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        self.errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        self.set(CURLOPT_ERRORBUFFER, UnsafeMutableRawPointer(self.errorBuffer))
+    }
+
+    deinit {
+        self.close()
+        self.errorBuffer.deallocate()
+    }
+
+    /// The identity of the request within its multi handle; nil once it is closed.
+    package var identity: UnsafeMutableRawPointer? { self.easy }
+
+    // MARK: Setting up
+
+    package func set(_ option: CURLoption, _ value: Int) { self.note(blob_curl_set_long(self.easy, option, value)) }
+
+    package func set(_ option: CURLoption, bytes: Int64) { self.note(blob_curl_set_offset(self.easy, option, bytes)) }
+
+    package func set(_ option: CURLoption, _ text: String) { self.note(blob_curl_set_text(self.easy, option, text)) }
+
+    package func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer) {
+        self.note(blob_curl_set_pointer(self.easy, option, pointer))
+    }
+
+    package func setReader(_ reader: @escaping curl_read_callback) {
+        self.note(blob_curl_set_reader(self.easy, reader))
+    }
+
+    package func setSeeker(_ seeker: @escaping curl_seek_callback) {
+        self.note(blob_curl_set_seeker(self.easy, seeker))
+    }
+
+    package func setWriter(_ option: CURLoption, _ writer: @escaping curl_write_callback) {
+        self.note(blob_curl_set_writer(self.easy, option, writer))
+    }
+
+    package func setProgress(_ progress: @escaping curl_xferinfo_callback) {
+        self.note(blob_curl_set_progress(self.easy, progress))
+    }
+
+    package func setCloser(_ closer: @escaping curl_closesocket_callback) {
+        self.note(blob_curl_set_closer(self.easy, closer))
+    }
+
+    /// - Parameter observer: Called with each socket before it is connected.
+    package func setSocketObserver(_ observer: @escaping curl_sockopt_callback) {
+        self.note(blob_curl_set_socket_observer(self.easy, observer))
+    }
+
+    /// Sets what all requests have in common.
+    ///
+    /// - Parameters:
+    ///   - url: An `http` or `https` URL.
+    ///   - connectLimit: The longest time for connecting, TLS included.
+    package func setUp(_ url: String, connectLimit: Duration) {
+        self.set(CURLOPT_URL, url)
+        // Keeps the signals of the process unchanged, and cancels without waiting for a name server.
+        self.set(CURLOPT_NOSIGNAL, 1)
+        self.set(CURLOPT_QUICK_EXIT, 1)
+        // HTTP/2 stalls and spins on large uploads before libcurl 8.2.
+        self.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        self.set(CURLOPT_HTTP09_ALLOWED, 0)
+        self.set(CURLOPT_FOLLOWLOCATION, 0)
+        self.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        self.set(CURLOPT_CONNECTTIMEOUT_MS, Int(connectLimit.timeInterval * 1000))
+    }
+
+    package func setHeaders(_ lines: [String]) {
+        for line in lines {
+            guard let longer = blob_curl_list_append(self.headers, line) else { return self.note(CURLE_OUT_OF_MEMORY) }
+            self.headers = longer
+        }
+        self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))
+    }
+
+    private func note(_ code: CURLcode) {
+        // Options that an older library does not know are refinements; all others are required.
+        if self.setupCode == CURLE_OK, code != CURLE_UNKNOWN_OPTION { self.setupCode = code }
+    }
+
+    /// Checks that libcurl accepted every option, and restricts the request to HTTP.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option.
+    func finishSetup() throws(BlobError) {
+        self.note(blob_curl_set_http_only(self.easy))
+        guard self.setupCode == CURLE_OK else {
+            throw BlobError(.invalidArgument, "libcurl refused the request: \(Self.text(of: self.setupCode)).")
+        }
+    }
+
+    /// Resumes the request after a callback has paused it. Callbacks may run before this returns.
+    package func resume() { if let easy { blob_curl_easy_pause(easy, CURLPAUSE_CONT) } }
+
+    /// Frees the request, which is in no multi handle any more. A second call has no effect.
+    package func close() {
+        guard let easy else { return }
+        self.easy = nil
+        blob_curl_easy_cleanup(easy)
+        blob_curl_list_free(self.headers)
+        self.headers = nil
+    }
+
+    // MARK: Results
+
+    /// The `errno` of the connection that failed; nil when there is none.
+    package var systemErrorNumber: CInt? {
+        var number = 0
+        guard let easy, blob_curl_get_long(easy, CURLINFO_OS_ERRNO, &number) == CURLE_OK, number != 0 else {
+            return nil
+        }
+        return CInt(clamping: number)
+    }
+
+    /// The number of bytes of the body that were sent, including the framing of chunks; 0 once the handle is closed.
+    package var uploadedByteCount: Int64 {
+        var count: Int64 = 0
+        guard let easy, blob_curl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T, &count) == CURLE_OK else { return 0 }
+        return count
+    }
+
+    /// Returns libcurl's description of an error.
+    package func explanation(of code: CURLcode) -> String {
+        let text = String(cString: self.errorBuffer)
+        return text.isEmpty ? Self.text(of: code) : text
+    }
+
+    private static func text(of code: CURLcode) -> String { String(cString: blob_curl_easy_strerror(code)) }
+}

@@ -1,0 +1,64 @@
+package import BlobCore
+package import CCurl
+
+/// The connections and the event loop of requests.
+///
+/// Use it on the thread that drives it; only ``wake()`` may be called on other threads.
+package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders `wake` and `close`.
+    private let multi: UnsafeMutableRawPointer
+    private let wakeable: Locked<HandedOver<UnsafeMutableRawPointer>?>
+
+    /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
+    package init() throws(BlobError) {
+        try CurlLibrary.load()
+        guard let multi = blob_curl_multi_init() else { throw CurlLibrary.couldNotStart }
+        (self.multi, self.wakeable) = (multi, Locked(HandedOver(multi)))
+    }
+
+    deinit { self.close() }
+
+    /// Starts a request, whose callbacks run within ``perform()`` from now on.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option.
+    package func add(_ handle: CurlHandle) throws(BlobError) {
+        try handle.finishSetup()
+        try self.check(blob_curl_multi_add(self.multi, handle.identity))
+    }
+
+    /// Ends a request; a connection whose answer is not complete is closed. A second call has no effect.
+    package func remove(_ handle: CurlHandle) {
+        if let identity = handle.identity { blob_curl_multi_remove(self.multi, identity) }
+    }
+
+    /// Does all work that is possible without waiting.
+    package func perform() throws(BlobError) {
+        var runningCount: CInt = 0
+        try self.check(blob_curl_multi_perform(self.multi, &runningCount))
+    }
+
+    /// Returns a request that has ended, by its identity, with its result; nil when there is none.
+    package func takeResult() -> (identity: UnsafeMutableRawPointer, code: CURLcode)? {
+        var code = CURLE_OK
+        return blob_curl_multi_take_result(self.multi, &code).map { ($0, code) }
+    }
+
+    /// Waits until there is work to do or ``wake()`` is called, at most for the given number of milliseconds.
+    package func wait(milliseconds: Int) throws(BlobError) {
+        try self.check(blob_curl_multi_poll(self.multi, CInt(clamping: milliseconds)))
+    }
+
+    /// Ends ``wait(milliseconds:)``. May be called on any thread, at any time.
+    package func wake() {
+        self.wakeable.withLock { multi in
+            if let multi { blob_curl_multi_wakeup(multi.value) }
+        }
+    }
+
+    /// Frees the connections. All requests have been removed. A second call has no effect.
+    package func close() { if self.wakeable.take() != nil { blob_curl_multi_cleanup(self.multi) } }
+
+    private func check(_ code: CURLMcode) throws(BlobError) {
+        guard code != CURLM_OK else { return }
+        throw BlobError(.internalError, "libcurl: \(String(cString: blob_curl_multi_strerror(code))).")
+    }
+}

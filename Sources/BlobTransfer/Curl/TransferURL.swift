@@ -1,0 +1,73 @@
+package import BlobCore
+import CCurl
+
+/// An `http` or `https` URL, split by libcurl, so that decisions about its origin agree with its connections.
+package struct TransferURL: Sendable, Equatable {
+    /// A user and a password, decoded.
+    package struct Credentials: Sendable, Equatable {
+        package let user: String
+        package let password: String
+
+        package init(user: String, password: String) { (self.user, self.password) = (user, password) }
+    }
+
+    /// The scheme, host and port, to which secrets belong.
+    package struct Origin: Sendable, Equatable {
+        package let scheme: String
+        package let host: String
+        package let port: String
+    }
+
+    /// The URL without user, password and fragment. Its path is as it was given.
+    package let text: String
+    package let origin: Origin
+
+    /// The user and the password in the URL; nil without a user.
+    package let credentials: Credentials?
+
+    /// The path, percent-encoded.
+    package let path: String
+
+    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, or has another scheme.
+    package init(_ text: String) throws(BlobError) { try self.init(text, relativeTo: nil) }
+
+    /// Returns the URL to which a `Location` field points.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, or has another scheme.
+    func resolving(_ location: String) throws(BlobError) -> TransferURL {
+        try TransferURL(location, relativeTo: self.text)
+    }
+
+    private init(_ text: String, relativeTo base: String?) throws(BlobError) {
+        try CurlLibrary.load()
+        guard let url = blob_curl_url_init() else { throw CurlLibrary.couldNotStart }
+        defer { blob_curl_url_cleanup(url) }
+        if let base { _ = blob_curl_url_set(url, CURLUPART_URL, base, CUnsignedInt(CURLU_PATH_AS_IS)) }
+        // Servers send spaces in `Location`, and paths that libcurl has to make absolute.
+        let flags = CUnsignedInt(base == nil ? CURLU_PATH_AS_IS : CURLU_URLENCODE)
+        guard blob_curl_url_set(url, CURLUPART_URL, text, flags) == CURLUE_OK else {
+            throw BlobError(.invalidLocator, "This is not a valid URL.")
+        }
+        func part(_ part: CURLUPart, _ flags: CInt = 0) -> String? {
+            var text: UnsafeMutablePointer<CChar>?
+            guard blob_curl_url_get(url, part, &text, CUnsignedInt(flags)) == CURLUE_OK, let text else { return nil }
+            defer { blob_curl_free(text) }
+            return String(cString: text)
+        }
+        let user = part(CURLUPART_USER, CURLU_URLDECODE)
+        self.credentials = user.map { Credentials(user: $0, password: part(CURLUPART_PASSWORD, CURLU_URLDECODE) ?? "") }
+        for secret in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_FRAGMENT] {
+            _ = blob_curl_url_set(url, secret, nil, 0)
+        }
+        guard let scheme = part(CURLUPART_SCHEME), ["http", "https"].contains(scheme), let host = part(CURLUPART_HOST),
+            let whole = part(CURLUPART_URL)
+        else { throw BlobError(.invalidLocator, "The URL must have the scheme http or https, and a host.") }
+        self.text = whole
+        self.path = part(CURLUPART_PATH) ?? "/"
+        self.origin = Origin(
+            scheme: scheme, host: host.lowercased(), port: part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "")
+    }
+
+    /// The URL without its query, which may hold secrets.
+    var printable: String { String(self.text.prefix { $0 != "?" }) }
+}

@@ -1,0 +1,246 @@
+package import BlobCore
+import BlobPlatform
+import CCurl
+
+/// One GET request with the redirections that follow it, run by the thread of all transfers.
+///
+/// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
+package final class Transfer: @unchecked Sendable {  // Safe: mutable state is used by the thread of the loop only.
+    /// The maximum number of bytes of an explanation that are kept.
+    private static let maximumExplanationByteCount = 8 * 1024
+
+    /// The maximum number of bytes that are read and dropped, so that the connection can be used again.
+    private static let maximumDroppedByteCount = 64 * 1024
+
+    /// The longest wait for an explanation, from the last byte received.
+    private static let explanationTimeout = Duration.seconds(1)
+
+    let request: TransferRequest
+    private var sink: (any TransferSink)?
+    private var handle: CurlHandle?
+    private var url: TransferURL
+    private var hasLeftOrigin = false
+    private var redirectionCount = 0
+    /// The URL of the redirection that is followed next.
+    private var target: TransferURL?
+    private var head = ResponseHead()
+    private var disposition: TransferDisposition?
+    private var explanation: [UInt8] = []
+    private var droppedByteCount = 0
+    /// The error for which a callback ended the request; libcurl only reports that one did.
+    private var failure: BlobError?
+    private var isPaused = false
+    private var lastActivity = Moment.now
+    private var loop: TransferLoop?
+
+    /// - Parameter sink: Kept until the transfer ends.
+    package init(_ request: TransferRequest, _ sink: any TransferSink) {
+        (self.request, self.url, self.sink) = (request, request.url, sink)
+    }
+
+    /// Starts the request. Called once.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
+    package func start() throws(BlobError) { try TransferLoop.perform { self.begin($0) } }
+
+    /// Continues after the sink has paused the transfer.
+    package func resume() {
+        try? TransferLoop.perform { _ in
+            guard self.isPaused, let handle = self.handle else { return }
+            self.isPaused = false
+            self.lastActivity = .now
+            handle.resume()
+        }
+    }
+
+    /// Ends the transfer, without a call of ``TransferSink/end(_:)``; has no effect once it ended.
+    package func cancel() {
+        try? TransferLoop.perform { loop in
+            self.sink = nil
+            self.end(nil, loop)
+        }
+    }
+
+    // MARK: On the thread of the loop
+
+    private func begin(_ loop: TransferLoop) {
+        guard self.sink != nil else { return }
+        self.loop = loop
+        self.target = nil
+        (self.head, self.disposition, self.droppedByteCount) = (ResponseHead(), nil, 0)
+        self.lastActivity = .now
+        do throws(BlobError) {
+            let handle = try CurlHandle()
+            self.handle = handle
+            self.setUp(handle)
+            try loop.add(handle, self)
+        } catch {
+            self.end(error, loop)
+        }
+    }
+
+    private func setUp(_ handle: CurlHandle) {
+        let settings = self.request.settings
+        handle.setUp(self.url.text, connectLimit: min(settings.connectLimit, self.request.idleLimit))
+        handle.set(CURLOPT_PATH_AS_IS, 1)
+        handle.set(CURLOPT_BUFFERSIZE, 512 * 1024)
+        if let file = settings.certificateFile { handle.set(CURLOPT_CAINFO, file) }
+        if let proxy = settings.proxy { handle.set(CURLOPT_PROXY, proxy) }
+        var fields = self.request.fields
+        if !self.hasLeftOrigin {
+            fields += self.request.privateFields
+            if let credentials = self.request.url.credentials {
+                handle.set(CURLOPT_USERNAME, credentials.user)
+                handle.set(CURLOPT_PASSWORD, credentials.password)
+            } else if let file = settings.netrcFile {
+                handle.set(CURLOPT_NETRC, Int(CURL_NETRC_REQUIRED.rawValue))
+                handle.set(CURLOPT_NETRC_FILE, file)
+            }
+        }
+        let names = Set(fields.map { $0.name.lowercased() })
+        for field in [HTTPField("Accept-Encoding", "identity"), HTTPField("User-Agent", "BlobStreams")]
+        where !names.contains(field.name.lowercased()) {
+            fields.append(field)
+        }
+        handle.setHeaders(fields.map(\.line))
+        self.setCallbacks(handle)
+    }
+
+    private func setCallbacks(_ handle: CurlHandle) {
+        // The transfer is retained by the loop while the request is under way.
+        let this = Unmanaged.passUnretained(self).toOpaque()
+        handle.set(CURLOPT_HEADERDATA, this)
+        handle.set(CURLOPT_WRITEDATA, this)
+        handle.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
+            let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
+            return transfer(data)?.takeLine(line) == true ? line.count : 0
+        }
+        handle.setWriter(CURLOPT_WRITEFUNCTION) { buffer, size, count, data in
+            transfer(data)?.takeBody(UnsafeRawBufferPointer(start: buffer, count: size * count)) ?? 0
+        }
+    }
+
+    /// Takes a line of a head; returns false to end the request.
+    private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
+        self.lastActivity = .now
+        do throws(BlobError) {
+            try self.head.take(line)
+            guard self.head.isFinal, self.disposition == nil else { return true }
+            self.target = try self.redirection()
+            self.disposition = self.target == nil ? try self.sink?.begin(self.head) ?? .drop : .drop
+            if let sink { self.loop?.noteNews(sink) }
+            return true
+        } catch {
+            self.failure = error
+            return false
+        }
+    }
+
+    /// Takes bytes of the body; returns their number, or another one to pause or end the request.
+    private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        self.lastActivity = .now
+        switch self.disposition {
+        case .deliver:
+            guard let sink = self.sink, sink.take(bytes) else {
+                self.isPaused = true
+                return Int(CURL_WRITEFUNC_PAUSE)
+            }
+            self.loop?.noteNews(sink)
+            return bytes.count
+        case .explain:
+            self.explanation += bytes.prefix(Self.maximumExplanationByteCount - self.explanation.count)
+        case .drop, nil: break
+        }
+        self.droppedByteCount += bytes.count
+        return self.droppedByteCount <= Self.maximumDroppedByteCount ? bytes.count : 0
+    }
+
+    /// Ends the request with libcurl's result, and follows a redirection.
+    func finish(_ code: CURLcode, _ loop: TransferLoop) {
+        if self.failure == nil, let target {
+            self.hasLeftOrigin = self.hasLeftOrigin || target.origin != self.request.url.origin
+            self.url = target
+            self.redirectionCount += 1
+            if let handle { loop.remove(handle) }
+            return self.begin(loop)
+        }
+        self.end(self.outcome(code), loop)
+    }
+
+    func end(_ error: BlobError?, _ loop: TransferLoop) {
+        if let handle { loop.remove(handle) }
+        self.handle = nil
+        guard let sink else { return }
+        self.sink = nil
+        sink.end(error)
+    }
+
+    /// Ends a transfer whose connection is idle for too long.
+    func checkLimits(_ now: Moment, _ loop: TransferLoop) {
+        guard !self.isPaused else { return }
+        let idleTime = self.lastActivity.instant.duration(to: now.instant)
+        if let disposition, disposition != .deliver, idleTime > Self.explanationTimeout {
+            return self.finish(CURLE_OK, loop)
+        }
+        let limit = self.request.idleLimit
+        guard idleTime > limit else { return }
+        let stage = self.head.isFinal ? "while the answer was read" : "and there was no answer"
+        self.end(
+            BlobError(.timedOut, "Nothing moved on the connection for \(limit), which is the idle limit, \(stage)."),
+            loop)
+    }
+
+    // MARK: Outcomes
+
+    /// Returns the URL of a redirection to follow; nil when the answer is none.
+    private func redirection() throws(BlobError) -> TransferURL? {
+        guard [301, 302, 303, 307, 308].contains(self.head.status), self.request.maximumRedirectionCount > 0 else {
+            return nil
+        }
+        let limit = self.request.maximumRedirectionCount
+        guard self.redirectionCount < limit else {
+            throw self.refused("redirects more than \(limit) times, which is the limit")
+        }
+        guard let location = self.head.value(of: "location"), let target = try? self.url.resolving(location) else {
+            throw self.refused("redirects to no URL that is http or https")
+        }
+        guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {
+            throw self.refused("redirects from https to http, to \(target.printable)")
+        }
+        return target
+    }
+
+    private func refused(_ what: String) -> BlobError {
+        BlobError(.refused, "The server answered \(self.head.status) and \(what).", isTransient: false)
+    }
+
+    private func outcome(_ code: CURLcode) -> BlobError? {
+        if let failure { return failure }
+        if self.disposition == .explain { return self.sink?.refusal(self.head, self.explanation) }
+        if self.disposition == .drop { return nil }
+        if code == CURLE_OK {
+            return self.head.isFinal
+                ? nil : BlobError(.truncated, "The answer ended within its header.", isTransient: true)
+        }
+        let text = self.handle?.explanation(of: code) ?? ""
+        switch CurlFailure(code) {
+        case .noConnection: return BlobError(.unavailable, "No connection: \(text).", isTransient: true)
+        case .connectingTimedOut: return BlobError(.timedOut, "No connection: \(text).")
+        case .noSecureConnection:
+            return BlobError(.unavailable, "No secure connection: \(text).", isTransient: false)
+        case .notHTTP: return BlobError(.corrupted, "The answer is not valid HTTP: \(text).")
+        case .cutOff: return BlobError(.truncated, "The answer was cut off: \(text).", isTransient: true)
+        case .headerTooLarge: return BlobError(.limitExceeded, "The answer's header is too large: \(text).")
+        case .needsRewind, .noAnswer:
+            return BlobError(.io, "The server closed the connection without an answer.", isTransient: true)
+        case .brokenConnection:
+            var error = BlobError(.io, "The connection broke: \(text).", isTransient: true)
+            error.systemErrorNumber = self.handle?.systemErrorNumber
+            return error
+        }
+    }
+}
+
+private func transfer(_ data: UnsafeMutableRawPointer?) -> Transfer? {
+    data.map { Unmanaged<Transfer>.fromOpaque($0).takeUnretainedValue() }
+}

@@ -1,0 +1,78 @@
+package import BlobCore
+
+/// A GET request.
+package struct TransferRequest: Sendable {
+    /// The URL; its credentials are sent if there are no others.
+    package var url: TransferURL
+
+    /// The fields of the request itself, such as `Range`; they follow redirections.
+    package var fields: [HTTPField] = []
+
+    /// The fields that may hold secrets; like credentials, they are sent to the origin of ``url`` only.
+    package var privateFields: [HTTPField] = []
+
+    package var settings = TransferSettings()
+
+    /// The longest time without activity on the connection, unless the sink has paused it.
+    package var idleLimit = TransferSettings.defaultIdleLimit
+
+    /// The maximum number of redirections that are followed: to `http` from `https` never.
+    package var maximumRedirectionCount = 5
+
+    package init(_ url: TransferURL, fields: [HTTPField] = []) { (self.url, self.fields) = (url, fields) }
+}
+
+/// The settings of connections.
+package struct TransferSettings: Sendable, Equatable {
+    /// The longest time without activity, if the context of a job has no limit of its own.
+    package static let defaultIdleLimit = Duration.seconds(60)
+
+    /// The path of a file with the certificates to trust, in PEM; nil is the system's.
+    package var certificateFile: String?
+
+    /// The URL of a proxy; nil is that of the environment, as curl has it, and an empty one is none.
+    package var proxy: String?
+
+    /// The path of a netrc file with users and passwords; nil uses none.
+    package var netrcFile: String?
+
+    /// The longest time for connecting, TLS included.
+    package var connectLimit = Duration.seconds(30)
+
+    package init() {}
+}
+
+/// The handling of an answer, decided at the end of its head.
+package enum TransferDisposition: Sendable {
+    /// The body is passed to the sink.
+    case deliver
+    /// The body is an explanation, of which the beginning becomes part of the error.
+    case explain
+    /// The body is of no interest, and the transfer ends without an error.
+    case drop
+}
+
+/// The consumer of an answer. Its methods are called on the thread of all transfers, and must not block.
+package protocol TransferSink: AnyObject, Sendable {
+    /// Decides about the answer whose head is complete; an error ends the transfer.
+    func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition
+
+    /// Takes bytes of the body; returns false to take none, and to pause until ``Transfer/resume()``.
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool
+
+    /// Called after some calls of ``begin(_:)`` and ``take(_:)``: the moment to wake readers.
+    func flush()
+
+    /// Returns the error for an answer that was to be explained.
+    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError
+
+    /// Ends the transfer; no other call follows. Not called after ``Transfer/cancel()`` took effect.
+    func end(_ error: BlobError?)
+}
+
+extension TransferSink {
+    /// The error of ``BlobError/init(refusing:_:)``.
+    package func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
+        BlobError(refusing: head, explanation)
+    }
+}
