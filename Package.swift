@@ -273,11 +273,21 @@ if hasUploads {
         .target(name: "CCurl"),
         .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
         .target(name: "BlobHTTP", dependencies: ["BlobStreams", "BlobTransfer", "CCurl"], swiftSettings: settings),
+        plugin("HTTPSource", "BlobTransfer"),
         tests("BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
+        tests(
+            "HTTPSourceTests", "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard", "BlobStreamsTesting",
+            "HTTPSource", "HTTPTestSupport"),
+        // A server for the tests of sources that read over HTTP.
+        .target(
+            name: "HTTPTestSupport", dependencies: ["BlobCore", "BlobTestSupport"], path: "Tests/HTTPTestSupport",
+            swiftSettings: settings),
     ]
     package.products += [
         .library(name: "BlobTransfer", targets: ["BlobTransfer"]),
+        .library(name: "HTTPSource", targets: ["HTTPSource"]),
     ]
+    package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("HTTPSource")
     package.targets.first { $0.name == "blob" }?.dependencies += ["BlobHTTP", "BlobTransfer"]
 }
 

@@ -1,0 +1,83 @@
+public import BlobCore
+import BlobTransfer
+
+/// The bytes of a URL with the scheme `http` or `https`.
+///
+/// Never blocks: one thread runs the transfers of all sources, on connections that they share. A server that answers
+/// with ranges makes a source with random access. Its first answer tells length, identity and type; small reads ask for
+/// windows, which all readers of the source share for a while, and a reader that goes on asks for all the rest once.
+/// With any other server an offset is reached by reading up to it, and a length that the server does not tell is
+/// unknown.
+///
+/// Every answer must be from the object that reading began with: another strong ETag is ``BlobError/Code/changed``, and
+/// so is another weak ETag, date or length. A server that tells none of these can replace an object by one of the same
+/// length without notice.
+///
+/// Redirections are followed, at most five, from `https` to `https` only; credentials and the fields of ``Options`` go
+/// to the first origin only. The content is never asked for in an encoding.
+///
+/// ```swift
+/// let source = try HTTPSource("https://example.com/photo.jpg")
+/// print(source.locator?.scheme ?? "")  // https
+/// ```
+public struct HTTPSource: BlobInputStreamDataSource {
+    /// The settings of requests and connections.
+    public struct Options: Sendable {
+        /// Header fields for every request, sent to the origin of the URL only.
+        public var headers: [(name: String, value: String)] = []
+
+        /// The path of a file with the certificates of trusted authorities, in PEM; nil trusts those of the system.
+        public var certificateFile: String?
+
+        /// The URL of a proxy; nil, the default, uses the variables of the environment that curl uses, and an empty
+        /// text none.
+        public var proxy: String?
+
+        /// The path of a netrc file with users and passwords by host; nil, the default, uses none.
+        public var netrcFile: String?
+
+        /// The number of bytes kept for the readers of one source together: 4 MiB by default.
+        public var cacheByteCount = RemoteObject.defaultCacheByteCount
+
+        /// Creates the default settings.
+        public init() {}
+    }
+
+    /// Never blocks, except in `info`, which waits for the first answer.
+    public let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
+
+    /// The URL.
+    public let locator: BlobLocator?
+
+    private let object: RemoteObject
+
+    /// Creates a source for a URL. Connects to nothing.
+    ///
+    /// - Parameters:
+    ///   - url: An absolute URL. Its user and password are sent with the `Basic` scheme.
+    ///   - options: The settings of requests and connections.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, ``BlobError/Code/invalidArgument`` for a
+    ///   header field that is not; ``BlobError/Code/unavailable`` without libcurl.
+    public init(_ url: String, options: Options = Options()) throws(BlobError) {
+        try self.init(BlobLocator(url), options: options)
+    }
+
+    /// Creates a source for a locator without wrappers and selectors.
+    ///
+    /// - Throws: As ``init(_:options:)-(String,_)``.
+    public init(_ locator: BlobLocator, options: Options = Options()) throws(BlobError) {
+        self.locator = locator
+        self.object = RemoteObject(
+            try HTTPRequests(locator, options), cacheByteCount: max(0, options.cacheByteCount))
+    }
+
+    /// Returns the facts from the first answer, and waits for it the first time.
+    public func describe(_ context: BlobContext) throws -> BlobInfo { try self.object.describe(context) }
+
+    /// Opens a reader, which makes its first request when it is read.
+    public func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.object.makeReader(at: byteOffset, matching: validator, context: context)
+    }
+}

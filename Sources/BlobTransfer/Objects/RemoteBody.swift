@@ -1,0 +1,282 @@
+import BlobCore
+
+/// The bytes of one answer: a window into an object, which grows while the answer arrives.
+///
+/// Kept as a whole for any number of readers, or, if it is a stream, dropped behind its only one.
+final class RemoteBody: TransferSink {
+    /// The number of bytes that wait for readers, from which the transfer is paused; it goes on at the half of it.
+    static let capacity = 1 << 20
+
+    enum Step {
+        case bytes, notYet
+        /// All bytes of the answer were read, up to this offset.
+        case end(Int64)
+        /// The bytes at the offset come with another answer.
+        case elsewhere
+    }
+
+    private struct State {
+        var blocks: ByteBlocks
+        /// The offset behind the last byte that is to come; nil until the end of a body of unknown length.
+        var limit: Int64?
+        var hasHead = false
+        var isStream: Bool
+        var isPaused = false
+        var isOver = false
+        var failure: BlobError?
+        var transfer: Transfer?
+        var wakers: [ObjectIdentifier: BlobWaker] = [:]
+
+        var isFull: Bool { self.blocks.byteCount >= RemoteBody.capacity }
+
+        func covers(_ byteOffset: Int64) -> Bool {
+            byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
+        }
+
+        /// True when a reader at an offset need not wait.
+        func isReadable(at byteOffset: Int64) -> Bool {
+            byteOffset < self.blocks.end || self.isOver || self.hasHead && !self.covers(byteOffset)
+        }
+
+        /// Returns the transfer, if it is paused and there is room again.
+        mutating func takeResumption() -> Transfer? {
+            guard self.isPaused, self.blocks.byteCount <= RemoteBody.capacity / 2 else { return nil }
+            self.isPaused = false
+            return self.transfer
+        }
+    }
+
+    /// The range that was asked for; it has no end if all the rest was.
+    let wanted: (start: Int64, end: Int64?)
+    private let state: Locked<State>
+    private let requests: any RemoteRequests
+    /// Judges the head; returns the range of the bytes that follow it.
+    private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
+    private let onFailure: @Sendable (RemoteBody, BlobError) -> Void
+
+    /// The meaning of a head.
+    enum Judgement {
+        case range(start: Int64, end: Int64?)
+        case explanation
+        /// Nothing follows: the object ends at the asked offset.
+        case nothing
+    }
+
+    init(
+        _ wanted: (start: Int64, end: Int64?), isStream: Bool, _ requests: any RemoteRequests,
+        judge: @escaping @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement,
+        onFailure: @escaping @Sendable (RemoteBody, BlobError) -> Void
+    ) {
+        (self.wanted, self.requests, self.judge, self.onFailure) = (wanted, requests, judge, onFailure)
+        self.state = Locked(
+            State(blocks: ByteBlocks(at: wanted.start), limit: wanted.end, isStream: isStream))
+    }
+
+    /// Starts the request.
+    func start(_ fields: [HTTPField], idleLimit: Duration?) {
+        self.requests.makeRequest(fields) { request in
+            do throws(BlobError) {
+                var request = try request.get()
+                request.idleLimit = idleLimit ?? request.idleLimit
+                let transfer = Transfer(request, self)
+                let isOver = self.state.withLock { state in
+                    if !state.isOver { state.transfer = transfer }
+                    return state.isOver
+                }
+                if !isOver { try transfer.start() }
+            } catch {
+                self.end(error)
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// True when this answer has, or will have, the byte at an offset for any reader.
+    func serves(_ byteOffset: Int64) -> Bool {
+        self.state.withLock { !$0.isStream && $0.failure == nil && $0.covers(byteOffset) }
+    }
+
+    /// The number of bytes that it holds when it is complete.
+    var plannedByteCount: Int64 {
+        self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(Self.capacity)) - $0.blocks.start }
+    }
+
+    /// Makes the caller the only reader of an answer that is too long to be kept.
+    ///
+    /// - Returns: False when it is another reader's, or can be kept.
+    func becomeStream(at byteOffset: Int64) -> Bool {
+        let isStream = self.state.withLock { state in
+            let isLong = (state.limit ?? .max) - state.blocks.start > Int64(Self.capacity)
+            guard state.hasHead, !state.isStream, isLong, byteOffset >= state.blocks.start, state.failure == nil else {
+                return false
+            }
+            state.isStream = true
+            return true
+        }
+        if isStream { self.flush() }  // Other readers look elsewhere.
+        return isStream
+    }
+
+    /// Returns true while the head is not known.
+    ///
+    /// - Throws: The error of the request.
+    func isAwaited() throws(BlobError) -> Bool {
+        try self.state.withLock { state throws(BlobError) in
+            if let failure = state.failure { throw failure }
+            return !state.hasHead && !state.isOver
+        }
+    }
+
+    /// Appends bytes from an offset.
+    ///
+    /// - Parameter isOwner: True for the only reader of a stream.
+    func read(at byteOffset: Int64, isOwner: Bool, into output: inout OutputRawSpan) throws(BlobError) -> Step {
+        let start = output.byteCount
+        while output.freeCapacity > 0 {
+            let byteOffset = byteOffset + Int64(output.byteCount - start)
+            let look: Look
+            do throws(BlobError) {
+                look = try self.look(at: byteOffset, isOwner)
+            } catch {
+                if output.byteCount > start { return .bytes }
+                throw error
+            }
+            guard let bytes = look.bytes else { return output.byteCount > start ? .bytes : look.step }
+            output.append(contentsOf: bytes)
+        }
+        return .bytes
+    }
+
+    /// Returns bytes from an offset without copying them; nil when none are there.
+    func lend(at byteOffset: Int64, isOwner: Bool) -> BlobLentBytes? {
+        guard let look = try? self.look(at: byteOffset, isOwner), let bytes = look.bytes, let block = look.block else {
+            return nil
+        }
+        return BlobLentBytes(bytes, ownedBy: block)
+    }
+
+    private struct Look {
+        var step = Step.bytes
+        /// The block keeps the bytes alive.
+        var block: ByteBlocks.Block?
+        var bytes: UnsafeRawBufferPointer?
+    }
+
+    private func look(at byteOffset: Int64, _ isOwner: Bool) throws(BlobError) -> Look {
+        let (look, resumed) = try self.state.withLock { state throws(BlobError) -> (Look, Transfer?) in
+            guard !state.isStream || isOwner else { return (Look(step: .elsewhere), nil) }
+            if state.isStream { state.blocks.drop(before: byteOffset) }
+            let resumed = state.takeResumption()
+            if byteOffset >= state.blocks.start, byteOffset < state.blocks.end {
+                let (block, range) = state.blocks.bytes(at: byteOffset)
+                return (Look(block: block, bytes: UnsafeRawBufferPointer(rebasing: block.bytes[range])), resumed)
+            }
+            if let failure = state.failure { throw failure }
+            if state.isOver, byteOffset >= state.blocks.end { return (Look(step: .end(state.blocks.end)), nil) }
+            return (Look(step: state.hasHead && !state.covers(byteOffset) ? .elsewhere : .notYet), resumed)
+        }
+        resumed?.resume()
+        return look
+    }
+
+    /// Registers the waker of a reader, in place of its last one.
+    ///
+    /// - Parameter hadHead: True when the last read of the reader knew the head.
+    func whenReadable(at byteOffset: Int64, hadHead: Bool, _ reader: ObjectIdentifier, _ waker: BlobWaker) {
+        let isReadable = self.state.withLock { state in
+            let isReadable = state.isReadable(at: byteOffset) || state.hasHead != hadHead
+            state.wakers[reader] = isReadable ? nil : waker
+            return isReadable
+        }
+        if isReadable { waker.wake() }
+    }
+
+    var hasHead: Bool { self.state.withLock { $0.hasHead } }
+
+    /// Drops the waker of a reader that leaves; a stream ends with its reader.
+    func leave(_ reader: ObjectIdentifier, isOwner: Bool) {
+        _ = self.state.withLock { $0.wakers.removeValue(forKey: reader) }
+        if isOwner { self.cancel() }
+    }
+
+    /// Ends the transfer and frees the bytes.
+    func cancel() {
+        let transfer = self.state.withLock { state in
+            state.isOver = true
+            state.blocks.removeAll()
+            return state.transfer.take()
+        }
+        transfer?.cancel()
+    }
+
+    // MARK: The answer
+
+    func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition {
+        let judgement = try self.judge(self, head)
+        return try self.state.withLock { state throws(BlobError) in
+            switch judgement {
+            case .explanation: return .explain
+            case .nothing: state.limit = state.blocks.start
+            case .range(let start, let end): (state.blocks, state.limit) = (ByteBlocks(at: start), end)
+            }
+            state.hasHead = true
+            if case .nothing = judgement { return .drop }
+            return .deliver
+        }
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (isFull, isTooLong) = self.state.withLock { state in
+            let isTooLong = state.limit.map { state.blocks.end + Int64(bytes.count) > $0 } ?? false
+            state.isPaused = !isTooLong && (state.isFull || state.isOver)
+            return (state.isPaused, isTooLong)
+        }
+        if isTooLong { self.end(BlobError(.corrupted, "The answer has more bytes than its header says.")) }
+        guard !isFull, !isTooLong else { return false }
+        var rest = bytes
+        while !rest.isEmpty {
+            // Written without the lock: nobody reads behind the end.
+            let (block, offset) = self.state.withLock { $0.blocks.room() }
+            let count = min(rest.count, ByteBlocks.blockByteCount - offset)
+            UnsafeMutableRawBufferPointer(rebasing: block.bytes[offset...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            self.state.withLock { state in if !state.isOver { state.blocks.grow(count) } }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        return true
+    }
+
+    func flush() {
+        let wakers = self.state.withLock { state in
+            defer { state.wakers = [:] }
+            return state.wakers.values
+        }
+        for waker in wakers { waker.wake() }
+    }
+
+    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
+        self.requests.refusal(head, explanation)
+    }
+
+    func end(_ error: BlobError?) {
+        let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
+            guard !state.isOver else { return (nil, nil) }
+            state.isOver = true
+            state.failure = error ?? Self.failure(state)
+            if state.failure == nil { state.limit = state.blocks.end }
+            return (state.transfer.take(), state.failure)
+        }
+        if let failure {
+            transfer?.cancel()
+            self.onFailure(self, failure)
+        }
+        self.flush()
+    }
+
+    /// Checks the length once more: libcurl checks that of the body, and not the one of a range.
+    private static func failure(_ state: State) -> BlobError? {
+        guard let limit = state.limit, state.blocks.end < limit else { return nil }
+        return BlobError(.truncated, "The answer has fewer bytes than its header says.", isTransient: true)
+    }
+}

@@ -1,0 +1,49 @@
+import BlobCore
+
+/// The facts about one version of an object, from the head of an answer.
+struct RemoteFacts: Equatable {
+    /// The info for readers.
+    let info: BlobInfo
+
+    /// The value of a condition that the object is still the same; nil without a strong ETag and a date.
+    let condition: String?
+
+    /// - Parameters:
+    ///   - byteCount: The length of the whole object; nil when it is unknown.
+    ///   - hasRanges: True when the server answers with ranges.
+    init(_ head: ResponseHead, byteCount: Int64?, hasRanges: Bool, name: String?) {
+        let tag = head.value(of: "etag").flatMap { Self.isTag($0) ? $0 : nil }
+        let date = head.value(of: "last-modified").flatMap { $0.isEmpty ? nil : $0 }
+        let strongTag = tag.flatMap { $0.hasPrefix("W/") ? nil : $0 }
+        self.condition = strongTag ?? date
+        let validator: BlobValidator? =
+            if let strongTag {
+                .strong(strongTag)
+            } else {
+                // A weak tag and a date say more together than each alone, and more with the length.
+                tag == nil && date == nil
+                    ? nil : .weak([tag, date, byteCount.map(String.init)].compactMap(\.self).joined(separator: " "))
+            }
+        let type = head.value(of: "content-type")?.prefix { $0 != ";" }.filter { $0 != " " }.lowercased()
+        self.info = BlobInfo(
+            byteCount: byteCount, mediaType: type.flatMap { $0.isEmpty ? nil : $0 }, name: name, validator: validator,
+            isRandomAccess: hasRanges)
+    }
+
+    /// Returns true when another answer is from the same version.
+    ///
+    /// A fact that only one of them has, such as a length that a proxy leaves out, says nothing.
+    func isSameVersion(as other: RemoteFacts) -> Bool {
+        let (validator, otherValidator) = (self.info.validator, other.info.validator)
+        let (count, otherCount) = (self.info.byteCount, other.info.byteCount)
+        if let count, let otherCount, count != otherCount { return false }
+        if let validator, validator.isStrong || count != nil && otherCount != nil { return validator == otherValidator }
+        return otherValidator?.isStrong != true && self.condition == other.condition
+    }
+
+    /// Returns true for an entity tag (RFC 9110, section 8.8.3).
+    private static func isTag(_ text: String) -> Bool {
+        let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+        return tag.count >= 2 && tag.first == "\"" && tag.last == "\"" && !tag.dropFirst().dropLast().contains("\"")
+    }
+}

@@ -1,0 +1,86 @@
+package import BlobCore
+
+/// An object on a server, read by ranges: the engine of sources whose bytes are answers of HTTP.
+///
+/// All readers of a source share what its answers told, and the windows of it that were read last.
+package final class RemoteObject: Sendable {
+    private struct State {
+        var version: RemoteVersion?
+        var readerCount = 0
+        var lastUse = Moment.now
+    }
+
+    /// The default number of bytes that are kept for the readers of one object.
+    package static let defaultCacheByteCount: Int64 = 4 << 20
+
+    /// The age at which facts and bytes that no reader uses are not used again: the object may have changed.
+    private static let freshness = Duration.seconds(30)
+
+    private let requests: any RemoteRequests
+    private let cacheByteCount: Int64
+    private let state = Locked(State())
+
+    /// - Parameters:
+    ///   - requests: The requests for the object.
+    ///   - cacheByteCount: The number of bytes to keep for all readers together, from 0; the latest answer is always
+    ///     kept, up to 1 MiB.
+    package init(_ requests: any RemoteRequests, cacheByteCount: Int64 = defaultCacheByteCount) {
+        (self.requests, self.cacheByteCount) = (requests, cacheByteCount)
+    }
+
+    /// Returns the facts of the object; asks the server for them, and for the beginning of the object, if no answer has
+    /// told them lately. Blocks until then.
+    package func describe(_ context: BlobContext) throws(BlobError) -> BlobInfo {
+        let reader = try self.makeReader(at: 0, matching: nil, context: context)
+        defer { reader.close() }
+        let signal = WaitSignal()
+        while !reader.isOpen {
+            do {
+                // The error of the request; bytes are not read before the facts are known.
+                _ = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
+                    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+                    return try reader.read(into: &output)
+                }
+            } catch {
+                throw BlobError(wrapping: error)
+            }
+            guard !reader.isOpen else { break }
+            let isReadable = Locked(false)
+            reader.whenReadable(
+                BlobWaker {
+                    isReadable.withLock { $0 = true }
+                    signal.signal()
+                })
+            try context.wait(on: signal) { isReadable.withLock { $0 } ? () : nil }
+        }
+        return reader.info
+    }
+
+    /// Opens a reader, which makes its requests when it is read. Does not block.
+    package func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws(BlobError) -> any BlobReader {
+        try BlobInfo().check(byteOffset: byteOffset, matching: nil)
+        let version = self.state.withLock { state in
+            let isFresh = state.readerCount > 0 || state.lastUse.instant + Self.freshness > .now
+            state.readerCount += 1
+            if let version = state.version, isFresh,
+                version.info.map({ validator == nil || validator == $0.validator }) ?? true
+            {
+                return version
+            }
+            let version = RemoteVersion(self.requests, cacheByteCount: self.cacheByteCount) { [weak self] version in
+                self?.state.withLock { state in if state.version === version { state.version = nil } }
+            }
+            state.version = version
+            return version
+        }
+        let onClose = { @Sendable in
+            self.state.withLock { state in
+                state.readerCount -= 1
+                state.lastUse = .now
+            }
+        }
+        return try RemoteReader(version, at: byteOffset, matching: validator, context, onClose: onClose)
+    }
+}

@@ -1,0 +1,211 @@
+import BlobCore
+
+/// One version of an object: its facts, and the answers that are kept for its readers.
+final class RemoteVersion: Sendable {
+    private struct State {
+        var facts: RemoteFacts?
+        /// False once an answer was not the range that was asked for.
+        var hasRanges = true
+        /// True when the server refused a range before anything was known of the object.
+        var mustAskForStart = false
+        /// The request under way whose answer will tell the facts.
+        var first: RemoteBody?
+        /// The answers that are kept, the one used last at the end.
+        var bodies: [RemoteBody] = []
+        /// True when the last stream was left long before its end.
+        var prefersWindows = false
+    }
+
+    /// The bytes that are asked for at once, at least: those of one block of a cache.
+    private static let windowByteCount = Int64(ByteBlocks.blockByteCount)
+    /// The distance to the end of the object within which all the rest is asked for: the directory of an archive.
+    private static let tailByteCount: Int64 = 1 << 20
+    private static let secondWindowByteCount: Int64 = 512 * 1024
+
+    private let requests: any RemoteRequests
+    private let cacheByteCount: Int64
+    private let onEnd: @Sendable (RemoteVersion) -> Void
+    private let state = Locked(State())
+
+    /// - Parameter onEnd: Called when the object has another version, or when there are no facts to be had.
+    init(
+        _ requests: any RemoteRequests, cacheByteCount: Int64, onEnd: @escaping @Sendable (RemoteVersion) -> Void
+    ) {
+        (self.requests, self.cacheByteCount, self.onEnd) = (requests, cacheByteCount, onEnd)
+    }
+
+    deinit { for body in self.state.withLock({ $0.bodies }) { body.cancel() } }
+
+    /// The info of the version; nil until an answer has told it.
+    var info: BlobInfo? { self.state.withLock { $0.facts?.info } }
+
+    /// Returns the answer with the bytes from an offset, or the one that will tell the facts; makes a request for it
+    /// when there is none.
+    ///
+    /// - Parameters:
+    ///   - byteOffset: The offset in the object.
+    ///   - byteCount: The number of bytes that a reader is known to need.
+    ///   - answerCount: The number of answers that the reader has read up to this offset.
+    ///   - idleLimit: The longest time without activity on the connection; nil is the default.
+    /// - Returns: The answer, and true if it is a stream for this reader; nil at the end of the object.
+    func body(
+        at byteOffset: Int64, atLeast byteCount: Int, afterAnswers answerCount: Int, idleLimit: Duration?
+    ) -> (body: RemoteBody, isOwner: Bool)? {
+        let found = self.state.withLock { state -> (body: RemoteBody, isNew: Bool, isOwner: Bool)? in
+            if state.facts == nil, let first = state.first { return (first, false, false) }
+            if let end = state.facts?.info.byteCount, byteOffset >= end { return nil }
+            if let index = state.bodies.lastIndex(where: { $0.serves(byteOffset) }) {
+                state.bodies.append(state.bodies.remove(at: index))
+                return (state.bodies[state.bodies.count - 1], false, false)
+            }
+            let isStream = answerCount >= (state.prefersWindows ? 2 : 1) || !state.hasRanges
+            let body = self.makeBody(self.range(at: byteOffset, byteCount, answerCount, isStream, state), isStream)
+            if state.facts == nil { state.first = body }
+            if !isStream { self.keep(body, &state) }
+            return (body, true, isStream)
+        }
+        guard let found else { return nil }
+        if found.isNew { found.body.start(self.fields(for: found.body), idleLimit: idleLimit) }
+        return (found.body, found.isOwner)
+    }
+
+    /// Gives up an answer to its reader, or one that failed.
+    func release(_ body: RemoteBody) { self.state.withLock { $0.bodies.removeAll { $0 === body } } }
+
+    /// Remembers how far a stream was read.
+    func noteStream(ofByteCount byteCount: Int64, isWhole: Bool) {
+        self.state.withLock { $0.prefersWindows = !isWhole && byteCount < Self.tailByteCount }
+    }
+
+    // MARK: Requests
+
+    private func makeBody(_ range: (Int64, Int64?), _ isStream: Bool) -> RemoteBody {
+        RemoteBody(range, isStream: isStream, self.requests) { [weak self] body, head throws(BlobError) in
+            guard let self else { throw BlobError(.cancelled, "The object is not read any more.") }
+            return try self.judge(body, head)
+        } onFailure: { [weak self] body, error in
+            self?.note(error, of: body)
+        }
+    }
+
+    private func range(
+        at byteOffset: Int64, _ byteCount: Int, _ answerCount: Int, _ isStream: Bool, _ state: State
+    ) -> (Int64, Int64?) {
+        guard state.hasRanges else { return (0, nil) }
+        guard !isStream else { return (byteOffset, nil) }
+        guard !state.mustAskForStart || state.facts != nil else { return (0, Self.windowByteCount) }
+        let least = answerCount > 0 ? Self.secondWindowByteCount : Self.windowByteCount
+        let wanted = min(max(Int64(byteCount), least), Self.tailByteCount)
+        // Whole blocks, so that neighbours neither overlap nor leave gaps.
+        let start = byteOffset / Self.windowByteCount * Self.windowByteCount
+        let (sum, overflows) = byteOffset.addingReportingOverflow(wanted + Self.windowByteCount - 1)
+        var end = overflows ? .max : sum / Self.windowByteCount * Self.windowByteCount
+        if let whole = state.facts?.info.byteCount {
+            end = whole - byteOffset <= Self.tailByteCount ? whole : min(end, whole)
+        }
+        let next = state.bodies.map(\.wanted.start).filter { $0 > byteOffset && $0 < end }.min()
+        return (start, next ?? end)
+    }
+
+    private func fields(for body: RemoteBody) -> [HTTPField] {
+        let (hasRanges, condition) = self.state.withLock { ($0.hasRanges, $0.facts?.condition) }
+        guard hasRanges else { return [] }
+        let last = body.wanted.end.map { String($0 - 1) } ?? ""
+        let range = HTTPField("Range", "bytes=\(body.wanted.start)-\(last)")
+        let name = self.requests.conditionField
+        // Only a strong tag can match `If-Match`.
+        guard let condition, name == "If-Range" || condition.hasPrefix("\"") else { return [range] }
+        return [range, HTTPField(name, condition)]
+    }
+
+    /// Keeps an answer, and forgets the ones that were not used for longest when there are too many bytes.
+    private func keep(_ body: RemoteBody, _ state: inout State) {
+        state.bodies.append(body)
+        var byteCount = state.bodies.reduce(0) { $0 + $1.plannedByteCount }
+        while byteCount > self.cacheByteCount, state.bodies.count > 1 {
+            byteCount -= state.bodies.removeFirst().plannedByteCount
+        }
+    }
+
+    // MARK: Answers
+
+    private func judge(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.Judgement {
+        defer { self.forgetFirst(body) }
+        let isKnown = self.info != nil
+        let range = head.value(of: "content-range").flatMap(ContentRange.init)
+        switch head.status {
+        case 200, 203:
+            let byteCount = head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
+            try self.learn(head, byteCount: byteCount, hasRanges: false)
+            return .range(start: 0, end: byteCount)
+        case 206:
+            let (bytes, byteCount) = try Self.check(range, of: head, asked: body.wanted)
+            try self.learn(head, byteCount: byteCount, hasRanges: true)
+            return .range(start: bytes.lowerBound, end: bytes.upperBound)
+        case 412 where isKnown, 416 where isKnown: throw Self.changed
+        case 416 where range?.byteCount == 0:
+            try self.learn(head, byteCount: 0, hasRanges: true)
+            return .nothing
+        case 416 where body.wanted.start > 0:
+            self.state.withLock { $0.mustAskForStart = true }
+            return .nothing
+        default: return .explanation
+        }
+    }
+
+    /// Checks that an answer is the range that was asked for, or the beginning of it.
+    private static func check(
+        _ range: ContentRange?, of head: ResponseHead, asked: (start: Int64, end: Int64?)
+    ) throws(BlobError) -> (Range<Int64>, byteCount: Int64) {
+        guard let range, let bytes = range.bytes else {
+            throw BlobError(.corrupted, "The server answered 206 without a valid Content-Range.")
+        }
+        guard bytes.lowerBound == asked.start, bytes.upperBound <= asked.end ?? .max else {
+            throw BlobError(
+                .corrupted,
+                "The server answered with the bytes from \(bytes.lowerBound) to \(bytes.upperBound), and was asked for "
+                    + "those from \(asked.start) to \(asked.end.map(String.init) ?? "the end").")
+        }
+        let announced = head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
+        guard announced ?? Int64(bytes.count) == bytes.count else {
+            throw BlobError(.corrupted, "Content-Length and Content-Range of the answer contradict each other.")
+        }
+        let encoding = head.value(of: "content-encoding")?.lowercased() ?? "identity"
+        guard encoding == "identity" else {
+            throw BlobError(.unsupported, "The server answered with ranges of an encoding, which is '\(encoding)'.")
+        }
+        guard let byteCount = range.byteCount else {
+            throw BlobError(.unsupported, "The server answered with a range of an object of unknown length.")
+        }
+        return (bytes, byteCount)
+    }
+
+    /// Takes the facts from the first answer, and compares those of later ones.
+    private func learn(_ head: ResponseHead, byteCount: Int64?, hasRanges: Bool) throws(BlobError) {
+        let facts = RemoteFacts(head, byteCount: byteCount, hasRanges: hasRanges, name: self.requests.name(head))
+        let isSame = self.state.withLock { state in
+            guard state.facts?.isSameVersion(as: facts) ?? true else { return false }
+            state.facts = state.facts ?? facts
+            state.hasRanges = state.hasRanges && hasRanges
+            return true
+        }
+        guard isSame else { throw Self.changed }
+    }
+
+    private static var changed: BlobError {
+        BlobError(.changed, "The server has other content now than when reading began.")
+    }
+
+    private func forgetFirst(_ body: RemoteBody) {
+        self.state.withLock { state in if state.first === body { state.first = nil } }
+    }
+
+    private func note(_ error: BlobError, of body: RemoteBody) {
+        let isUnknown = self.state.withLock { state in
+            state.bodies.removeAll { $0 === body }
+            if state.first === body { state.first = nil }
+            return state.facts == nil
+        }
+        if isUnknown || error.code == .changed { self.onEnd(self) }
+    }
+}
