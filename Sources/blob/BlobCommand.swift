@@ -52,12 +52,19 @@ enum Main {
     }
 }
 
+/// The modules of the schemes that a build can leave out, as errors name these.
+private let optionalModules = [
+    "'assets-library'": "AssetLibrarySource", "'http'": "HTTPSource (with the headers of libcurl)",
+    "'https'": "HTTPSource (with the headers of libcurl)",
+]
+
 /// Prints an error as one line on standard error; names the module of a scheme that this build leaves out.
 func report(_ error: BlobError) {
     var error = error
-    if error.code == .notRegistered, error.message.contains("'assets-library'") {
+    let message = error.message
+    if error.code == .notRegistered, let (_, module) = optionalModules.first(where: { message.contains($0.key) }) {
         error = BlobError(
-            error.code, "\(error.message) The module AssetLibrarySource, which this build leaves out, has that scheme.",
+            error.code, "\(error.message) The module \(module), which this build leaves out, has that scheme.",
             operation: error.operation, locator: error.locator, byteOffset: error.byteOffset, cause: error.cause)
     }
     printToStandardError("blob: \(error)\n")

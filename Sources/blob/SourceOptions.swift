@@ -7,7 +7,7 @@ struct SourceOptions: ParsableArguments {
     /// Thirty years in seconds: a limit that can be added to any clock.
     private static let maximumIdleTimeout = 1_000_000_000.0
 
-    @Option(help: "Fail if nothing arrives for this many seconds (default: never).")
+    @Option(help: "Fail if nothing arrives for this many seconds (default: 60 from web servers, otherwise never).")
     var idleTimeout: Double?
 
     @Option(
@@ -39,10 +39,14 @@ struct SourceOptions: ParsableArguments {
             """)
     var allowFormat: [ArchiveFormat] = []
 
+    @OptionGroup var web: WebOptions
+
     /// The registry of everything that locators can name.
     var registry: BlobRegistry { PasswordFile.registryForData(self.fullRegistry, besides: self.passwordFile) }
 
-    private var fullRegistry: BlobRegistry { .forCommand(library: self.library, allowing: Set(self.allowFormat)) }
+    private var fullRegistry: BlobRegistry {
+        self.web.applied(to: .forCommand(library: self.library, allowing: Set(self.allowFormat)))
+    }
 
     func validate() throws {
         if let spoolLimit, spoolLimit < 0 { throw ValidationError("--spool-limit takes a number of bytes from 0.") }

@@ -16,4 +16,9 @@
                 isTransient: false)
         }
     }
+
+    /// Replaces the options in a build without the headers of libcurl.
+    struct WebOptions: ParsableArguments {
+        func applied(to registry: BlobRegistry) -> BlobRegistry { registry }
+    }
 #endif

@@ -80,7 +80,7 @@ package final class ObjectServer: Sendable {
     package var url: String { "http://127.0.0.1:\(self.port)/folder/object.bin" }
     package var requests: [Request] { self.state.withLock { $0.requests } }
     package var connectionCount: Int { self.state.withLock { $0.connectionCount } }
-    /// The number of bytes of bodies that were handed to the system.
+    /// The number of bytes of bodies that were sent, or begun to be.
     package var sentByteCount: Int { self.state.withLock { $0.sentByteCount } }
 
     package var object: Object {
@@ -99,8 +99,8 @@ package final class ObjectServer: Sendable {
         for start in stride(from: body.startIndex, to: body.endIndex, by: 1 << 16) {
             let piece = body[start..<min(start + 1 << 16, body.endIndex)]
             let frame = object.isChunked ? ("\(String(piece.count, radix: 16))\r\n", "\r\n") : ("", "")
-            guard connection.send(Array(frame.0.utf8) + piece + Array(frame.1.utf8)) else { return false }
             self.state.withLock { $0.sentByteCount += piece.count }
+            guard connection.send(Array(frame.0.utf8) + piece + Array(frame.1.utf8)) else { return false }
         }
         return !object.isChunked || connection.send("0\r\n\r\n")
     }

@@ -10,6 +10,18 @@ package struct HTTPField: Sendable, Equatable {
         self.value = value
     }
 
+    /// Parses a line as people write it: `Name: value`, or `Name;` for a field without a value; nil for anything else.
+    package init?(line: String) {
+        if line.hasSuffix(";"), !line.contains(":") {
+            self.init(String(line.dropLast()), "")
+            return
+        }
+        guard let colon = line.firstIndex(of: ":") else { return nil }
+        let value = line[line.index(after: colon)...].drop { $0 == " " }
+        guard !value.isEmpty else { return nil }
+        self.init(String(line[..<colon]), String(value))
+    }
+
     /// The field as libcurl expects it: a semicolon means no value; with a colon, the field would be omitted.
     package var line: String { self.value.isEmpty ? "\(self.name);" : "\(self.name): \(self.value)" }
 

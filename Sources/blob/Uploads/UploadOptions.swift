@@ -91,13 +91,13 @@ struct UploadOptions: ParsableArguments {
     }
 
     private func field(_ text: String) throws -> HTTPUpload.Field {
-        if text.hasSuffix(";"), !text.contains(":") { return HTTPUpload.Field(String(text.dropLast()), "") }
-        guard let colon = text.firstIndex(of: ":") else {
-            throw ValidationError("-H takes 'Name: value', or 'Name;' without a value.")
+        guard let field = HTTPUpload.Field(line: text) else {
+            throw ValidationError(
+                text.contains(":")
+                    ? "-H '\(text)': write 'Name;' for a field without a value."
+                    : "-H takes 'Name: value', or 'Name;' without a value.")
         }
-        let value = text[text.index(after: colon)...].drop { $0 == " " }
-        guard !value.isEmpty else { throw ValidationError("-H '\(text)': write 'Name;' for a field without a value.") }
-        return HTTPUpload.Field(String(text[..<colon]), String(value))
+        return field
     }
 
     private var bytesPerSecond: Int64? {
