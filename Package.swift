@@ -276,12 +276,12 @@ if hasUploads {
         plugin("HTTPSource", "BlobTransfer"),
         tests("BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
         tests(
-            "HTTPSourceTests", "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard", "BlobStreamsTesting",
-            "HTTPSource", "HTTPTestSupport"),
+            "HTTPSourceTests", "ArchiveSource", "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
+            "BlobStreamsTesting", "HTTPSource", "HTTPTestSupport"),
         // A server for the tests of sources that read over HTTP.
         .target(
             name: "HTTPTestSupport", dependencies: ["BlobCore", "BlobTestSupport"], path: "Tests/HTTPTestSupport",
-            swiftSettings: settings),
+            exclude: ["Certificates"], swiftSettings: settings),
     ]
     package.products += [
         .library(name: "BlobTransfer", targets: ["BlobTransfer"]),
@@ -289,6 +289,7 @@ if hasUploads {
     ]
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("HTTPSource")
     package.targets.first { $0.name == "blob" }?.dependencies += ["BlobHTTP", "BlobTransfer"]
+    package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
 }
 
 if let fuzzer {

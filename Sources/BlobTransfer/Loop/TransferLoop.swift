@@ -23,7 +23,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
     private init() throws(BlobError) {
         self.multi = try CurlMulti()
         self.sessions = blob_curl_share_sessions()
-        guard startThread(named: "blob-transfers", { self.run() }) else {
+        guard startThread(named: "BlobTransfer", { self.run() }) else {
             throw BlobError(.unavailable, "There is no thread for transfers.", isTransient: true)
         }
     }

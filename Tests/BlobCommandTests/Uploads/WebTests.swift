@@ -1,0 +1,103 @@
+import BlobTestSupport
+import Foundation
+import HTTPTestSupport
+import Testing
+
+/// `blob` as a process that reads from web servers.
+@Suite struct WebTests {
+    @Test func everyCommandReadsURLs() throws {
+        let bytes = makeContent(1_000_000)
+        let server = try ObjectServer(bytes)
+        expect(try Launch("cat", server.url).run(), prints: bytes)
+        expect(try Launch("cat", server.url, "--offset", "999990").run(), prints: Array(bytes[999_990...]))
+        let folder = try TemporaryFolder()
+        let file = try folder.write(bytes, to: "same")
+        let sum = try Launch("sum", file).run().text.prefix(64)
+        expect(try Launch("sum", server.url).run(), prints: "\(sum)  \(server.url)\n")
+        let info = try Launch("info", server.url).run().text
+        #expect(info.contains("bytes: 1000000\n") && info.contains("validator: strong:\"one\"\n"), "\(info)")
+        expect(
+            try Launch("cat", server.url, "--ranges", "-").run(input: Array("5 3\n900000 2\n".utf8)),
+            prints: Array(bytes[5..<8] + bytes[900_000..<900_002]))
+        expect(
+            try Launch("cat", "--from-file", "-").run(input: Array("\(server.url)\n\(server.url)\n".utf8)),
+            prints: bytes + bytes)
+    }
+
+    @Test func anErrorNamesTheURLWithoutItsPassword() throws {
+        let server = try ObjectServer([]) { _, _, connection in
+            connection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            return true
+        }
+        let outcome = try Launch("cat", "http://user:secret@127.0.0.1:\(server.port)/x").run()
+        expect(outcome, failsWith: "notFound", 66, saying: "404 Not Found", "//user:***@127.0.0.1:\(server.port)/x")
+        #expect(!outcome.errorText.contains("secret"))
+    }
+
+    @Test func optionsOfRequestsComeFromFiles() throws {
+        let server = try ObjectServer(makeContent(10))
+        let folder = try TemporaryFolder()
+        let headers = try folder.write("X-One: 1\r\n\nX-Two;\n", to: "headers")
+        let netrc = try folder.write("machine 127.0.0.1 login user password secret\n", to: "netrc")
+        let launch = Launch("cat", server.url, "--header-file", headers, "--netrc-file", netrc)
+        expect(try launch.run(), prints: makeContent(10))
+        let fields = try #require(server.requests.first?.fields)
+        #expect(fields["x-one"] == "1" && fields["x-two"] == "")
+        #expect(fields["authorization"] == "Basic dXNlcjpzZWNyZXQ=")
+        let wrong = try folder.write("secret\n", to: "wrong")
+        let outcome = try Launch("cat", server.url, "--header-file", wrong).run()
+        expect(outcome, failsWith: "invalidArgument", 64, saying: "Line 1 of")
+        #expect(!outcome.errorText.contains("secret"))
+        expect(
+            try Launch("cat", server.url, "--ca-file", folder.path("none")).run(), failsWith: "notFound", 66,
+            saying: "none")
+        let proxy = try ObjectServer(makeContent(20))
+        expect(
+            try Launch("cat", "http://example.invalid/x", "--proxy", "http://127.0.0.1:\(proxy.port)").run(),
+            prints: makeContent(20))
+    }
+
+    @Test func filesOfAServerWithAPrivateAuthorityAreRead() throws {
+        let folder = try TemporaryFolder()
+        try folder.write(makeContent(300_000), to: "x")
+        let server = try PythonServer(.filesOverTLS(folder.path))
+        let url = "https://localhost:\(server.port)/x"
+        expect(try Launch("cat", url, "--ca-file", PythonServer.authority).run(), prints: makeContent(300_000))
+        expect(try Launch("cat", url).run(), failsWith: "unavailable", 69, saying: "No secure connection")
+    }
+
+    /// nginx, where it is installed: a server with ranges and conditions that others made.
+    @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: Self.nginx)))
+    func nginxIsReadByRanges() throws {
+        let folder = try TemporaryFolder()
+        let bytes = makeContent(2_000_000)
+        try FileManager.default.createDirectory(atPath: folder.path("files"), withIntermediateDirectories: true)
+        try folder.write(bytes, to: "files/x")
+        try folder.write("", to: "files/empty")
+        let port = try LoopbackListener()
+        close(port.descriptor)
+        let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+            .map { "\($0)_temp_path \(folder.path)/\($0);" }.joined(separator: " ")
+        let configuration = """
+            daemon off; master_process off; pid \(folder.path)/pid; error_log stderr;
+            events { } http { access_log off; \(paths) server { listen 127.0.0.1:\(port.port);
+            location / { root \(folder.path)/files; } location /once/ { alias \(folder.path)/files/; max_ranges 0; } } }
+            """
+        let server = try Launch("-p", folder.path, "-c", try folder.write(configuration, to: "conf")).with {
+            $0.program = Self.nginx
+        }.start()
+        defer { server.send(SIGKILL) }
+        let url = "http://127.0.0.1:\(port.port)"
+        let end = ContinuousClock.now + .seconds(20)
+        while try Launch("info", "\(url)/x").run().ending != .status(0), ContinuousClock.now < end {}
+        for name in ["x", "once/x"] {
+            expect(try Launch("cat", "\(url)/\(name)").run(), prints: bytes)
+            expect(
+                try Launch("cat", "\(url)/\(name)", "--offset", "1999990").run(), prints: Array(bytes[1_999_990...]))
+        }
+        expect(try Launch("cat", "\(url)/empty").run(), prints: [])
+        #expect(try Launch("info", "\(url)/x").run().text.contains("random access"))
+    }
+
+    private static let nginx = "/usr/sbin/nginx"
+}
