@@ -12,21 +12,6 @@ import Testing
         MemorySource(self.content, validator: validator)
     }
 
-    private func outcome(
-        _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, _ context: BlobContext = BlobContext()
-    ) async throws -> (bytes: [UInt8], error: BlobError?) {
-        try await onThread {
-            var bytes: [UInt8] = []
-            do {
-                let reader = try source.open(at: byteOffset, context: context)
-                while case let piece = try read(reader, upTo: 700), !piece.isEmpty { bytes += piece }
-                return (bytes, nil)
-            } catch {
-                return (bytes, BlobError(wrapping: error))
-            }
-        }
-    }
-
     @Test func manyInterruptionsGiveTheBytesOnceAndAreEvents() async throws {
         let (openings, events) = (Recorder<Int64>(), Recorder<BlobEvent>())
         for identity in [BlobRetry.Identity.strong, .compared, .unchecked] {
@@ -34,7 +19,7 @@ import Testing
             rules.identity = identity
             let validator = identity == .strong ? BlobValidator.strong("1") : .weak("1")
             let flaky = FlakySource(self.memory(validator), failingAfter: 5000, openings: openings)
-            let found = try await self.outcome(
+            let found = try await readingOutcome(
                 flaky.layered { $0.retry = rules }, at: 10, BlobContext(eventSink: { events.append($0) }))
             #expect(found.error == nil && found.bytes == Array(self.content[10...]), "\(identity)")
         }
@@ -49,12 +34,12 @@ import Testing
         let openings = Recorder<Int64>()
         let cut = BlobError(.unavailable, "The line was cut.")
         let dead = FlakySource(self.memory(), failingAfter: 0, with: cut, openings: openings)
-        let found = try await self.outcome(dead.layered { $0.retry = .impatient })
+        let found = try await readingOutcome(dead.layered { $0.retry = .impatient })
         #expect(found.error?.message == cut.message && openings.values == [0, 0, 0])
         var rules = BlobRetry.impatient
         rules.failureBudget = 5
         let flaky = FlakySource(self.memory(.strong("1")), failingAfter: 1000, with: cut)
-        let cutOff = try await self.outcome(flaky.layered { $0.retry = rules })
+        let cutOff = try await readingOutcome(flaky.layered { $0.retry = rules })
         #expect(cutOff.error?.message == cut.message && cutOff.bytes == Array(self.content[..<5000]))
     }
 
@@ -62,13 +47,13 @@ import Testing
         let openings = Recorder<Int64>()
         let broken = FlakySource(
             self.memory(), failingAfter: 100, with: BlobError(.corrupted, "Broken."), openings: openings)
-        let found = try await self.outcome(broken.layered { $0.retry = .impatient })
+        let found = try await readingOutcome(broken.layered { $0.retry = .impatient })
         #expect(found.error?.code == .corrupted && openings.values == [0] && found.bytes.count == 100)
         let once = FlakySource(
             SequentialSource(info: BlobInfo(validator: .strong("1"))) { _ in
                 try self.memory(.strong("1")).makeReader(at: 0, matching: nil, context: BlobContext())
             }, failingAfter: 100)
-        #expect(try await self.outcome(once.layered { $0.retry = .impatient }).error?.code == .unavailable)
+        #expect(try await readingOutcome(once.layered { $0.retry = .impatient }).error?.code == .unavailable)
     }
 
     /// The content changes at the first interruption.
@@ -92,7 +77,7 @@ import Testing
         var rules = BlobRetry.impatient
         rules.identity = identity
         let events = Recorder<BlobEvent>()
-        let found = try await self.outcome(
+        let found = try await readingOutcome(
             FlakySource(changing, failingAfter: 6000).layered { $0.retry = rules },
             BlobContext(eventSink: { events.append($0) }))
         #expect(found.error?.code == code && found.bytes == Array(old[..<6000]))
@@ -106,10 +91,10 @@ import Testing
             }
         }
         let flaky = FlakySource(nameless, failingAfter: 20_000)
-        #expect(try await self.outcome(flaky.layered { $0.retry = .impatient }).error?.code == .unavailable)
+        #expect(try await readingOutcome(flaky.layered { $0.retry = .impatient }).error?.code == .unavailable)
         var rules = BlobRetry.impatient
         rules.identity = .unchecked
-        let found = try await self.outcome(flaky.layered { $0.retry = rules })
+        let found = try await readingOutcome(flaky.layered { $0.retry = rules })
         #expect(found.error == nil && found.bytes == self.content)
     }
 
@@ -123,7 +108,7 @@ import Testing
             guard !isFirst else { throw BlobError(.unavailable, "Not yet.") }
             return MemorySource(content, validator: .strong("1"))
         }
-        let found = try await self.outcome(source.layered { $0.retry = .impatient })
+        let found = try await readingOutcome(source.layered { $0.retry = .impatient })
         #expect(found.error == nil && found.bytes == self.content)
     }
 
@@ -133,7 +118,7 @@ import Testing
         let flaky = FlakySource(self.memory(), failingAfter: 100)
         var watched = context
         watched.eventSink = { if $0.kind == .recovering { context.cancellation.cancel() } }
-        let found = try await self.outcome(flaky.layered { $0.retry = slow }, watched)
+        let found = try await readingOutcome(flaky.layered { $0.retry = slow }, watched)
         #expect(found.error?.code == .cancelled && found.bytes.count == 100)
     }
 
@@ -151,20 +136,7 @@ import Testing
         var failures = RetryFailures(.impatient)
         var error = BlobError(.unavailable, "Later.")
         error.retryDelay = .seconds(7)
-        let delay = try failures.delay(after: error)
+        let delay = try failures.delay(after: error, BlobContext())
         #expect(delay == .seconds(7))
-    }
-}
-
-/// A source that is made anew at each opening.
-private struct AlternatingSource: BlobInputStreamDataSource {
-    let make: @Sendable () throws -> any BlobInputStreamDataSource
-
-    var traits: BlobTraits { .repeatable }
-    func describe(_ context: BlobContext) throws -> BlobInfo { try self.make().info(context) }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
-        try self.make().open(at: byteOffset, matching: validator, context: context)
     }
 }

@@ -1,7 +1,9 @@
 /// The rules by which an interrupted reading is tried again, and resumed at the byte that it had reached.
 ///
-/// Only errors whose ``BlobError/isTransient`` is true are tried again, over a source that can be opened again. The
-/// content must still be the same when reading is resumed: see ``Identity``.
+/// Only errors whose ``BlobError/isTransient`` is true are tried again, over a source that can be opened again. An end
+/// that comes too early is ``BlobError/Code/truncated``, which is not: the data of a format would be as short again. A
+/// source whose connection was cut marks its error as transient, and is resumed. The content must still be the same then:
+/// see ``Identity``.
 public struct BlobRetry: Hashable, Sendable {
     /// The proof that the content is still the same, without which reading is not resumed.
     public enum Identity: Hashable, Sendable {
@@ -25,11 +27,15 @@ public struct BlobRetry: Hashable, Sendable {
     /// The longest delay before the second attempt, and before any: 0.2 and 30 seconds by default.
     ///
     /// The limit doubles with each failure in a row, and the delay is random, from zero to the limit: so many clients
-    /// of one server do not return at the same moment. A delay that the source asks for is kept to.
+    /// of one server do not return at the same moment. A delay that the source asks for is kept to. When it ends after
+    /// the deadline of the job, the error is thrown at once.
     public var maximumDelays: ClosedRange<Duration>
 
     /// The proof that the content is still the same; ``Identity/compared`` by default.
     public var identity: Identity
+
+    /// False to try again only before the first byte of a reader; true by default.
+    package var resumes = true
 
     /// Creates rules.
     public init(

@@ -47,9 +47,8 @@ final class RetryReader: BlobReader {
         return false
     }
 
-    var neverBlocks: Bool {
-        if case .reading(let reader) = self.phase { reader.neverBlocks } else { false }
-    }
+    // Not that of the first reader: another opening of a source that may block may block, too.
+    var neverBlocks: Bool { self.base.traits.contains(.neverBlocks) }
 
     /// Opens the base for the first time.
     ///
@@ -107,6 +106,8 @@ final class RetryReader: BlobReader {
     private func read(_ reader: BlobGuardedReader, into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         let result = try reader.read(into: &output)
+        let end = self.byteOffset + Int64(output.byteCount - start)
+        if self.failures.count > 0 { try self.checkLength(reader, result, upTo: end) }
         if result != .notYet {
             self.declare()
             self.failures.end()
@@ -115,7 +116,7 @@ final class RetryReader: BlobReader {
                 self.context.eventSink?(BlobEvent(.recovered, self.byteOffset))
             }
         }
-        self.byteOffset += Int64(output.byteCount - start)
+        self.byteOffset = end
         if self.needsTail { output.bytes.withUnsafeBytes { self.remember($0[start...]) } }
         return result
     }
@@ -150,6 +151,15 @@ final class RetryReader: BlobReader {
         }
     }
 
+    /// Throws when the content has another length than it had before the interruption.
+    private func checkLength(
+        _ reader: BlobGuardedReader, _ result: BlobReadResult, upTo end: Int64
+    ) throws(BlobError) {
+        guard let byteCount = self.declared?.byteCount, result != .notYet else { return }
+        let isSame = reader.info.byteCount.map { $0 == byteCount } ?? (result == .bytes || end == byteCount)
+        guard isSame, end <= byteCount else { throw self.isChanged }
+    }
+
     /// Compares bytes that were delivered with what the base has now; returns false when there are none yet.
     private func compare(_ reader: BlobGuardedReader, _ rest: ArraySlice<UInt8>) throws -> Bool {
         var result = BlobReadResult.end
@@ -168,7 +178,7 @@ final class RetryReader: BlobReader {
 
     private var isChanged: BlobError {
         BlobError(
-            .changed, "The content changed while it was read: the bytes before the interruption are others now.",
+            .changed, "The content is no longer the one that was read before the interruption.",
             byteOffset: self.byteOffset)
     }
 
@@ -176,8 +186,10 @@ final class RetryReader: BlobReader {
     private func lose(_ error: BlobError) {
         do throws(BlobError) {
             try self.context.check()
-            guard self.base.traits.contains(.repeatable), self.canResume else { throw error }
-            let delay = try self.failures.delay(after: error)
+            // Content that ends before the byte reached is shorter than it was.
+            guard error.code != .invalidArgument || self.byteOffset == self.startOffset else { throw self.isChanged }
+            guard self.canResume else { throw error }
+            let delay = try self.failures.delay(after: error, self.context)
             self.leave(for: error)
             self.phase = .waiting(TimerWait(delay, self.context))
             self.isResumed = true
@@ -191,6 +203,7 @@ final class RetryReader: BlobReader {
     /// True when it can be told whether the content is the same, or need not.
     private var canResume: Bool {
         guard self.byteOffset > self.startOffset else { return true }
+        guard self.rules.resumes else { return false }
         return switch self.rules.identity {
         case .strong: self.declared?.validator?.isStrong ?? false
         case .compared: self.declared?.validator != nil

@@ -7,15 +7,18 @@ package struct RetrySource: ForwardingSource {
         (self.base, self.rules) = (base, rules)
     }
 
-    /// Blocks during the delays, unless the base never blocks: then its info is not waited for.
+    /// Blocks during the delays; a base that never blocks is asked once, unless the job may block.
     package func describe(_ context: BlobContext) throws -> BlobInfo {
         var failures = RetryFailures(self.rules)
         while true {
             do {
-                return try self.base.info(context)
+                let info = try self.base.info(context)
+                if failures.count > 0 { context.eventSink?(BlobEvent(.recovered)) }
+                return info
             } catch {
-                guard !self.traits.contains(.neverBlocks) else { throw error }
-                let delay = try failures.delay(after: error)
+                guard !self.traits.contains(.neverBlocks) || context.mayBlock else { throw error }
+                let delay = try failures.delay(after: error, context)
+                context.eventSink?(BlobEvent(.recovering))
                 let (signal, wait) = (WaitSignal(), TimerWait(delay, context))
                 wait.whenOver(BlobWaker { signal.signal() })
                 var patient = context
@@ -28,6 +31,9 @@ package struct RetrySource: ForwardingSource {
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
     ) throws -> any BlobReader {
+        guard self.traits.contains(.repeatable) else {
+            return try self.base.open(at: byteOffset, matching: validator, context: context)
+        }
         let reader = RetryReader(self.base, at: byteOffset, matching: validator, self.rules, context)
         try reader.start()
         return reader
@@ -37,7 +43,7 @@ package struct RetrySource: ForwardingSource {
 /// The failures of one reader, counted.
 struct RetryFailures {
     private let rules: BlobRetry
-    private var count = 0
+    private(set) var count = 0
     private var countInRow = 0
     private var random = SystemRandomNumberGenerator()
 
@@ -46,15 +52,21 @@ struct RetryFailures {
     /// Notes that bytes came.
     mutating func end() { self.countInRow = 0 }
 
-    /// Counts a failure, and returns the delay before the next attempt.
+    /// Counts a failure, and returns the delay before the next attempt: the one that the source asks for if that is
+    /// longer than the random one, which leaves at least half of the time up to the deadline to the attempt.
     ///
-    /// - Throws: The error, if there is to be none.
-    mutating func delay(after error: BlobError) throws(BlobError) -> Duration {
+    /// - Throws: The error, if there is to be no attempt, or none before the deadline.
+    mutating func delay(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Duration {
         self.count += 1
         self.countInRow += 1
         guard error.isTransient, error.code != .changed, self.countInRow < self.rules.maximumFailureCount,
             self.count < self.rules.failureBudget
         else { throw error }
-        return max(self.rules.delay(afterFailures: self.countInRow, using: &self.random), error.retryDelay ?? .zero)
+        let (random, asked) = (
+            self.rules.delay(afterFailures: self.countInRow, using: &self.random), error.retryDelay ?? .zero
+        )
+        guard let left = context.lastMoment?.remaining else { return max(random, asked) }
+        guard asked < left else { throw error }
+        return max(min(random, left / 2), asked)
     }
 }

@@ -1,0 +1,31 @@
+import BlobCore
+import BlobTestSupport
+
+/// A source that is made anew at each opening.
+struct AlternatingSource: BlobInputStreamDataSource {
+    let make: @Sendable () throws -> any BlobInputStreamDataSource
+
+    var traits: BlobTraits { .repeatable }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.make().info(context) }
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.make().open(at: byteOffset, matching: validator, context: context)
+    }
+}
+
+/// Reads to the end, or to an error.
+func readingOutcome(
+    _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, _ context: BlobContext = BlobContext()
+) async throws -> (bytes: [UInt8], error: BlobError?) {
+    try await onThread {
+        var bytes: [UInt8] = []
+        do {
+            let reader = try source.open(at: byteOffset, context: context)
+            while case let piece = try read(reader, upTo: 700), !piece.isEmpty { bytes += piece }
+            return (bytes, nil)
+        } catch {
+            return (bytes, BlobError(wrapping: error))
+        }
+    }
+}

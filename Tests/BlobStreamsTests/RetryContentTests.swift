@@ -1,0 +1,93 @@
+import BlobStreamsTesting
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import BlobCore
+
+/// The content behind an interruption: shorter, longer, of unknown length, or without random access.
+@Suite(.timeLimit(.minutes(2))) struct RetryContentTests {
+    private let content = makeContent(50_000)
+
+    /// Known lengths are compared before a byte; unknown ones at the end.
+    @Test(arguments: [
+        (40_000, true, 6000), (60_000, true, 6000), (5000, true, 6000), (5000, false, 6000), (40_000, false, 40_000),
+        (60_000, false, 50_000),
+    ])
+    func contentOfAnotherLengthIsChangedAlsoWhenItIsUnchecked(
+        byteCount: Int, isKnown: Bool, deliveredCount: Int
+    ) async throws {
+        let (old, other) = (self.content, makeContent(60_000).prefix(byteCount))
+        let count = Locked(0)
+        let changing = AlternatingSource {
+            let isFirst = count.exchange(1) == 0
+            let source: any BlobInputStreamDataSource = MemorySource(isFirst ? old : Array(other))
+            return isFirst || isKnown ? source : DoubtfulSource(base: source)
+        }
+        var rules = BlobRetry.impatient
+        rules.identity = .unchecked
+        // The second reader does not fail.
+        let flaky = AlternatingSource { () -> any BlobInputStreamDataSource in
+            count.withLock { $0 } == 0 ? FlakySource(changing, failingAfter: 6000) : changing
+        }
+        let found = try await readingOutcome(flaky.layered { $0.retry = rules })
+        #expect(found.error?.code == .changed, "\(String(describing: found.error))")
+        #expect(found.bytes.count == deliveredCount)
+    }
+
+    @Test func anEarlyEndIsResumedOnlyIfItsSourceCallsItTransient() async throws {
+        for isTransient in [true, false] {
+            let openings = Recorder<Int64>()
+            let cut = BlobError(.truncated, "The connection ended.", isTransient: isTransient)
+            let flaky = FlakySource(
+                MemorySource(self.content, validator: .strong("1")), failingAfter: 20_000, with: cut,
+                openings: openings)
+            let found = try await readingOutcome(flaky.layered { $0.retry = .impatient })
+            #expect(found.error?.code == (isTransient ? nil : .truncated))
+            #expect(found.bytes == (isTransient ? self.content : Array(self.content[..<20_000])))
+            #expect(openings.values == (isTransient ? [0, 20_000, 40_000] : [0]))
+        }
+    }
+
+    /// The bytes before are read again and dropped, which an interruption after a number of bytes would never survive:
+    /// it comes after a number of all bytes that were read.
+    @Test(arguments: [BlobValidator.strong("1"), .weak("1")])
+    func aSourceOfUnknownLengthWithoutRandomAccessIsResumed(_ validator: BlobValidator) async throws {
+        let base = DoubtfulSource(base: MemorySource(self.content, validator: validator))
+        let count = Locked(0)
+        let flaky = AlternatingSource {
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return FlakySource(base, failingAfter: 9000 * number)
+        }
+        let events = Recorder<BlobEvent>()
+        let found = try await readingOutcome(
+            flaky.layered { $0.retry = .impatient }, at: 10, BlobContext(eventSink: { events.append($0) }))
+        #expect(found.error == nil && found.bytes == Array(self.content[10...]))
+        #expect(events.values.count { $0.kind == .recovered } >= 2)
+    }
+}
+
+/// A source that does not know its length and has no random access.
+private struct DoubtfulSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+
+    func info(over base: BlobInfo) -> BlobInfo { BlobInfo(validator: base.validator) }
+
+    func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws -> any BlobReader {
+        DoubtfulReader(base: try self.base.open(matching: validator, context: context)).skipping(byteOffset)
+    }
+}
+
+private final class DoubtfulReader: ForwardingReader {
+    let base: any BlobReader
+    var info: BlobInfo { BlobInfo(validator: self.base.info.validator) }
+
+    init(base: any BlobReader) { self.base = base }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+}
