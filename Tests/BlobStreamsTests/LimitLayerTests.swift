@@ -30,6 +30,17 @@ import Testing
         }
     }
 
+    @Test func theEndBehindTheLimitIsAnErrorToo() async throws {
+        let source = ClosureSource { offset, output, _ in
+            if offset < 1000 { output.append(1) }
+        }
+        let limited = source.layered { $0.maximumByteCount = 999 }
+        let error = try await onThread { () throws in
+            #expect(throws: BlobError.self) { try readAll(try limited.open(at: 1000)) }
+        }
+        #expect(error?.code == .limitExceeded)
+    }
+
     /// The time is that of the clock, and at least what the rate allows.
     @Test func aRateIsKeptAndBlocksNoThread() async throws {
         let source = MemorySource(self.content).layered { $0.bytesPerSecond = 5000 }

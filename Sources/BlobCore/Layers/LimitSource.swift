@@ -40,8 +40,8 @@ private final class LimitReader: ForwardingReader {
         let result = try self.base.read(into: &output, atMost: room.overflow ? .max : room.partialValue)
         let count = output.byteCount - start
         self.byteOffset += Int64(count)
-        guard count > 0, self.byteOffset > self.maximumByteCount else { return result }
-        // One byte, unless the first was behind the limit already.
+        guard result != .notYet, self.byteOffset > self.maximumByteCount else { return result }
+        // One byte, unless the first was behind the limit already, or there is none, at the end.
         output.removeLast(min(count, Int(clamping: self.byteOffset - self.maximumByteCount)))
         let error = self.fail("The blob has more bytes")
         if output.byteCount == start { throw error }
