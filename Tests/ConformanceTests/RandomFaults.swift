@@ -1,0 +1,147 @@
+import BlobStreams
+import BlobTestSupport
+
+/// A fault of one call of a source.
+enum RandomFault: CaseIterable, Hashable, Sendable {
+    case transientError, permanentError, notYet, stall, shortRead
+    /// The end comes early: without an error, which breaks C8.
+    case earlyEnd
+    /// The source has other content from the next opening on.
+    case change
+    /// A bit of the bytes is wrong.
+    case wrongBit
+}
+
+/// The faults of one pass, drawn for each call of its sources.
+final class RandomFaults: Sendable {
+    private struct State {
+        var random: SplitMix64
+        var rest: Int
+        var isChanged = false
+        var injected: [RandomFault] = []
+    }
+
+    private let kinds: [RandomFault]
+    private let oddsAgainst: Int
+    private let state: Locked<State>
+
+    /// - Parameters:
+    ///   - kinds: The faults that may come.
+    ///   - maximumCount: The largest number of them.
+    ///   - oddsAgainst: The number of calls for each fault, on average.
+    init(_ kinds: [RandomFault], maximumCount: Int, oddsAgainst: Int, seed: UInt64) {
+        (self.kinds, self.oddsAgainst) = (kinds, oddsAgainst)
+        self.state = Locked(State(random: SplitMix64(seed: seed), rest: maximumCount))
+    }
+
+    /// The faults that came.
+    var injected: [RandomFault] { self.state.withLock { $0.injected } }
+
+    var isChanged: Bool { self.state.withLock { $0.isChanged } }
+
+    /// Draws the fault of a call, if it may have one of `kinds`.
+    func draw(_ kinds: Set<RandomFault>) -> RandomFault? {
+        self.state.withLock { state in
+            guard state.rest > 0, Int.random(in: 0..<self.oddsAgainst, using: &state.random) == 0,
+                let fault = self.kinds.randomElement(using: &state.random), kinds.contains(fault)
+            else { return nil }
+            state.rest -= 1
+            state.injected.append(fault)
+            if fault == .change { state.isChanged = true }
+            return fault
+        }
+    }
+
+    func number(below end: Int) -> Int { self.state.withLock { Int.random(in: 0..<end, using: &$0.random) } }
+}
+
+extension BlobError {
+    static let injected = BlobError(.unavailable, "The line was cut.")
+    static let injectedForGood = BlobError(.permissionDenied, "The key was withdrawn.")
+}
+
+/// A source with the faults of a pass.
+struct RandomlyFaultySource: ForwardingSource {
+    let original: any BlobInputStreamDataSource
+    let other: any BlobInputStreamDataSource
+    let faults: RandomFaults
+
+    var base: any BlobInputStreamDataSource { self.faults.isChanged ? self.other : self.original }
+    var traits: BlobTraits { self.original.traits }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        try self.fail()
+        return try self.base.info(context)
+    }
+
+    func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws -> any BlobReader {
+        try self.fail()
+        return RandomlyFaultyReader(
+            try self.base.open(at: byteOffset, matching: validator, context: context), self.faults)
+    }
+
+    private func fail() throws {
+        switch self.faults.draw([.transientError, .permanentError, .change]) {
+        case .transientError: throw BlobError.injected
+        case .permanentError: throw BlobError.injectedForGood
+        default: break
+        }
+    }
+}
+
+private final class RandomlyFaultyReader: ForwardingReader {
+    private enum Pause {
+        case short, endless
+    }
+
+    let base: any BlobReader
+    private let faults: RandomFaults
+    private var pause: Pause?
+    private var ending: Result<Void, BlobError>?
+
+    init(_ base: any BlobReader, _ faults: RandomFaults) { (self.base, self.faults) = (base, faults) }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if let ending {
+            try ending.get()
+            return .end
+        }
+        if self.pause == .endless { return .notYet }
+        self.pause = nil
+        switch self.faults.draw(Set(RandomFault.allCases)) {
+        case .transientError: return try self.end(.failure(.injected))
+        case .permanentError: return try self.end(.failure(.injectedForGood))
+        case .earlyEnd: return try self.end(.success(()))
+        case .notYet: self.pause = .short
+        case .stall: self.pause = .endless
+        case .shortRead: return try self.base.read(into: &output, atMost: 1 + self.faults.number(below: 9))
+        case .wrongBit:
+            var result = BlobReadResult.end
+            try output.append(atMost: .max) { part in
+                result = try self.base.read(into: &part)
+                part.withUnsafeMutableBytes { buffer, count in
+                    if count > 0 { buffer[self.faults.number(below: count)] ^= 1 << self.faults.number(below: 8) }
+                }
+            }
+            return result
+        case .change, nil: return try self.base.read(into: &output)
+        }
+        return .notYet
+    }
+
+    func whenReadable(_ waker: BlobWaker) {
+        switch self.pause {
+        case .short: BlockingPool.brief.run { waker.wake() }
+        case .endless: break
+        case nil: self.base.whenReadable(waker)
+        }
+    }
+
+    private func end(_ ending: Result<Void, BlobError>) throws -> BlobReadResult {
+        self.ending = ending
+        try ending.get()
+        return .end
+    }
+}
