@@ -37,7 +37,11 @@ package final class BlockReader: BlobReader {
     private let pipeline: OrderedPipeline<Block, Part>
     private let buffers = SliceBuffers(byteCount: BlockReader.chunkByteCount)
 
+    private let context: BlobContext
+    private let startOffset: Int64
     private var byteOffset: Int64
+    /// The number of compressed bytes of the blocks that were found.
+    private var compressedByteCount: Int64 = 0
     /// The offset from which ``patience`` counts.
     private let patienceOffset: Int64
     private var judging: (any BlobReader)?
@@ -75,6 +79,7 @@ package final class BlockReader: BlobReader {
     ) {
         self.finder = finder
         self.info = info
+        (self.context, self.startOffset) = (context, byteOffset)
         (self.byteOffset, self.patienceOffset) = (byteOffset, patienceOffset)
         self.streamsFirst = streamsFirst
         self.expected = expected
@@ -83,6 +88,7 @@ package final class BlockReader: BlobReader {
         self.park = park
         if let parked {
             (self.open, self.openStart, self.takenCount) = ((parked.block, false), parked.startOffset, 1)
+            self.compressedByteCount = parked.block.compressedByteCount
         }
         self.judge = judge
         let threadCount = OrderedPipeline<Block, Part>.usualThreadCount
@@ -96,6 +102,8 @@ package final class BlockReader: BlobReader {
         if let failure { throw failure }
         do {
             if let judging { return try judging.read(into: &output) }
+            try self.context.checkRatio(
+                ofDecoded: self.byteOffset - self.startOffset, to: self.compressedByteCount)
             let start = output.byteCount
             do {
                 let result = try self.readBlocks(into: &output)
@@ -139,7 +147,7 @@ package final class BlockReader: BlobReader {
                 self.buffers.giveBack(self.chunks.removeFirst())
                 self.lookAhead()
             } else if let open {
-                try open.block.decode(into: &output) { open.isStreamed ? try self.finder.nextBytes() : [] }
+                try open.block.decode(into: &output) { open.isStreamed ? try self.nextBytes() : [] }
                 if open.block.isAtEnd {
                     self.take(byteCount: open.block.byteCount, checksum: open.block.checksum)
                     self.open = nil
@@ -199,7 +207,14 @@ package final class BlockReader: BlobReader {
         guard var block = try self.finder.next() else { return nil }
         block.expected = try self.expected?.next()
         block.isSummed = self.recording != nil
+        self.compressedByteCount += Int64(block.bytes.count)
         return block
+    }
+
+    private func nextBytes() throws -> [UInt8] {
+        let bytes = try self.finder.nextBytes()
+        self.compressedByteCount += Int64(bytes.count)
+        return bytes
     }
 
     /// Takes note of a verified block.

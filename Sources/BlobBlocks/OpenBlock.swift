@@ -14,6 +14,9 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     /// The number of bytes decoded so far.
     private(set) var byteCount: Int64 = 0
 
+    /// The number of compressed bytes in memory; of a block that is not streamed, all of them.
+    var compressedByteCount: Int64 { Int64(self.bytes.count) }
+
     /// True when the whole block is decoded and checked.
     private(set) var isAtEnd = false
 

@@ -15,6 +15,7 @@ final class DecompressingReader: BlobReader {
     private var phase: Phase
     /// The bytes in libarchive's buffer that are not delivered yet.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
+    private var decodedByteCount: Int64 = 0
 
     init(_ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo) {
         self.info = info
@@ -89,6 +90,7 @@ final class DecompressingReader: BlobReader {
     }
 
     private func nextBlock(_ handle: ArchiveHandle) throws(BlobError) -> UnsafeRawBufferPointer? {
+        try handle.input.checkRatio(ofDecoded: self.decodedByteCount)
         var start: UnsafeRawPointer?
         var count = 0
         var byteOffset: Int64 = 0
@@ -97,6 +99,7 @@ final class DecompressingReader: BlobReader {
             try self.checkEnd(handle)
             return nil
         }
+        self.decodedByteCount += Int64(count)
         return UnsafeRawBufferPointer(start: start, count: count)
     }
 

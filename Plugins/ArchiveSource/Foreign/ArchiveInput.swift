@@ -20,6 +20,9 @@ final class ArchiveInput {
     /// The offset in the base of the next byte for libarchive.
     private var byteOffset: Int64 = 0
 
+    /// The number of bytes that libarchive was given, whatever their offsets.
+    private var readByteCount: Int64 = 0
+
     /// The range of the base whose bytes are kept in ``kept``.
     private var keptRange: Range<Int64> = 0..<0
     /// The bytes that libarchive was given, from the offset for ``keep(from:count:)`` on.
@@ -55,6 +58,13 @@ final class ArchiveInput {
 
     /// The offset after the last byte that libarchive was given; without random access, the number of these bytes.
     var givenByteCount: Int64 { self.byteOffset }
+
+    /// Compares a number of bytes that libarchive decoded with the bytes that it was given.
+    ///
+    /// - Throws: As ``BlobContext/checkRatio(ofDecoded:to:)``.
+    func checkRatio(ofDecoded byteCount: Int64) throws(BlobError) {
+        try self.context.checkRatio(ofDecoded: byteCount, to: self.readByteCount)
+    }
 
     /// The bytes between the last one that libarchive was given and the end of the base.
     struct Rest {
@@ -126,6 +136,7 @@ final class ArchiveInput {
         let rest = self.buffer[Int(self.byteOffset - self.buffered.lowerBound)..<self.buffered.count]
         let start = self.byteOffset
         self.byteOffset = self.buffered.upperBound
+        self.readByteCount += Int64(rest.count)
         if start < self.byteOffset { self.keep(start..<self.byteOffset) }
         return rest.isEmpty ? self.takeSuffix() : UnsafeRawBufferPointer(rebasing: rest)
     }

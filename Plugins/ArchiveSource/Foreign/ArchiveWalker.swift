@@ -10,6 +10,8 @@ final class ArchiveWalker: MemberWalker {
     private var current: ArchiveEntry?
     /// The offset in the member after the last byte that was returned.
     private var dataEnd: Int64 = 0
+    /// The number of bytes of all members that were returned.
+    private var decodedByteCount: Int64 = 0
     /// The sum of the bytes; nil when the header has none.
     private var sum: CpioSum?
 
@@ -64,6 +66,7 @@ final class ArchiveWalker: MemberWalker {
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        try self.handle.input.checkRatio(ofDecoded: self.decodedByteCount)
         while true {
             var start: UnsafeRawPointer?
             var count = 0
@@ -78,6 +81,7 @@ final class ArchiveWalker: MemberWalker {
             }
             if count > 0 {
                 self.dataEnd = byteOffset &+ Int64(count)
+                self.decodedByteCount += Int64(count)
                 let bytes = UnsafeRawBufferPointer(start: start, count: count)
                 self.sum?.update(bytes)
                 return (bytes, byteOffset)

@@ -12,6 +12,8 @@ final class HelperWalker: MemberWalker {
     private var dataEnd: Int64 = 0
     /// The offset in the archive after the last byte that the helper was given.
     private var givenEnd: Int64 = 0
+    /// The numbers of bytes that the helper was given, and that it returned.
+    private var (givenByteCount, decodedByteCount) = (Int64(0), Int64(0))
 
     /// - Throws: ``BlobError/Code/unavailable`` when the program at `path` is no helper of this version; the errors of
     ///   ``HelperProcess``.
@@ -63,6 +65,7 @@ final class HelperWalker: MemberWalker {
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        try self.context.checkRatio(ofDecoded: self.decodedByteCount, to: self.givenByteCount)
         let answer = try self.ask(ExchangeFrame(.block), .data, .end)
         guard answer.a >= 0 else { throw self.isMalformed }
         guard answer.kind == .data else { return (UnsafeRawBufferPointer(start: nil, count: 0), answer.a) }
@@ -70,6 +73,7 @@ final class HelperWalker: MemberWalker {
             case let end = answer.a.addingReportingOverflow(answer.c), !end.overflow
         else { throw self.isMalformed }
         self.dataEnd = end.partialValue
+        self.decodedByteCount += Int64(bytes.count)
         return (bytes, answer.a)
     }
 
@@ -87,6 +91,7 @@ final class HelperWalker: MemberWalker {
                 let room = UnsafeMutableRawBufferPointer(rebasing: self.process.memory.input[..<count])
                 let read = try self.read(at: byteOffset, into: room)
                 self.givenEnd = byteOffset + Int64(read)
+                self.givenByteCount += Int64(read)
                 return read
             }
         } catch {

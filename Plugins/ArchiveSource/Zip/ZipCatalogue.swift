@@ -31,7 +31,7 @@ struct ZipCatalogue: ArchiveCatalogue {
                 // A separate scanner, because the directory still uses the buffer of the other.
                 let scanner = try links ?? ArchiveScanner(self.base, context)
                 links = scanner
-                member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner)
+                member.linkTarget = self.target(of: ZipEntry(record, index: index), scanner, context)
             }
             // There is no table of more members, and their extents would only take memory.
             if let recording, index <= MemberTable.maximumCount {
@@ -68,12 +68,12 @@ struct ZipCatalogue: ArchiveCatalogue {
             indexed: DeflatedMember(found, over: self.base, self.index),
             makeCheckingReader: { [data = found.data] info, scanner throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
-                return try ZipReader(again, .stored, info: info)
+                return try ZipReader(again, .stored, info: info, context)
             })
     }
 
     /// Returns the target of a symbolic link, which is its contents; nil when it cannot be read.
-    private func target(of entry: ZipEntry, _ scanner: ArchiveScanner) -> [UInt8]? {
+    private func target(of entry: ZipEntry, _ scanner: ArchiveScanner, _ context: BlobContext) -> [UInt8]? {
         guard let method = ZipReader.Method(rawValue: entry.method), entry.encryption == nil,
             entry.byteCount <= Self.maximumTargetByteCount,
             entry.compressedByteCount <= Self.maximumCompressedTargetByteCount
@@ -82,7 +82,7 @@ struct ZipCatalogue: ArchiveCatalogue {
         guard let data = try? entry.locate(scanner, within: around),
             let reader = try? ZipReader(
                 ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner), method,
-                info: BlobInfo(byteCount: entry.byteCount))
+                info: BlobInfo(byteCount: entry.byteCount), context)
         else { return nil }
         return try? [UInt8](unsafeUninitializedCapacity: Int(entry.byteCount) + 1) { buffer, count in
             let buffer = UnsafeMutableRawBufferPointer(buffer)

@@ -4,7 +4,8 @@ import BlobDeflate
 /// The length and the checksum of the bytes of a member that were read, to be compared with its directory.
 struct ZipEntrySum {
     private let entry: ZipEntry
-    private var byteOffset: Int64
+    /// The offset in the member after the last byte that was appended.
+    private(set) var byteOffset: Int64
     private var checksum = CRC32()
 
     /// - Parameter byteOffset: The offset in the member of the first byte that will be appended.

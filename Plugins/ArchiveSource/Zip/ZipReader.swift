@@ -11,6 +11,8 @@ final class ZipReader: BlobReader {
 
     let info: BlobInfo
     private let method: Method
+    private let context: BlobContext
+    private let dataStart: Int64
     private var scanner: ArchiveScanner?
     private var inflater: Inflater?
     private var isInflated = false
@@ -20,8 +22,11 @@ final class ZipReader: BlobReader {
     private var isAtEnd = false
     private var failure: BlobError?
 
-    init(_ found: ZipSearch.Found, _ method: Method, info: BlobInfo) throws(BlobError) {
+    init(
+        _ found: ZipSearch.Found, _ method: Method, info: BlobInfo, _ context: BlobContext
+    ) throws(BlobError) {
         self.sum = ZipEntrySum(found.entry)
+        (self.context, self.dataStart) = (context, found.data.lowerBound)
         self.info = info
         self.method = method
         self.scanner = found.scanner
@@ -95,6 +100,8 @@ final class ZipReader: BlobReader {
     /// Inflates bytes; returns true at the end of the member.
     private func inflate(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
         guard let scanner, !self.isInflated else { return true }
+        try self.context.checkRatio(
+            ofDecoded: self.sum.byteOffset, to: self.data.lowerBound - self.dataStart)
         if self.inflater == nil { self.inflater = try Inflater() }
         let start = output.byteCount
         while output.byteCount == start {

@@ -15,7 +15,7 @@ extension ZipSearch.Found {
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> any BlobReader {
         if let method = ZipReader.Method(rawValue: self.entry.method) {
-            return try ZipReader(self, method, info: info)
+            return try ZipReader(self, method, info: info, context)
         }
         try self.checkMemory()
         // libarchive treats LZMA without content as an error.

@@ -55,6 +55,12 @@ struct GzipIndexLayout: Sendable {
         return self.points[index].byteOffset..<end
     }
 
+    /// Returns the range of the compressed bytes of a slice, to the byte.
+    func compressedRange(of index: Int) -> Range<Int64> {
+        let next = index + 1 < self.points.count ? (self.points[index + 1].bitOffset + 7) / 8 : self.compressedByteCount
+        return self.points[index].bitOffset / 8..<next
+    }
+
     /// Returns slices from `first` on that have at least half of `byteCount` bytes together, as far as they fit into
     /// `byteCount`; none when the first slice is longer, or there is none.
     func slices(from first: Int, fitting byteCount: Int64) -> Range<Int> {

@@ -27,6 +27,8 @@ final class GzipReader: BlobReader {
     private var phase = Phase.opened
     /// Decoded bytes to deliver before further ones.
     private var held: SliceBuffer?
+    /// The number of bytes delivered.
+    private var decodedByteCount: Int64 = 0
 
     /// - Parameters:
     ///   - base: A reader at the byte of `start`, which this reader takes over.
@@ -58,7 +60,9 @@ final class GzipReader: BlobReader {
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
+        defer { self.decodedByteCount += Int64(output.byteCount - start) }
         do {
+            try self.context.checkRatio(ofDecoded: self.decodedByteCount, to: self.compressedByteCount)
             return try self.decode(into: &output)
         } catch {
             self.phase = .failed(error)
@@ -75,6 +79,16 @@ final class GzipReader: BlobReader {
         self.phase = .failed(BlobError(.closed, "The reader is closed."))
         self.base.close()
         self.recording = nil
+    }
+
+    /// The number of compressed bytes that were decoded; at least that of the bytes delivered.
+    private var compressedByteCount: Int64 {
+        let start = self.start.bitOffset / 8
+        return switch self.phase {
+        case .decoding(let pass): pass.compressedByteOffset - start
+        case .decodingBlocks(let pipeline): pipeline.end.bitOffset / 8 - start
+        case .opened, .ended, .failed: .max
+        }
     }
 
     private func decode(into output: inout OutputRawSpan) throws -> BlobReadResult {

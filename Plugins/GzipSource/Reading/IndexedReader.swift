@@ -7,6 +7,7 @@ final class IndexedReader: BlobReader {
 
     private let index: GzipIndex
     private let pass: IndexedPass
+    private let context: BlobContext
     private let startOffset: Int64
     private let openUnindexed: (Int64) throws -> any BlobReader
     private var plain: (any BlobReader)?
@@ -21,6 +22,7 @@ final class IndexedReader: BlobReader {
     ) {
         self.index = index
         self.pass = IndexedPass(index, opening, at: byteOffset)
+        self.context = opening.context
         self.info = info
         self.startOffset = byteOffset
         self.openUnindexed = openUnindexed
@@ -29,6 +31,7 @@ final class IndexedReader: BlobReader {
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
+            if self.plain == nil, self.context.ratioLimit != nil { try self.checkRatio() }
             return try self.readChecked(into: &output)
         } catch {
             let error = (error as? IndexMismatch)?.error ?? error
@@ -42,6 +45,15 @@ final class IndexedReader: BlobReader {
         self.pass.close()
         self.plain?.close()
         self.plain = nil
+    }
+
+    /// Compares the bytes that were read with the compressed bytes of their slices.
+    private func checkRatio() throws(BlobError) {
+        let layout = self.index.layout
+        let (first, last) = (layout.sliceIndex(of: self.startOffset), layout.sliceIndex(of: self.pass.byteOffset))
+        try self.context.checkRatio(
+            ofDecoded: self.pass.byteOffset - self.startOffset,
+            to: layout.compressedRange(of: last).upperBound - layout.compressedRange(of: first).lowerBound)
     }
 
     private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {

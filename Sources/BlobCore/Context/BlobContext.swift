@@ -31,6 +31,14 @@ public struct BlobContext: Sendable {
     /// filter without an index. The copy is an unnamed file in the folder for temporary files.
     public var spoolLimit: Int64 = 1 << 30
 
+    /// The largest number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is no
+    /// limit. Decoding more throws ``BlobError/Code/limitExceeded``.
+    ///
+    /// For data from strangers, of which a few bytes may decode to any number of zeros. The limit is that of each filter
+    /// and each compressed member, counts from the byte at which decoding began, and applies after the first mebibyte.
+    /// Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
+    public var ratioLimit: Int?
+
     /// A closure that returns the password of an archive, or nil when it knows none; by default there is no closure.
     ///
     /// Called with the locator of the archive, as far as it has one, when encrypted bytes are about to be read: on the
@@ -76,6 +84,25 @@ public struct BlobContext: Sendable {
         }
     }
 
+    /// Throws when a filter has decoded more than ``ratioLimit`` allows. For filters, before they decode more.
+    ///
+    /// - Parameters:
+    ///   - decodedByteCount: The number of bytes decoded so far.
+    ///   - byteCount: The number of bytes that were read for them.
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    public func checkRatio(ofDecoded decodedByteCount: Int64, to byteCount: Int64) throws(BlobError) {
+        guard let ratioLimit, decodedByteCount > Self.uncheckedByteCount,
+            (decodedByteCount - 1) / Int64(max(ratioLimit, 1)) >= byteCount
+        else { return }
+        throw BlobError(
+            .limitExceeded,
+            "The first \(byteCount) bytes decode to \(decodedByteCount) or more, which exceeds the ratio limit of "
+                + "\(ratioLimit) to 1.")
+    }
+
+    /// The number of decoded bytes after which ``ratioLimit`` applies: fewer do no harm.
+    private static let uncheckedByteCount: Int64 = 1 << 20
+
     /// This context, for reads that may block.
     package var blocking: BlobContext {
         var context = self
@@ -86,7 +113,8 @@ public struct BlobContext: Sendable {
     /// Returns true when both have the same limits, so that a reader opened with one serves the other.
     package func hasSameLimits(as other: BlobContext) -> Bool {
         self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
-            && self.spoolLimit == other.spoolLimit && self.passwords === other.passwords
+            && self.spoolLimit == other.spoolLimit && self.ratioLimit == other.ratioLimit
+            && self.passwords === other.passwords
     }
 
     /// Returns this context with a child of its cancellation.

@@ -1,8 +1,8 @@
 /// The layers around a source; each is left out unless it is set.
 ///
-/// Whatever the order in which they are set, they are applied in this one, innermost first: the limits of time, retry,
-/// read-ahead, the limit of bytes, throttling, counting, and the digest. So each attempt has its own limits of time, a
-/// byte that was read twice is counted once, and the digest is that of what is delivered.
+/// Whatever the order in which they are set, they are applied in this one, innermost first: the limits of time and of
+/// the ratio, retry, read-ahead, the limit of bytes, throttling, counting, and the digest. So each attempt has its own
+/// limits of time, a byte that was read twice is counted once, and the digest is that of what is delivered.
 ///
 /// ```swift
 /// let layered = source.layered {
@@ -18,6 +18,10 @@ public struct BlobLayers: Sendable {
 
     /// The longest time of a single attempt, however many bytes come; ``BlobError/Code/timedOut`` after it.
     public var timeLimit: Duration?
+
+    /// The largest number of bytes that the filters of the source may decode for each byte that they read; see
+    /// ``BlobContext/ratioLimit``.
+    public var ratioLimit: Int?
 
     /// The rules by which reading is tried again after transient errors.
     public var retry: BlobRetry?
@@ -44,8 +48,9 @@ public struct BlobLayers: Sendable {
 
     func applied(to source: any BlobInputStreamDataSource) -> any BlobInputStreamDataSource {
         var source = source
-        if self.idleLimit != nil || self.timeLimit != nil {
-            source = TimeLimitSource(source, idleLimit: self.idleLimit, timeLimit: self.timeLimit)
+        if self.idleLimit != nil || self.timeLimit != nil || self.ratioLimit != nil {
+            source = ContextLimitSource(
+                source, idleLimit: self.idleLimit, timeLimit: self.timeLimit, ratioLimit: self.ratioLimit)
         }
         if let retry { source = RetrySource(source, retry) }
         if self.readsAhead { source = ReadAheadSource(source) }

@@ -1,15 +1,20 @@
 import BlobPlatform
 
-/// A layer that limits the time of each opening of its base, and of each wait for its next bytes.
-package struct TimeLimitSource: ForwardingSource {
+/// A layer that gives its base a context with tighter limits: the time of each opening and of each wait for its next
+/// bytes, and the ratio of decoded bytes.
+package struct ContextLimitSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
     private let idleLimit: Duration?
     private let timeLimit: Duration?
+    private let ratioLimit: Int?
 
-    package init(_ base: any BlobInputStreamDataSource, idleLimit: Duration?, timeLimit: Duration?) {
+    package init(
+        _ base: any BlobInputStreamDataSource, idleLimit: Duration?, timeLimit: Duration?, ratioLimit: Int?
+    ) {
         self.base = base
         self.idleLimit = idleLimit
         self.timeLimit = timeLimit
+        self.ratioLimit = ratioLimit
     }
 
     package func describe(_ context: BlobContext) throws -> BlobInfo {
@@ -29,6 +34,7 @@ package struct TimeLimitSource: ForwardingSource {
             let end = ContinuousClock.Instant.now.advanced(by: timeLimit)
             limited.deadline = min(end, context.deadline ?? end)
         }
+        if let ratioLimit { limited.ratioLimit = min(ratioLimit, context.ratioLimit ?? ratioLimit) }
         return limited
     }
 }
