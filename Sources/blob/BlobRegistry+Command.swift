@@ -23,6 +23,23 @@ extension BlobRegistry {
         return registry
     }
 
+    /// Returns a registry in which the sources of all origins have layers.
+    func layeringOrigins(_ choose: @escaping @Sendable (inout BlobLayers) -> Void) -> BlobRegistry {
+        var registry = self
+        for provider in self.providers {
+            guard case .origin(let makeSource) = provider.kind else { continue }
+            let layered = BlobProvider(
+                .origin { locator, context in try makeSource(locator, context).layered(choose) },
+                schemes: provider.schemes)
+            do {
+                try registry.register(layered, replacing: true)
+            } catch {
+                preconditionFailure("Origins replace themselves: \(error)")
+            }
+        }
+        return registry
+    }
+
     /// The registries by library, which stays open for the next locator.
     private static let forCommand = Locked<[String?: BlobRegistry]>([:])
 

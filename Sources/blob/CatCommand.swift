@@ -40,7 +40,10 @@ struct CatCommand: ParsableCommand {
     @Option(help: "Show progress: auto, always, never.")
     var progress = ProgressMode.auto
 
-    @OptionGroup var source: SourceOptions
+    @Option(help: "Print at most this many bytes per second; k, M and G stand for powers of 1024.")
+    var limitRate: ByteRate?
+
+    @OptionGroup var reading: ReadingOptions
 
     func validate() throws {
         for (name, value) in [("offset", self.offset), ("length", self.length), ("max-bytes", self.maxBytes)] {
@@ -61,7 +64,7 @@ struct CatCommand: ParsableCommand {
     }
 
     func run() throws {
-        let context = try self.source.makeContext()
+        let context = try self.reading.makeContext()
         guard let output = self.output else {
             return try self.copyAll(to: StandardOutput(), context)
         }
@@ -74,14 +77,14 @@ struct CatCommand: ParsableCommand {
     }
 
     private func copyAll(to output: some ByteOutput, _ context: BlobContext) throws {
-        var copier = Copier(output, limit: self.maxBytes, progress: self.progress, context)
+        var copier = Copier(output, limit: self.maxBytes, rate: self.limitRate, progress: self.progress, context)
         defer { copier.finish() }
         if let ranges = self.ranges { return try self.copyRanges(ranges, &copier, context) }
         let isPart = self.offset > 0 || self.length != nil
-        var containers = SharedContainers(self.source.registry, isOnePass: !self.verifyFirst && !isPart)
+        var containers = SharedContainers(self.reading.registry, isOnePass: !self.verifyFirst && !isPart)
         var sources = try self.locators.map { locator in
             self.locators.count == 1
-                ? try self.source.source(locator, context) : try containers.source(locator, context)
+                ? try self.reading.source(locator, context) : try containers.source(locator, context)
         }
         if sources.count > 1, !isPart, !self.verifyFirst {
             try self.copyList(self.locators, &copier, &containers, context)
@@ -95,14 +98,14 @@ struct CatCommand: ParsableCommand {
         guard let fromFile = self.fromFile else { return try containers.finish(context) }
         // A list that is still being written is printed as it comes.
         let isComplete =
-            try self.source.source(fromFile, context).info(context).byteCount ?? .max <= Self.maximumListByteCount
+            try self.reading.source(fromFile, context).info(context).byteCount ?? .max <= Self.maximumListByteCount
         if isComplete, !self.verifyFirst {
             var lines: [String] = []
-            try self.source.forEachLine(of: fromFile, context) { if !$0.isEmpty { lines.append($0) } }
+            try self.reading.source.forEachLine(of: fromFile, context) { if !$0.isEmpty { lines.append($0) } }
             try self.copyList(lines, &copier, &containers, context)
             return try containers.finish(context)
         }
-        try self.source.forEachLine(of: fromFile, context) { line in
+        try self.reading.source.forEachLine(of: fromFile, context) { line in
             guard !line.isEmpty else { return }
             let source = try containers.source(line, context)
             let validator = self.verifyFirst ? try self.verify(source, context) : nil
@@ -115,16 +118,16 @@ struct CatCommand: ParsableCommand {
         _ arguments: [String], _ copier: inout Copier<some ByteOutput>, _ containers: inout SharedContainers,
         _ context: BlobContext
     ) throws {
-        var list = ListCopier(arguments, self.source.registry, context)
+        var list = ListCopier(arguments, self.reading.registry, context)
         try list.copyAll(to: &copier, &containers)
     }
 
     private func copyRanges(
         _ ranges: String, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
     ) throws {
-        let source = try self.source.source(self.locators[0], context)
+        let source = try self.reading.source(self.locators[0], context)
         let validator = self.verifyFirst ? try self.verify(source, context) : nil
-        try self.source.forEachLine(of: ranges, context) { line in
+        try self.reading.source.forEachLine(of: ranges, context) { line in
             let numbers = line.split(whereSeparator: \.isWhitespace).map { Int64($0) }
             guard !numbers.isEmpty else { return }
             guard numbers.count == 2, let offset = numbers[0], let length = numbers[1], offset >= 0, length >= 0 else {
@@ -136,7 +139,7 @@ struct CatCommand: ParsableCommand {
 
     /// Reads to the end for the checks on the way, and returns the validator that the printed content must match.
     private func verify(_ source: any BlobInputStreamDataSource, _ context: BlobContext) throws -> BlobValidator {
-        try self.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
+        try self.reading.source.requireRepeatable(source, context, purpose: "so it cannot be verified first")
         let reader = try source.open(context: context)
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)

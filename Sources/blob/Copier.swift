@@ -10,14 +10,21 @@ enum Copying {
 struct Copier<Output: ByteOutput>: ~Copyable {
     private let output: Output
     private let limit: Int64?
+    private let allowance: ByteAllowance?
     private let context: BlobContext
     private let buffer: UnsafeMutableRawBufferPointer
     private var progress: ProgressLine
     private var written: Int64 = 0
 
-    init(_ output: Output, limit: Int64?, progress: ProgressMode, _ context: BlobContext) {
+    /// - Parameters:
+    ///   - limit: The maximum number of bytes of all copies together; nil is no limit.
+    ///   - rate: The maximum rate of all copies together; nil is no limit.
+    init(
+        _ output: Output, limit: Int64?, rate: ByteRate? = nil, progress: ProgressMode, _ context: BlobContext
+    ) {
         self.output = output
         self.limit = limit
+        self.allowance = rate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
         self.progress = ProgressLine(progress)
         self.context = context
         self.buffer = .allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
@@ -33,7 +40,8 @@ struct Copier<Output: ByteOutput>: ~Copyable {
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
         isWhole: Bool = false, matching validator: BlobValidator?
     ) throws {
-        let reader = try source.open(at: byteOffset, matching: validator, context: self.context)
+        let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
+        let reader = try throttled.open(at: byteOffset, matching: validator, context: self.context)
         defer { reader.close() }
         var rest = length ?? .max
         let before = self.written

@@ -24,6 +24,12 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Fail if compressed data decode to more than this many times their length, after the first mebibyte.",
+            valueName: "ratio"))
+    var maxRatio: Int?
+
+    @Option(
+        help: ArgumentHelp(
             "Read encrypted zips and 7z with the password in the first line of this file ('-': standard input).",
             valueName: "file"))
     var passwordFile: String?
@@ -48,8 +54,11 @@ struct SourceOptions: ParsableArguments {
         self.web.applied(to: .forCommand(library: self.library, allowing: Set(self.allowFormat)))
     }
 
+    var idleLimit: Duration? { self.idleTimeout.map { .seconds($0) } }
+
     func validate() throws {
         if let spoolLimit, spoolLimit < 0 { throw ValidationError("--spool-limit takes a number of bytes from 0.") }
+        if let maxRatio, maxRatio < 1 { throw ValidationError("--max-ratio takes a number from 1.") }
         guard let idleTimeout else { return }
         guard idleTimeout > 0, idleTimeout <= Self.maximumIdleTimeout else {
             throw ValidationError("--idle-timeout takes a number above 0, at most \(Int(Self.maximumIdleTimeout)).")
@@ -58,7 +67,8 @@ struct SourceOptions: ParsableArguments {
 
     /// Returns the context of the command. Called once: reads the password file.
     func makeContext() throws(BlobError) -> BlobContext {
-        var context = Interrupts.makeContext(idleLimit: self.idleTimeout.map { .seconds($0) })
+        var context = Interrupts.makeContext(idleLimit: self.idleLimit)
+        context.ratioLimit = self.maxRatio
         context.index = self.index
         if let spoolLimit { context.spoolLimit = spoolLimit }
         context.mayBlock = true  // Commands may block the threads on which they read.

@@ -13,16 +13,16 @@ struct SumCommand: ParsableCommand {
     @Option(help: "One of \(CryptoDigest.all.map(\.name).joined(separator: ", ")).")
     var algorithm = CryptoDigest.sha256
 
-    @OptionGroup var source: SourceOptions
+    @OptionGroup var reading: ReadingOptions
 
     func run() throws {
-        let context = try self.source.makeContext()
+        let context = try self.reading.makeContext()
         var firstError: BlobError?
-        var members = SharedMembers(self.locators, self.source.registry)
+        var members = SharedMembers(self.locators, self.reading.registry)
         for (position, argument) in self.locators.enumerated() {
             do {
                 let shared = try members.digest(position, context) { try self.digest($0, context) }
-                let digest = try shared ?? self.digest(self.source.source(argument, context), context)
+                let digest = try shared ?? self.digest(self.reading.source(argument, context), context)
                 try printLine("\(digest.hexadecimal)  \(printableArgument(argument))")
             } catch {
                 let error = BlobError(wrapping: error)

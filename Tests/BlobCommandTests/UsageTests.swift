@@ -44,7 +44,10 @@ import Testing
         ["cat", "--from-file", "l", "--offset", "1"], ["cat", "--from-file", "l", "--length", "1"],
         ["cat", "x", "--idle-timeout", "0"], ["cat", "x", "--idle-timeout=-1"], ["cat", "x", "--idle-timeout", "soon"],
         ["cat", "x", "--idle-timeout", "nan"], ["cat", "x", "--idle-timeout", "inf"],
-        ["cat", "x", "--idle-timeout", "1e30"], ["info"], ["info", "x", "y"], ["sum"],
+        ["cat", "x", "--idle-timeout", "1e30"], ["cat", "x", "--retry=-1"], ["cat", "x", "--retry", "often"],
+        ["sum", "x", "--retry=-1"], ["cat", "x", "--limit-rate", "0"], ["cat", "x", "--limit-rate", "9X"],
+        ["cat", "x", "--limit-rate", "9223372036854775807k"], ["cat", "x", "--max-ratio", "0"], ["info"],
+        ["info", "x", "y"], ["sum"],
         ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["check", "x", "y"], ["schemes", "--json"],
     ])
     func aMistakeInTheArgumentsIsOneLine(arguments: [String]) throws {

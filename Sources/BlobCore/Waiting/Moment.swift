@@ -13,6 +13,11 @@ package struct Moment: Comparable, Sendable {
 
     package var instant: ContinuousClock.Instant { Self.origin.advanced(by: self.sinceOrigin) }
 
+    /// The time from an earlier instant to this one, in seconds.
+    package func timeInterval(since earlier: Self) -> Double {
+        (self.sinceOrigin - earlier.sinceOrigin) / .seconds(1)
+    }
+
     /// The time until this instant, at least zero.
     package var remaining: Duration { max(.zero, self.sinceOrigin - Self.now.sinceOrigin) }
 }

@@ -21,7 +21,7 @@ struct UploadOptions: ParsableArguments {
     var headers: [String] = []
 
     @Option(help: "Send at most this many bytes per second; k, M and G stand for powers of 1024.")
-    var limitRate: String?
+    var limitRate: ByteRate?
 
     @Option(
         help: """
@@ -42,9 +42,6 @@ struct UploadOptions: ParsableArguments {
     func validate() throws {
         guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
         for header in self.headers { _ = try self.field(header) }
-        guard self.limitRate == nil || self.bytesPerSecond != nil else {
-            throw ValidationError("--limit-rate takes a number above 0, with k, M or G behind it or not.")
-        }
     }
 
     func makeUpload(
@@ -58,7 +55,7 @@ struct UploadOptions: ParsableArguments {
                 upload.fields.append(field)
             }
         }
-        upload.rateLimit = self.bytesPerSecond
+        upload.rateLimit = self.limitRate?.bytesPerSecond
         upload.idleLimit = idleTimeout.map { .seconds($0) } ?? Self.defaultIdleLimit
         return upload
     }
@@ -98,15 +95,6 @@ struct UploadOptions: ParsableArguments {
                     : "-H takes 'Name: value', or 'Name;' without a value.")
         }
         return field
-    }
-
-    private var bytesPerSecond: Int64? {
-        guard let limitRate else { return nil }
-        let factors: [Character: Int64] = ["k": 1 << 10, "m": 1 << 20, "g": 1 << 30]
-        let factor = limitRate.lowercased().last.flatMap { factors[$0] }
-        let (rate, overflows) = (Int64(factor == nil ? limitRate : String(limitRate.dropLast())) ?? 0)
-            .multipliedReportingOverflow(by: factor ?? 1)
-        return rate > 0 && !overflows ? rate : nil
     }
 }
 
