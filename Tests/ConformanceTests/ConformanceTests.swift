@@ -89,7 +89,7 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
         return origins + layers
     }()
 
-    private static let origins: [SourceMaker] = [
+    static let origins: [SourceMaker] = [
         SourceMaker(testDescription: "memory") { bytes, _ in MemorySource(bytes) },
         SourceMaker(testDescription: "file") { bytes, folder in FileSource(path: try folder.file(bytes)) },
         SourceMaker(testDescription: "closure of known length") { bytes, _ in
