@@ -33,6 +33,31 @@ import Testing
         #expect(errors.contains("'nothing'"), "\(errors)")
     }
 
+    /// The promises by their names in the article, none of which may be dropped.
+    private static let promises =
+        (1...18).map { "L\($0)" } + (1...7).map { "G\($0)" } + (1...13).map { "A\($0)" } + (1...8).map { "F\($0)" }
+        + ["S1", "M1", "M2"] + (1...6).map { "U\($0)" } + ["X1", "X2"]
+
+    @Test func everyPromiseHasATestThatExists() throws {
+        let article = try Self.text(of: "Sources/BlobCore/BlobCore.docc/Reliability.md")
+        let rows = article.split(separator: "\n").filter { $0.contains(/^\| [A-Z]+\d+ \|/) }
+        for promise in Self.promises { #expect(rows.contains { $0.hasPrefix("| \(promise) |") }, "\(promise)") }
+        for row in rows {
+            let links = row.matches(of: /\[(\w+)\]\((?:\.\.\/)+(Tests\/[\w\/+]+\.swift)\)/)
+            #expect(!links.isEmpty, "\(row)")
+            for link in links {
+                let test = try Self.text(of: String(link.output.2))
+                #expect(test.contains("func \(link.output.1)("), "\(link.output.0)")
+            }
+        }
+    }
+
+    private static func text(of path: String) throws -> String {
+        let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        return try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
+    }
+
     private struct Block {
         let place: String
         let text: String
