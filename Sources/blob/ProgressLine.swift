@@ -10,6 +10,9 @@ enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
 struct ProgressLine {
     private static let interval = Duration.milliseconds(100)
 
+    /// The width of the line that standard error shows now.
+    private static let shownWidth = Locked(0)
+
     private let isShown: Bool
     private let start = ContinuousClock.now
     private var next = ContinuousClock.now
@@ -43,13 +46,20 @@ struct ProgressLine {
         self.next = .now + Self.interval
         printToStandardError("\r" + line + String(repeating: " ", count: max(0, self.width - line.count)))
         self.width = line.count
+        _ = Self.shownWidth.exchange(line.count)
     }
 
     /// Erases the line, so that something else can be printed.
     mutating func clear() {
         guard self.width > 0 else { return }
-        printToStandardError("\r" + String(repeating: " ", count: self.width) + "\r")
+        Self.printNotice("")
         self.width = 0
+    }
+
+    /// Prints a text in the place of the line, which appears again below it.
+    static func printNotice(_ text: String) {
+        let width = Self.shownWidth.exchange(0)
+        printToStandardError((width > 0 ? "\r" + String(repeating: " ", count: width) + "\r" : "") + text)
     }
 
     /// Returns a byte count as up to three digits and a unit of powers of 1000.

@@ -50,7 +50,7 @@ struct ReadingOptions: ParsableArguments {
         context.idleLimit = nil
         context.eventSink = { event in
             guard event.kind == .recovered else { return }
-            printToStandardError("blob: recovered: reading goes on at byte \(event.value) of its source.\n")
+            ProgressLine.printNotice("blob: recovered: reading goes on at byte \(event.value) of its source.\n")
         }
         return context
     }

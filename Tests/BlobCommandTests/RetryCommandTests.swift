@@ -98,6 +98,16 @@ import Testing
         #expect(isEqualFromThere)
     }
 
+    @Test func aNoticeIsOnALineOfItsOwnBesideProgress() throws {
+        let launch = try self.failing("cat", self.file, "--resume", "--progress", "always", "--limit-rate", "4M")
+        let text = try launch.run().errorText
+        #expect(text.contains("%"))
+        // The line of progress is erased before a notice.
+        for part in text.components(separatedBy: "blob: recovered").dropLast() {
+            #expect(part.isEmpty || part.hasSuffix("\r") || part.hasSuffix("\n"), "\(text.debugDescription)")
+        }
+    }
+
     @Test func withoutResumeOnlyTheBeginningIsTriedAgain() throws {
         for options in [[], ["--retry", "2"]] {
             let outcome = try self.launch(
