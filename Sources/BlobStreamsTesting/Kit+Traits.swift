@@ -62,9 +62,11 @@ extension Kit {
                 try source.makeReader(at: 0, matching: nil, context: BlobContext())
             }
             let neverBlocks = says || reader.neverBlocks
+            var isConstant = true
             let pass = Pass(reader, self.findings, capacity: 4096, patience: self.patience)
             reading: for _ in 0..<64 {
                 let step = try measure("read", neverBlocks) { try pass.attempt() }
+                isConstant = isConstant && (says || neverBlocks == reader.neverBlocks)
                 if step == .end { break }
                 guard step == nil else { continue }
                 let bell = RecordingWaker()
@@ -72,9 +74,7 @@ extension Kit {
                 guard bell.wait(for: self.patience) else { return }
             }
             if source.traits != traits { self.findings.add(12, "The traits of the source are not constant.") }
-            if !says, neverBlocks != reader.neverBlocks {
-                self.findings.add(12, "'neverBlocks' of a reader is not constant.")
-            }
+            if !isConstant { self.findings.add(12, "'neverBlocks' of a reader is not constant.") }
             measure("close", neverBlocks) { reader.close() }
             // On a busy machine a thread may wait that long for a core: only a call that is late every time blocks.
             if slow == nil { return }

@@ -29,6 +29,12 @@ private let bytes = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
         #expect(!found.isEmpty)
     }
 
+    /// Readers that wait for a while are asked meanwhile.
+    @Test func aReaderThatBlocksForAWhileOnlyIsNotConstant() async {
+        let found = await violations(of: WaveringSource(base: MemorySource(bytes)), expecting: bytes)
+        #expect(found.contains { $0.contract == 12 }, "\(found)")
+    }
+
     @Test func aLargeSourceIsComparedAtItsEndsWithoutBeingHeld() throws {
         // 65 MiB that are never in memory at once: each byte is the number of its MiB.
         let byteCount = Int64(65) << 20
@@ -46,6 +52,33 @@ private let bytes = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
             } == 1
                 ? source : FaultSource(source, .change(at: byteCount - 10)))
         #expect(found.contains { $0.contract == 8 })
+    }
+}
+
+/// A source of which a reader says after its first read alone that it may block.
+private struct WaveringSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+
+    func traits(over base: BlobTraits) -> BlobTraits { base.subtracting(.neverBlocks) }
+
+    func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws -> any BlobReader {
+        WaveringReader(try self.base.open(at: byteOffset, matching: validator, context: context))
+    }
+}
+
+private final class WaveringReader: ForwardingReader {
+    let base: any BlobReader
+    private var readCount = 0
+
+    init(_ base: any BlobReader) { self.base = base }
+
+    var neverBlocks: Bool { self.readCount != 1 }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        self.readCount += 1
+        return try self.base.read(into: &output, atMost: 100)
     }
 }
 

@@ -35,6 +35,38 @@ import Testing
         #expect(found.bytes.count == deliveredCount)
     }
 
+    /// A filter that is read again checks the bytes that come then, which must be those that were delivered.
+    @Test(arguments: [BlobValidator.strong("1"), .weak("1")])
+    func allBytesBeforeAnInterruptionAreComparedWithoutRandomAccess(_ validator: BlobValidator) async throws {
+        var wrong = self.content
+        wrong[100] ^= 1
+        let openings = Locked(0)
+        let source = AlternatingSource { [content, wrong] in
+            let isFirst = openings.exchange(1) == 0
+            let base = DoubtfulSource(base: MemorySource(isFirst ? wrong : content, validator: validator))
+            return isFirst ? FlakySource(base, failingAfter: 20_000) : base
+        }
+        let found = try await readingOutcome(source.layered { $0.retry = .impatient })
+        #expect(found.error?.code == .changed && found.bytes == Array(wrong[..<20_000]))
+    }
+
+    @Test func bytesInAnyPiecesHaveTheSameHash() {
+        let pieces = [1, 7, 8, 9, 64, 4096, 50_000].map { byteCount in
+            var hash = RunningHash()
+            for start in stride(from: 0, to: self.content.count, by: byteCount) {
+                self.content[start..<min(start + byteCount, self.content.count)].withUnsafeBytes { hash.update($0) }
+            }
+            return hash
+        }
+        #expect(pieces.allSatisfy { $0 == pieces[0] })
+        for index in [0, 7, 8, 49_999] {
+            var (hash, other) = (RunningHash(), self.content)
+            other[index] ^= 0x80
+            other.withUnsafeBytes { hash.update($0) }
+            #expect(hash != pieces[0])
+        }
+    }
+
     @Test func anEarlyEndIsResumedOnlyIfItsSourceCallsItTransient() async throws {
         for isTransient in [true, false] {
             let openings = Recorder<Int64>()

@@ -184,16 +184,3 @@ import Testing
         #expect(streamed == self.content)
     }
 }
-
-/// A source that cannot know before it opens that its readers never block.
-private struct RefiningSource: ForwardingSource {
-    let base: any BlobInputStreamDataSource
-
-    func traits(over base: BlobTraits) -> BlobTraits { base.subtracting(.neverBlocks) }
-
-    func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
-        try self.base.open(at: byteOffset, matching: validator, context: context)
-    }
-}

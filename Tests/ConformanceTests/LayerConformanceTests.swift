@@ -40,12 +40,13 @@ import Testing
 
 /// The behaviour of a base that has nothing to give.
 enum BaseKind: CaseIterable, Sendable {
-    case neverBlocks, blocks, saysNotYet, isReadAhead
+    case neverBlocks, refines, blocks, saysNotYet, isReadAhead
 
     @Sendable func source(_ bytes: Data) -> any BlobInputStreamDataSource {
         let memory = MemorySource(bytes)
         return switch self {
         case .neverBlocks: memory
+        case .refines: RefiningSource(base: memory)
         case .blocks: FaultSource(memory, .half)
         case .saysNotYet: DripSource(memory, pieceByteCount: 100)
         case .isReadAhead: ReadAheadSource(FaultSource(memory, .half), windowByteCounts: 64...256)

@@ -57,13 +57,15 @@ struct RandomPass: Sendable {
             eventSink: { if $0.kind == .recovered { recoveries.append($0.value) } })
 
         // Faults that nothing can notice are left out: a wrong bit or an early end without a checksum or a length, also
-        // of a member of which only a part is read, and other content that has the same weak validator and is not read
-        // by a single reader.
-        let isPartOfStored = form == .storedMember && self.byteOffset > 0 && !isChecked
-        let showsBits = isChecked || form != .plain && !isPartOfStored
+        // of a stored member of which one reader reads only a part, and other content that has the same weak validator
+        // and is not read by a single reader.
+        let (isResumed, isUnchecked) = (flip(), flip(3))
+        let isPartOfStored = form == .storedMember && (self.byteOffset > 0 || isResumed)
+        let showsBits = isChecked || form != .plain && !isPartOfStored && !(isResumed && isUnchecked)
         let showsEnd = showsBits || origin == .memory || origin == .file
         let changesToken = isStrong || form != .plain || flip()
-        var kinds: [RandomFault] = [.transientError, .transientError, .transientError, .notYet, .shortRead, .change]
+        var kinds: [RandomFault] = [.transientError, .transientError, .transientError, .notYet, .shortRead]
+        if !isUnchecked { kinds.append(.change) }
         if flip(4) { kinds.append(.stall) }
         if flip(4) { kinds.append(.permanentError) }
         if showsBits, flip(4) { kinds.append(.wrongBit) }
@@ -95,11 +97,7 @@ struct RandomPass: Sendable {
             other: try make(self.other, changesToken ? "other" : "original"), faults: self.faults)
         var rules = BlobRetry.impatient
         rules.maximumFailureCount = 6
-        if !kinds.contains(.change), flip(3) {
-            rules.identity = .unchecked
-        } else if isStrong {
-            rules.identity = .strong
-        }
+        rules.identity = isUnchecked ? .unchecked : isStrong ? .strong : .compared
         let stallLimit = Duration.milliseconds(20)
         if isResumedBelow {
             source = source.layered {
@@ -111,7 +109,7 @@ struct RandomPass: Sendable {
         let limit = flip(3) ? Int64(self.content.bytes.count) + (flip() ? 0 : -1) : nil
         let rightDigest = try self.content.digest()
         let digest = try flip(4) ? self.other.digest() : rightDigest
-        let (isAhead, isThrottled, isResumed) = (flip(), flip(3), flip())
+        let (isAhead, isThrottled) = (flip(), flip(3))
         self.source = source.layered {
             $0.idleLimit = stallLimit
             if isResumed { $0.retry = rules }

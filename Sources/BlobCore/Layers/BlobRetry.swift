@@ -6,6 +6,9 @@
 /// see ``Identity``.
 public struct BlobRetry: Hashable, Sendable {
     /// The proof that the content is still the same, without which reading is not resumed.
+    ///
+    /// Without random access, all bytes before the one reached are read again. They are compared, too, unless nothing is
+    /// asked for: so the checks at the end of a format hold for the bytes that were delivered.
     public enum Identity: Hashable, Sendable {
         /// A strong validator that is still the same.
         case strong

@@ -3,13 +3,13 @@ final class RetryReader: BlobReader {
     private enum Phase {
         case reading(BlobGuardedReader)
         /// The base is read again from an offset before the one reached; the bytes must be the ones delivered.
-        case comparing(BlobGuardedReader, rest: ArraySlice<UInt8>)
+        case comparing(BlobGuardedReader, DeliveredBytes.Proof)
         case waiting(TimerWait)
         case over(BlobError)
     }
 
-    /// The number of the last delivered bytes that are read again and compared.
-    static let comparedByteCount = 4096
+    /// The number of bytes that are compared in one call of the base.
+    private static let comparedByteCount = 64 * 1024
 
     private let base: any BlobInputStreamDataSource
     private let rules: BlobRetry
@@ -22,8 +22,7 @@ final class RetryReader: BlobReader {
     private var isResumed = false
     /// The facts that were declared to the owner of this reader.
     private var declared: BlobInfo?
-    /// The last bytes that were delivered, ``comparedByteCount`` or more, as far as there are so many.
-    private var tail: [UInt8] = []
+    private var delivered = DeliveredBytes()
 
     init(
         _ base: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
@@ -66,9 +65,9 @@ final class RetryReader: BlobReader {
             case .waiting(let wait):
                 guard wait.isOver else { return .notYet }
                 self.attempt()
-            case .comparing(let reader, let rest):
+            case .comparing(let reader, let proof):
                 do {
-                    guard try self.compare(reader, rest) else { return .notYet }
+                    guard try self.compare(reader, proof) else { return .notYet }
                 } catch {
                     self.lose(BlobError(wrapping: error))
                 }
@@ -117,7 +116,9 @@ final class RetryReader: BlobReader {
             }
         }
         self.byteOffset = end
-        if self.needsTail { output.bytes.withUnsafeBytes { self.remember($0[start...]) } }
+        output.bytes.withUnsafeBytes {
+            self.delivered.append(UnsafeRawBufferPointer(rebasing: $0[start...]), self.compared)
+        }
         return result
     }
 
@@ -126,26 +127,21 @@ final class RetryReader: BlobReader {
         self.declared = reader.info
     }
 
-    private var needsTail: Bool {
-        self.rules.identity == .compared && !(self.declared?.validator?.isStrong ?? false)
-    }
-
-    private func remember(_ bytes: Slice<UnsafeRawBufferPointer>) {
-        self.tail += bytes.suffix(Self.comparedByteCount)
-        if self.tail.count > 4 * Self.comparedByteCount {
-            self.tail.removeFirst(self.tail.count - Self.comparedByteCount)
-        }
+    /// The delivered bytes that are compared when reading is resumed.
+    private var compared: DeliveredBytes.Extent {
+        guard self.rules.resumes, self.rules.identity != .unchecked else { return .none }
+        guard self.declared?.isRandomAccess ?? true else { return .all }
+        return self.rules.identity == .compared && self.declared?.validator?.isStrong != true ? .last : .none
     }
 
     /// Opens the base where reading is to go on.
     private func attempt() {
-        let isCompared = self.byteOffset > self.startOffset && self.needsTail
-        let rest = isCompared ? self.tail.suffix(Self.comparedByteCount) : self.tail[..<0]
+        let proof = self.delivered.proof(self.compared)
         do throws(BlobError) {
             let validator = self.rules.identity == .unchecked ? self.wanted : self.declared?.validator ?? self.wanted
             let reader = try self.base.open(
-                at: self.byteOffset - Int64(rest.count), matching: validator, context: self.context)
-            self.phase = rest.isEmpty ? .reading(reader) : .comparing(reader, rest: rest)
+                at: self.byteOffset - proof.byteCount, matching: validator, context: self.context)
+            self.phase = proof.byteCount == 0 ? .reading(reader) : .comparing(reader, proof)
         } catch {
             self.lose(error)
         }
@@ -161,18 +157,18 @@ final class RetryReader: BlobReader {
     }
 
     /// Compares bytes that were delivered with what the base has now; returns false when there are none yet.
-    private func compare(_ reader: BlobGuardedReader, _ rest: ArraySlice<UInt8>) throws -> Bool {
-        var result = BlobReadResult.end
-        let found = try [UInt8](unsafeUninitializedCapacity: rest.count) { buffer, count in
-            let buffer = UnsafeMutableRawBufferPointer(buffer)
+    private func compare(_ reader: BlobGuardedReader, _ proof: DeliveredBytes.Proof) throws -> Bool {
+        var proof = proof
+        let count = min(Self.comparedByteCount, Int(clamping: proof.byteCount))
+        let result = try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            result = try reader.read(into: &output)
-            count = output.finalize(for: buffer)
+            let result = try reader.read(into: &output)
+            proof.append(UnsafeRawBufferPointer(rebasing: buffer[..<output.finalize(for: buffer)]))
+            return result
         }
         if result == .notYet { return false }
-        guard result == .bytes, rest.starts(with: found) else { throw self.isChanged }
-        let left = rest.dropFirst(found.count)
-        self.phase = left.isEmpty ? .reading(reader) : .comparing(reader, rest: left)
+        guard result == .bytes, proof.holds else { throw self.isChanged }
+        self.phase = proof.byteCount == 0 ? .reading(reader) : .comparing(reader, proof)
         return true
     }
 

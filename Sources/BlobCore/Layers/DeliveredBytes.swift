@@ -1,0 +1,65 @@
+/// The facts kept about the bytes that a reader delivered, by which content that is read again is known to be the same.
+struct DeliveredBytes {
+    /// A stretch of bytes to read again, and its hash.
+    struct Proof {
+        private(set) var byteCount: Int64
+        private var hash = RunningHash()
+        private let expected: RunningHash
+
+        fileprivate init(_ byteCount: Int64, _ expected: RunningHash) {
+            (self.byteCount, self.expected) = (byteCount, expected)
+        }
+
+        /// Takes the next bytes, at most ``byteCount``.
+        mutating func append(_ bytes: UnsafeRawBufferPointer) {
+            self.hash.update(bytes)
+            self.byteCount -= Int64(bytes.count)
+        }
+
+        /// False when all bytes were taken and others than those delivered were among them.
+        var holds: Bool { self.byteCount > 0 || self.hash == self.expected }
+    }
+
+    /// The bytes that are kept.
+    enum Extent {
+        case none
+        /// The last 4 KiB, or all if there are fewer.
+        case last
+        /// A hash of all: what is read again anyway, because there is no random access, is compared, too. Checks that the
+        /// source makes at its end are then those of the bytes delivered, and not only of those read again.
+        case all
+    }
+
+    /// The number of the last delivered bytes that are read again and compared.
+    static let lastByteCount = 4096
+
+    private var byteCount: Int64 = 0
+    private var hash = RunningHash()
+    private var last: [UInt8] = []
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer, _ extent: Extent) {
+        self.byteCount += Int64(bytes.count)
+        switch extent {
+        case .none: break
+        case .all: self.hash.update(bytes)
+        case .last:
+            self.last += bytes.suffix(Self.lastByteCount)
+            if self.last.count > 4 * Self.lastByteCount {
+                self.last.removeFirst(self.last.count - Self.lastByteCount)
+            }
+        }
+    }
+
+    /// The bytes before the one reached that must be read again and be the same.
+    func proof(_ extent: Extent) -> Proof {
+        switch extent {
+        case .none: return Proof(0, RunningHash())
+        case .all: return Proof(self.byteCount, self.hash)
+        case .last:
+            let last = self.last.suffix(Self.lastByteCount)
+            var hash = RunningHash()
+            last.withUnsafeBytes { hash.update($0) }
+            return Proof(Int64(last.count), hash)
+        }
+    }
+}
