@@ -8,7 +8,7 @@ extension BlobRegistry {
     /// A registry with all plugins of this package; an asset library is registered separately, with its location.
     public static let standard: BlobRegistry = {
         var registry = BlobRegistry()
-        for provider in [FileSource.provider, .gzip, .zlib, .deflate] + web + BlobProvider.archives {
+        for provider in [FileSource.provider, .dataURL, .gzip, .zlib, .deflate] + web + BlobProvider.archives {
             do {
                 try registry.register(provider)
             } catch {

@@ -19,6 +19,20 @@ import Testing
         expect(try Launch("cat", path, "-", path).run(input: Array("-".utf8)), prints: "hello-hello")
     }
 
+    @Test func aDataURLIsReadWhereverALocatorIs() throws {
+        expect(try Launch("cat", "data:,hello%20world").run(), prints: "hello world")
+        let gzip = "gzip+data:application/gzip;base64,H4sIAAAAAAACA8tIzcnJBwCGphA2BQAAAA=="  // As of gzip(1).
+        expect(try Launch("cat", gzip).run(), prints: "hello")
+        let info = try Launch("info", "data:text/html,x").run().text
+        #expect(info.contains("locator: data:text/html,x\n") && info.contains("media type: text/html\n"))
+        expect(
+            try Launch("form", "--boundary", "B", "-F", "a=@\"data:a/b,x\"", "-F", "b=<data:,y").run(),
+            prints: "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"blob\"\r\n"
+                + "Content-Type: a/b\r\n\r\nx\r\n"
+                + "--B\r\nContent-Disposition: form-data; name=\"b\"\r\n\r\ny\r\n--B--\r\n")
+        expect(try Launch("cat", "data:;base64,a").run(), failsWith: "invalidLocator", 64, saying: "(at byte 14)")
+    }
+
     @Test(arguments: [
         "a#b", "#", "a#", "a+b", "gzip+a", "a b", " ", "100%", "%41", "a\nb", "a:b", "file:a", "stdin:", "http://x",
         "a?b", "a!b", "@1", "é", "a\\b", "\u{1}", "~", "*", "'", "\"", "$x", "archive+a", "a#b#c!/d",

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobStreamsStandard
 import BlobStreamsTesting
 import BlobTestSupport
 import CryptoDigest
@@ -91,6 +92,9 @@ struct SourceMaker: Sendable, CustomTestStringConvertible {
 
     static let origins: [SourceMaker] = [
         SourceMaker(testDescription: "memory") { bytes, _ in MemorySource(bytes) },
+        SourceMaker(testDescription: "data: URL") { bytes, _ in
+            try BlobRegistry.standard.source(for: "data:;base64," + bytes.base64EncodedString())
+        },
         SourceMaker(testDescription: "file") { bytes, folder in FileSource(path: try folder.file(bytes)) },
         SourceMaker(testDescription: "closure of known length") { bytes, _ in
             ClosureSource(info: BlobInfo(byteCount: Int64(bytes.count)), readAt: reading(bytes))
