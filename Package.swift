@@ -199,6 +199,7 @@ let package = Package(
         tests("BlobReceivingTests", "BlobMultipart", "BlobTestSupport", "BlobReceiving"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
+        tests("BlobTestSupportTests", "BlobTestSupport"),
         tests(
             "BlobURLSessionTests", "BlobTestSupport", "BlobStreams", "BlobStreamsTesting", "BlobURLSession",
             "UploadFile"),
