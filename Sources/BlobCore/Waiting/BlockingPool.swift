@@ -153,6 +153,8 @@ package final class BlockingPool: Sendable {
     // MARK: More threads
 
     private func watch() {
+        // Without a thread for timers either, the next call of `run` tries again.
+        guard EventLoop.shared.isRunning else { return self.state.withLock { $0.watchedCount = nil } }
         let number = self.timer.withLock { timer in
             timer.lastNumber += 1
             return timer.lastNumber

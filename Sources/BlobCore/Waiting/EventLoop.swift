@@ -46,6 +46,9 @@ package final class EventLoop: Sendable {
     /// The number of places in the heap of timers, for tests: the places of removed timers are swept out.
     package var timerHeapCount: Int { self.state.withLock { $0.timers.heapCount } }
 
+    /// False when the system has no thread to give for the loop, which is started if it was not.
+    var isRunning: Bool { self.state.withLock { self.start(&$0) } }
+
     /// See ``BlobContext/park(_:_:)``.
     func park(_ descriptor: CInt, _ waker: BlobWaker) throws(BlobError) -> BlobRegistration {
         let key = try self.state.withLock { state throws(BlobError) -> UInt64? in
