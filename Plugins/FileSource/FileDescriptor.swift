@@ -23,11 +23,7 @@ final class FileDescriptor {
     /// Opens `path` without waiting for the writer of a FIFO: the first read waits for it, and can be cancelled.
     init(opening path: FilePath) throws(BlobError) {
         let flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY
-        let descriptor = try path.withCString { path in
-            var descriptor: CInt
-            repeat { descriptor = open(path, flags) } while descriptor < 0 && errno == EINTR
-            return descriptor
-        }
+        let descriptor = try path.withCString { path in uninterrupted { open(path, flags) } }
         guard descriptor >= 0 else {
             let error = BlobError(systemError: errno, doing: "Could not open \(path.text)")
             // ENXIO stands for both a socket and a missing device; `info` throws a clearer error for either.

@@ -15,12 +15,13 @@ final class IndexDescriptor: Sendable {
     /// - Throws: ``BlobError/Code/notFound``, and other errors of `open(2)`.
     convenience init(path: String) throws(BlobError) {
         // O_NONBLOCK, because opening a FIFO at this path must not block.
-        try self.init(opened: open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK), path)
+        try self.init(opened: uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }, path)
     }
 
     /// Opens a file in a folder, without following links.
     convenience init(named name: String, in folder: CInt) throws(BlobError) {
-        try self.init(opened: openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW), name)
+        try self.init(
+            opened: uninterrupted { openat(folder, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW) }, name)
     }
 
     private init(opened descriptor: CInt, _ path: String) throws(BlobError) {

@@ -92,7 +92,9 @@ final class OpenIndexFolder {
     /// - Throws: ``BlobError/Code/permissionDenied`` when the folder is a link, belongs to another user, or is writable
     ///   by others; and errors of opening it.
     fileprivate init(_ folder: IndexFolder) throws(BlobError) {
-        let descriptor = BlobPlatform.open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = uninterrupted {
+            BlobPlatform.open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        }
         guard descriptor >= 0 else {
             // The error number for a link depends on the system.
             let isLink = errno == ELOOP || errno == ENOTDIR && isLink(folder.path)

@@ -16,6 +16,7 @@ import Testing
         "SliceBuffer": "the buffers of that pipeline", "SliceBuffers": "the buffers of that pipeline",
         "UnlinkedFile": "a temporary file",
         "WaitSignal": "a semaphore",
+        "uninterrupted": "a loop over a system call",
         "writeAll": "a loop over write(2)",
     ]
 

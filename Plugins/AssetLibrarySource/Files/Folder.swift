@@ -10,7 +10,7 @@ final class Folder {
 
     /// Opens the folder at `path`, following links.
     convenience init(_ path: String) throws(BlobError) {
-        try self.init(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), path)
+        try self.init(uninterrupted { open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }, path)
     }
 
     private init(_ descriptor: CInt, _ path: String) throws(BlobError) {
@@ -30,7 +30,9 @@ final class Folder {
     ///
     /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/unsupported`` for a link or a file.
     func folder(named name: String) throws(BlobError) -> Folder {
-        let descriptor = openat(self.descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        let descriptor = uninterrupted {
+            openat(self.descriptor, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        }
         return try Folder(descriptor, "\(self.path)/\(name)")
     }
 
@@ -44,7 +46,9 @@ final class Folder {
 
     /// Creates a file for reading and writing, and returns its descriptor; throws when the name exists already.
     func createFile(named name: String) throws(BlobError) -> CInt {
-        let file = openat(self.descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        let file = uninterrupted {
+            openat(self.descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        }
         guard file >= 0 else { throw self.failure("Could not create", name) }
         return file
     }
@@ -74,7 +78,7 @@ final class Folder {
     /// Returns all names but those that are not UTF-8, which this library never creates.
     func names() throws(BlobError) -> [String] {
         // A new descriptor, because duplicates share the read position.
-        let descriptor = openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = uninterrupted { openat(self.descriptor, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard descriptor >= 0, let stream = fdopendir(descriptor) else {
             let error = self.failure("Could not read", ".")
             if descriptor >= 0 { close(descriptor) }
@@ -97,7 +101,7 @@ final class Folder {
     /// Synchronises the folder to the disk, so that the names in it survive a loss of power.
     func synchronise() throws(BlobError) {
         // Some file systems do not support it for folders, and fail with EINVAL.
-        guard fsync(self.descriptor) == 0 || errno == EINVAL else {
+        guard uninterrupted({ fsync(self.descriptor) }) == 0 || errno == EINVAL else {
             throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
         }
     }

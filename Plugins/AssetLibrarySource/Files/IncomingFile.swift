@@ -46,11 +46,12 @@ final class IncomingFile {
 
     /// Synchronises the bytes to the disk, so that they survive a loss of power, and closes the descriptor.
     func synchronise() throws(BlobError) {
-        guard fsync(self.descriptor) == 0 else {
+        guard uninterrupted({ fsync(self.descriptor) }) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not synchronise \(self.path)")
         }
         self.isOpen = false
-        guard Foundation.close(self.descriptor) == 0 else {
+        // Closed all the same after an interruption.
+        guard Foundation.close(self.descriptor) == 0 || errno == EINTR else {
             throw BlobError(systemError: errno, doing: "Could not close \(self.path)")
         }
     }

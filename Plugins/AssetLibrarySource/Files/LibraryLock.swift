@@ -10,7 +10,7 @@ final class LibraryLock {
     private let descriptor: CInt
 
     private init(_ folder: LibraryFolder) throws(BlobError) {
-        self.descriptor = open(folder.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+        self.descriptor = uninterrupted { open(folder.lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o666) }
         guard self.descriptor >= 0 else {
             throw BlobError(systemError: errno, doing: "Could not open \(folder.lockPath)")
         }
@@ -32,14 +32,9 @@ final class LibraryLock {
     deinit { close(self.descriptor) }
 
     private func take(_ kind: CInt) throws(BlobError) -> Bool {
-        while flock(self.descriptor, kind | LOCK_NB) != 0 {
-            switch errno {
-            case EINTR: continue
-            case EWOULDBLOCK: return false
-            default: throw BlobError(systemError: errno, doing: "Could not lock the library")
-            }
-        }
-        return true
+        if uninterrupted({ flock(self.descriptor, kind | LOCK_NB) }) == 0 { return true }
+        guard errno == EWOULDBLOCK else { throw BlobError(systemError: errno, doing: "Could not lock the library") }
+        return false
     }
 }
 

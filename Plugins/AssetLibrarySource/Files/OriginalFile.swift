@@ -11,10 +11,7 @@ final class OriginalFile {
 
     /// Opens the regular file at `path`, which must not be a link.
     init(_ path: String) throws(BlobError) {
-        var descriptor: CInt
-        repeat {
-            descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        } while descriptor < 0 && errno == EINTR
+        let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the original \(path)") }
         self.descriptor = descriptor
         self.path = path

@@ -34,7 +34,9 @@ package final class AtomicFile {
         self.name = name
         let temporaryPath = isWrittenDirectly ? nil : try Self.temporaryName(for: name)
         let creating = isWrittenDirectly ? 0 : O_CREAT | O_EXCL | O_NOFOLLOW
-        self.descriptor = openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | creating, permissions)
+        self.descriptor = uninterrupted {
+            openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | creating, permissions)
+        }
         guard self.descriptor >= 0 else {
             throw writeFailure(isWrittenDirectly ? "Could not open" : "Could not create a file beside", name)
         }
@@ -53,11 +55,12 @@ package final class AtomicFile {
 
     /// Synchronises the bytes to the disk, renames the file to its name, and synchronises the folder.
     package func commit() throws(BlobError) {
-        if self.temporaryPath != nil, fsync(self.descriptor) != 0 {
+        if self.temporaryPath != nil, uninterrupted({ fsync(self.descriptor) }) != 0 {
             throw writeFailure("Could not synchronise", self.name)
         }
         self.isOpen = false
-        guard close(self.descriptor) == 0 else { throw writeFailure("Could not close", self.name) }
+        // Closed all the same after an interruption, on Linux, and synchronised before.
+        guard close(self.descriptor) == 0 || errno == EINTR else { throw writeFailure("Could not close", self.name) }
         guard let temporaryPath else { return }
         guard renameat(self.folder, temporaryPath, self.folder, self.name) == 0 else {
             throw writeFailure("Could not name the file", self.name)
@@ -79,13 +82,13 @@ package final class AtomicFile {
         var folder = self.folder
         if folder == AT_FDCWD {
             let path = split(self.name).folder
-            folder = open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            folder = uninterrupted { open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         }
         // A folder that is writable and not readable cannot be synchronised.
         guard folder >= 0 else { return }
         defer { if folder != self.folder { _ = close(folder) } }
         // Not every file system supports it.
-        guard fsync(folder) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT else { return }
+        guard uninterrupted({ fsync(folder) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT else { return }
         throw writeFailure("Could not synchronise the folder of", self.name)
     }
 
