@@ -44,7 +44,7 @@ public final class AssetLibrary: Sendable {
         self.folder = LibraryFolder(folder)
         self.onImportStep = onImportStep
         self.access = access
-        guard self.folder.exists else {
+        guard try self.folder.exists() else {
             throw BlobError(
                 .notFound, "There is no asset library in '\(self.folder.path)': it has no \(Catalogue.fileName).",
                 operation: "open")

@@ -58,7 +58,17 @@ struct LibraryFolder: Sendable {
         return "\(self.path)/\(storedPath)"
     }
 
-    var exists: Bool { FileManager.default.fileExists(atPath: self.cataloguePath) }
+    /// Returns false when there is no catalogue.
+    ///
+    /// - Throws: Errors of `stat(2)` that leave open whether there is one.
+    func exists() throws(BlobError) -> Bool {
+        var status = stat()
+        if stat(self.cataloguePath, &status) == 0 { return true }
+        guard errno == ENOENT || errno == ENOTDIR else {
+            throw BlobError(systemError: errno, doing: "Could not look at \(self.cataloguePath)")
+        }
+        return false
+    }
 
     /// Creates the folder of a new library, and missing folders above it.
     ///
