@@ -47,7 +47,7 @@ enum Made {
     }
 
     private static let script = #"""
-        import bz2, gzip, io, lzma, tarfile, zipfile
+        import bz2, gzip, io, lzma, random, tarfile, zipfile
 
         def data(count): return bytes((i * 2654435761 >> 13) & 255 for i in range(count))
 
@@ -98,6 +98,8 @@ enum Made {
         with zipfile.ZipFile('small.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
             archive.writestr('one', b'first member')
             archive.writestr('two', b'some text, some more text, some text ' * 20)
+        with zipfile.ZipFile('small64.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
+            with archive.open('one', 'w', force_zip64=True) as member: member.write(b'first member')
         with zipfile.ZipFile('empty.zip', 'w'): pass
         with zipfile.ZipFile('twice.zip', 'w') as archive:
             archive.writestr('same', b'1')
@@ -106,6 +108,17 @@ enum Made {
         with zipfile.ZipFile('methods.zip', 'w') as archive:
             archive.writestr('bzip2', text, zipfile.ZIP_BZIP2)
             archive.writestr('lzma', text, zipfile.ZIP_LZMA)
+        # LZMA whose last bytes, and they alone, lie behind 128 KiB: of the data, or with a header of 31 bytes.
+        noise = random.Random(7).randbytes(140000)
+        for name, before in [('edge-data', 0), ('edge-all', 31)]:
+            count, excess = 129000, 0
+            while not 1 <= excess <= 3:
+                count -= excess - 2
+                edge = io.BytesIO()
+                with zipfile.ZipFile(edge, 'w') as archive: archive.writestr('m', noise[:count], zipfile.ZIP_LZMA)
+                excess = before + archive.infolist()[0].compress_size - (1 << 17)
+            open(name + '.zip', 'wb').write(edge.getvalue())
+            open(name, 'wb').write(noise[:count])
         class Once(io.RawIOBase):
             # What cannot seek gets its lengths behind the bytes.
             def __init__(self): self.bytes = b''

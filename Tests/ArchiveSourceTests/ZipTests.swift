@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobStreamsTesting
 import BlobTestSupport
 import Foundation
 import Testing
@@ -79,6 +80,15 @@ import Testing
         let layout = Layout(bytes)
         for place in [layout.entries[0] + 16, layout.headers[0] + 14] { damaged[place] ^= 1 }
         #expect(try await zip(damaged).code("bzip2") == .checksumMismatch)
+    }
+
+    /// libarchive refuses the last bytes of LZMA when they come after all that they decode to.
+    @Test(arguments: ["edge-data", "edge-all"])
+    func theLastBytesOfLZMAAreGivenInOnePiece(_ name: String) async throws {
+        let bytes = try await Made.archive("\(name).zip")
+        #expect(try await zip(bytes).data("m") == Made.archive(name))
+        let small = FaultSource(MemorySource(try await Made.archive("methods.zip")), .oneByte)
+        #expect(try await ArchiveContainer(small, format: .zip).data("lzma") == Self.text)
     }
 
     @Test func lengthsBehindTheBytesAreCompared() async throws {

@@ -62,12 +62,21 @@ final class BaseCursor {
     }
 
     /// Reads the next bytes, one at least; returns their number, 0 at the end of the base.
+    ///
+    /// With random access, as many as fit or as there are: decoders are slow, or fail, with pieces of a few bytes.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
+        var filled = 0
         do {
-            return try self.reader.readWaiting(into: buffer)
+            repeat {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
+                guard case let count = try self.reader.readWaiting(into: rest), count > 0 else { break }
+                filled += count
+            } while self.hasRandomAccess && filled < buffer.count
         } catch {
-            throw BlobError(wrapping: error)
+            // After the bytes before it, the next read throws it again.
+            guard filled > 0 else { throw BlobError(wrapping: error) }
         }
+        return filled
     }
 
     /// Reads the base to its end, which runs its final checks.

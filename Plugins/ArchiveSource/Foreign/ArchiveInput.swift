@@ -10,6 +10,10 @@ final class ArchiveInput {
     /// The size of the buffer: large enough to make the cost of a call small, small enough for many readers.
     private static let bufferByteCount = 128 * 1024
 
+    /// The number of bytes at the end of the base that are never given in parts: the end of LZMA data in a zip, which
+    /// libarchive refuses once the decoded bytes are complete, and the record behind it.
+    private static let lastByteCount = 64
+
     private(set) var failure: BlobError?
 
     private let cursor: BaseCursor
@@ -149,11 +153,18 @@ final class ArchiveInput {
     private func fill() throws {
         try self.cursor.go(to: self.byteOffset, self.buffer)
         let start = self.cursor.byteOffset
-        let count = start == self.byteOffset ? try self.cursor.read(into: self.buffer) : 0
+        let count = start == self.byteOffset ? try self.cursor.read(into: self.room(from: start)) : 0
         self.byteOffset = start
         // At the end the last bytes stay in the buffer, because the data after a stream may be among them.
         guard count > 0 || start != self.buffered.upperBound else { return }
         self.buffered = start..<(start + Int64(count))
+    }
+
+    /// Returns the part of the buffer to fill from an offset on.
+    private func room(from byteOffset: Int64) -> UnsafeMutableRawBufferPointer {
+        let rest = (self.info.byteCount ?? .max) - byteOffset
+        let isNearEnd = rest > Int64(self.buffer.count) && rest < Int64(self.buffer.count + Self.lastByteCount)
+        return UnsafeMutableRawBufferPointer(rebasing: self.buffer.dropLast(isNearEnd ? Self.lastByteCount : 0))
     }
 
     /// Skips bytes without reading them, and returns their number; 0 without random access.
