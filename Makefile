@@ -1,6 +1,6 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
-# Both first install what is missing (make setup). Other targets: sanitize, fuzz, benchmark, install.
+# Both first install what is missing (make setup). Other targets: sanitize, fuzz, faults, benchmark, install.
 
 BLOB := .build/release/blob
 
@@ -10,7 +10,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz link-check api-check setup archives release install benchmark clean
+.PHONY: all demo test sanitize fuzz faults link-check api-check setup archives release install benchmark clean
 
 all: release
 
@@ -76,14 +76,14 @@ THREAD_TESTS := .build-thread/debug/BlobStreamsPackageTests.xctest --testing-lib
 sanitize: setup
 	swift build --build-tests --sanitize=thread --scratch-path .build-thread
 	$(THREAD_TESTS) --filter '^(BlobStreamsTests|BlobStreamsTestingTests|BlobURLSessionTests|FileSourceTests)\.' \
-	  --skip 'Hammer|Reentry|OpenReadersTests|tenThousandIdleStreams'
+	  --skip 'Hammer|Reentry|OpenReadersTests|tenThousandIdleStreams|ThreadShortageTests'
 	$(THREAD_TESTS) --filter '^ConformanceTests\.' --skip Reentry
 	$(THREAD_TESTS) --filter Reentry
 	$(THREAD_TESTS) --filter Hammer
 	swift build --build-tests --sanitize=address --scratch-path .build-address
 	ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/Tests/leaks.supp:print_suppressions=0 \
 	  .build-address/debug/BlobStreamsPackageTests.xctest --testing-library swift-testing \
-	  --skip 'OpenReadersTests|tenThousandIdleStreams|aHelperWithoutMemoryIsALimit|aHelperHasNeitherFiles'
+	  --skip 'OpenReadersTests|tenThousandIdleStreams|ThreadShortageTests|aHelperWithoutMemoryIsALimit|aHelperHasNeitherFiles'
 
 # Feeds the parsers with mutated inputs: FUZZ_SECONDS in all, for FUZZ_TARGETS (all of them by default), on Linux. With
 # another FUZZ_SEED than 0, the same inputs each time.
@@ -95,6 +95,14 @@ fuzz: setup
 	BLOBSTREAMS_FUZZER=$(FUZZ_RESOURCES)/clang/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a \
 	  swift build -c release --product fuzz --scratch-path .build-fuzz
 	Tests/Fuzzing/run.sh .build-fuzz/release/fuzz .build-fuzz/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
+
+# Fails the system calls of the command one after the other, on Linux: all of them, or FAULT_RUNS at random.
+FAULT_RUNS := 0
+FAULT_SEED :=
+faults: setup
+	swift build --product blob
+	swift build --product blob-archive-helper
+	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 
 # What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 18 MB stripped.
 SCRATCH := .build
