@@ -43,10 +43,19 @@ import Testing
         }
     }
 
+    /// Blocks with fixed codes: a match of 107 bytes at a distance of 181, before any byte; and one whose distance has
+    /// the code 30, which no distance has.
+    private static let invalidMatches: [[UInt8]] = [
+        [UInt8](repeating: 0xA3, count: 19),
+        [
+            0xA3, 0xFF, 0xFF, 0xFF, 0xFF, 0xA3, 0x3D, 0xA3, 0, 0, 0, 0, 0x3C, 0, 0x40, 0xFF, 0xFC, 0, 0xFF, 0xFF, 0xFF,
+            0x11, 0xA3,
+        ],
+    ]
+
     /// ISA-L counts the bytes of an invalid match as decoded, without writing them.
-    @Test(arguments: [1, 10, 100, 4096]) func anInvalidMatchGivesNoBytes(outputPiece: Int) throws {
-        // A block with fixed codes: a match of 107 bytes at a distance of 181, before any byte.
-        let input = [UInt8](repeating: 0xA3, count: 19)
+    @Test(arguments: Self.invalidMatches, [1, 10, 100, 4096])
+    func anInvalidMatchGivesNoBytes(input: [UInt8], outputPiece: Int) throws {
         var inflater = try Inflater()
         let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: outputPiece, alignment: 1)
         defer { memory.deallocate() }

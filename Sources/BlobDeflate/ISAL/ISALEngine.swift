@@ -125,8 +125,9 @@ final class ISALEngine: InflateEngine {
         self.state.pointee.avail_out = UInt32(room)
         let status = isal_inflate(self.state)
         var count = room - Int(self.state.pointee.avail_out)
-        if status == ISAL_INVALID_LOOKBACK {
-            // ISA-L counts the bytes of the invalid match, and leaves in their place whatever was in memory.
+        if status == ISAL_INVALID_LOOKBACK || status == ISAL_INVALID_SYMBOL {
+            // ISA-L counts the bytes of a match whose distance is invalid, as a number or as a code, and leaves in their
+            // place whatever was in memory.
             let certainCount = min(count, pendingByteCount)
             count = max(certainCount, count - max(Self.maximumMatchByteCount - self.pendingByteCount, 0))
         }
