@@ -120,10 +120,10 @@ final class RemoteBody: TransferSink {
 
     /// Returns true while the head is not known.
     ///
-    /// - Throws: The error of the request.
+    /// - Throws: The error of a request that failed before; later errors follow the bytes that came before them.
     func isAwaited() throws(BlobError) -> Bool {
         try self.state.withLock { state throws(BlobError) in
-            if let failure = state.failure { throw failure }
+            if let failure = state.failure, !state.hasHead { throw failure }
             return !state.hasHead && !state.isOver
         }
     }

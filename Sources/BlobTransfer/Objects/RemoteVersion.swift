@@ -202,7 +202,9 @@ final class RemoteVersion: Sendable {
 
     private func note(_ error: BlobError, of body: RemoteBody) {
         let isUnknown = self.state.withLock { state in
-            state.bodies.removeAll { $0 === body }
+            // What is read again after a failure, to be compared, must not be what was kept.
+            let isStrong = state.facts?.info.validator?.isStrong ?? false
+            state.bodies.removeAll { $0 === body || !isStrong }
             if state.first === body { state.first = nil }
             return state.facts == nil
         }
