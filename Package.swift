@@ -275,10 +275,14 @@ if hasUploads {
         .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
         .target(name: "BlobHTTP", dependencies: ["BlobStreams", "BlobTransfer", "CCurl"], swiftSettings: settings),
         plugin("HTTPSource", "BlobTransfer"),
+        plugin("S3Source", "BlobTransfer", .product(name: "Crypto", package: "swift-crypto")),
         tests("BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
         tests(
             "HTTPSourceTests", "ArchiveSource", "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
             "BlobStreamsTesting", "HTTPSource", "HTTPTestSupport"),
+        tests(
+            "S3SourceTests", exclude: ["Fixtures"], "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
+            "BlobStreamsTesting", "HTTPTestSupport", "S3Source", "blob"),
         // A server for the tests of sources that read over HTTP.
         .target(
             name: "HTTPTestSupport", dependencies: ["BlobCore", "BlobTestSupport"], path: "Tests/HTTPTestSupport",
@@ -287,8 +291,9 @@ if hasUploads {
     package.products += [
         .library(name: "BlobTransfer", targets: ["BlobTransfer"]),
         .library(name: "HTTPSource", targets: ["HTTPSource"]),
+        .library(name: "S3Source", targets: ["S3Source"]),
     ]
-    package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("HTTPSource")
+    package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies += ["HTTPSource", "S3Source"]
     package.targets.first { $0.name == "blob" }?.dependencies += ["BlobHTTP", "BlobTransfer"]
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
 }

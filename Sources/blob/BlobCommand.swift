@@ -55,7 +55,7 @@ enum Main {
 /// The modules of the schemes that a build can leave out, as errors name these.
 private let optionalModules = [
     "'assets-library'": "AssetLibrarySource", "'http'": "HTTPSource (with the headers of libcurl)",
-    "'https'": "HTTPSource (with the headers of libcurl)",
+    "'https'": "HTTPSource (with the headers of libcurl)", "'s3'": "S3Source (with the headers of libcurl)",
 ]
 
 /// Prints an error as one line on standard error; names the module of a scheme that this build leaves out.

@@ -20,7 +20,10 @@ import Testing
         "writeAll": "a loop over write(2)",
     ]
 
-    @Test(arguments: ["FileSource", "GzipSource", "ArchiveSource", "AssetLibrarySource", "HTTPSource", "CryptoDigest"])
+    @Test(arguments: [
+        "FileSource", "GzipSource", "ArchiveSource", "AssetLibrarySource", "HTTPSource", "S3Source",
+        "CryptoDigest",
+    ])
     func aPluginUsesNoHiddenTypeOfTheCoreWithoutAReason(_ plugin: String) throws {
         let hidden = try Self.hiddenNames()
         #expect(hidden.count > 20 && hidden.contains("Locked") && hidden.contains("PositionalReader"))

@@ -25,6 +25,10 @@ final class RemoteBody: TransferSink {
         var isOver = false
         var failure: BlobError?
         var transfer: Transfer?
+        /// What is needed to make the request once more; nil once it was.
+        var repetition: (fields: [HTTPField], idleLimit: Duration?)?
+        /// True when the answer taught how to make the request.
+        var isCorrected = false
         var wakers: [ObjectIdentifier: BlobWaker] = [:]
 
         var isFull: Bool { self.blocks.byteCount >= RemoteBody.capacity }
@@ -74,6 +78,11 @@ final class RemoteBody: TransferSink {
 
     /// Starts the request.
     func start(_ fields: [HTTPField], idleLimit: Duration?) {
+        self.state.withLock { $0.repetition = (fields, idleLimit) }
+        self.request(fields, idleLimit)
+    }
+
+    private func request(_ fields: [HTTPField], _ idleLimit: Duration?) {
         self.requests.makeRequest(fields) { request in
             do throws(BlobError) {
                 var request = try request.get()
@@ -256,10 +265,18 @@ final class RemoteBody: TransferSink {
     }
 
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
-        self.requests.refusal(head, explanation)
+        let mayRepeat = self.state.withLock { $0.repetition != nil }
+        if mayRepeat, self.requests.corrects(head, explanation) { self.state.withLock { $0.isCorrected = true } }
+        return self.requests.refusal(head, explanation)
     }
 
     func end(_ error: BlobError?) {
+        let repetition = self.state.withLock { state in
+            guard state.isCorrected, !state.isOver else { return nil as (fields: [HTTPField], idleLimit: Duration?)? }
+            (state.isCorrected, state.transfer) = (false, nil)
+            return state.repetition.take()
+        }
+        if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
         let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
             guard !state.isOver else { return (nil, nil) }
             state.isOver = true

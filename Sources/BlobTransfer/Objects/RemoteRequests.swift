@@ -17,12 +17,19 @@ package protocol RemoteRequests: Sendable {
     /// Returns the name of the object, for people and forms.
     func name(_ head: ResponseHead) -> String?
 
+    /// Learns from an answer that is not the object; returns true when a request that is made anew may succeed. Asked
+    /// once for each part of an object.
+    func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool
+
     /// Returns the error for an answer that is not the object.
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError
 }
 
 extension RemoteRequests {
     package var conditionField: String { "If-Range" }
+
+    /// False: answers teach nothing.
+    package func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool { false }
 
     /// The error of ``BlobError/init(refusing:_:)``.
     package func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {

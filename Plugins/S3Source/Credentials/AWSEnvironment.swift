@@ -1,0 +1,59 @@
+import BlobCore
+import BlobPlatform
+
+/// The variables and files by which AWS's tools are configured.
+struct AWSEnvironment: Sendable {
+    /// The maximum number of bytes of a file that is read.
+    static let maximumFileByteCount = 1 << 20
+
+    /// Returns the value of a variable of the environment.
+    let variable: @Sendable (String) -> String?
+    /// Returns the content of a file; nil when there is none.
+    let file: @Sendable (String) throws -> String?
+
+    /// That of this process.
+    static let process = AWSEnvironment { name in
+        getenv(name).map { String(cString: $0) }
+    } file: { path in
+        guard let file = fopen(path, "r") else {
+            if errno == ENOENT || errno == ENOTDIR { return nil }
+            throw BlobError(systemError: errno, doing: "Could not open '\(path)'")
+        }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: AWSEnvironment.maximumFileByteCount + 1)
+        let count = fread(&bytes, 1, bytes.count, file)
+        guard count <= AWSEnvironment.maximumFileByteCount else {
+            throw BlobError(
+                .limitExceeded, "'\(path)' has more than \(AWSEnvironment.maximumFileByteCount) bytes, which is the limit.")
+        }
+        return String(decoding: bytes[..<count], as: UTF8.self)
+    }
+
+    /// Returns the value of the first of some variables that is neither missing nor empty.
+    func value(_ names: String...) -> String? {
+        names.lazy.compactMap { self.variable($0) }.first { !$0.isEmpty }
+    }
+
+    /// Returns the settings of the chosen profile.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when a profile is named and in no file.
+    func profile() throws -> [String: String] {
+        let named = self.value("AWS_PROFILE", "AWS_DEFAULT_PROFILE")
+        let home = self.value("HOME").map { "\($0)/.aws/" }
+        let credentials = self.value("AWS_SHARED_CREDENTIALS_FILE") ?? home.map { $0 + "credentials" }
+        let config = self.value("AWS_CONFIG_FILE") ?? home.map { $0 + "config" }
+        var settings: [String: String]?
+        for (path, isConfig) in [(config, true), (credentials, false)] {
+            guard let path, let text = try self.file(path) else { continue }
+            let found = ProfileFile(text, isConfig: isConfig).profiles[named ?? "default"]
+            settings = (settings ?? [:]).merging(found ?? [:]) { $1 }
+            if found == nil, settings?.isEmpty == true { settings = nil }
+        }
+        guard let settings else {
+            guard let named else { return [:] }
+            throw BlobError(
+                .invalidArgument, "There is no profile '\(named)' in the files of AWS's tools (AWS_PROFILE).")
+        }
+        return settings
+    }
+}

@@ -1,0 +1,114 @@
+import BlobCore
+import BlobPlatform
+import BlobTransfer
+
+/// The endpoint at which a container gets temporary keys.
+struct ContainerEndpoint: Sendable {
+    /// The address of relative URIs.
+    private static let address = "http://169.254.170.2"
+
+    /// The hosts that may be asked without TLS, besides loopback: those of ECS and EKS.
+    private static let trustedHosts: Set = ["169.254.170.2", "169.254.170.23", "[fd00:ec2::23]", "localhost", "[::1]"]
+
+    private static let idleLimit = Duration.seconds(5)
+
+    private let url: TransferURL
+    private let environment: AWSEnvironment
+
+    /// Returns nil when the environment names no endpoint.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a URL to which a token must not be sent.
+    init?(_ environment: AWSEnvironment) throws(BlobError) {
+        let relative = environment.value("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI").map { Self.address + $0 }
+        guard let text = relative ?? environment.value("AWS_CONTAINER_CREDENTIALS_FULL_URI") else { return nil }
+        let url = try TransferURL(text)
+        let host = url.origin.host
+        guard url.origin.scheme == "https" || Self.trustedHosts.contains(host) || host.hasPrefix("127.") else {
+            throw BlobError(
+                .invalidArgument, "The endpoint of the container's credentials is neither https nor local: '\(host)'.")
+        }
+        (self.url, self.environment) = (url, environment)
+    }
+
+    /// Asks for keys; `completion` is called once, on any thread.
+    func fetch(_ completion: @escaping @Sendable (Result<AccessKeys, BlobError>) -> Void) {
+        do {
+            var request = TransferRequest(self.url)
+            (request.idleLimit, request.maximumRedirectionCount) = (Self.idleLimit, 0)
+            request.settings.proxy = ""
+            if let token = try self.token() {
+                let field = HTTPField("Authorization", token)
+                try field.validate(reserved: [], "")
+                request.privateFields = [field]
+            }
+            try Transfer(request, WholeAnswer { completion($0.flatMap(Self.keys)) }).start()
+        } catch {
+            completion(.failure(BlobError(wrapping: error)))
+        }
+    }
+
+    /// The token, which is read again each time, as it changes.
+    private func token() throws -> String? {
+        guard let path = self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") else {
+            return self.environment.value("AWS_CONTAINER_AUTHORIZATION_TOKEN")
+        }
+        guard let text = try self.environment.file(path) else {
+            throw BlobError(.notFound, "There is no file '\(path)' with the container's token.")
+        }
+        return text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    }
+
+    private struct Answer: Decodable {
+        let AccessKeyId: String
+        let SecretAccessKey: String
+        let Token: String?
+        let Expiration: String?
+    }
+
+    private static func keys(_ json: [UInt8]) -> Result<AccessKeys, BlobError> {
+        Result { () throws(BlobError) in
+            // The answer is not shown: it holds secrets.
+            guard let answer = try? JSONDecoder().decode(Answer.self, from: Data(json)) else {
+                throw BlobError(.corrupted, "The endpoint of the container's credentials answered without any.")
+            }
+            return try AccessKeys(
+                identifier: answer.AccessKeyId, secret: answer.SecretAccessKey, sessionToken: answer.Token,
+                expiration: answer.Expiration.flatMap { try? Date($0, strategy: .iso8601) }
+            ).checked()
+        }
+    }
+}
+
+/// Collects a short answer.
+private final class WholeAnswer: TransferSink {
+    private static let maximumByteCount = 64 * 1024
+
+    private let bytes = Locked<[UInt8]>([])
+    private let completion: @Sendable (Result<[UInt8], BlobError>) -> Void
+
+    init(_ completion: @escaping @Sendable (Result<[UInt8], BlobError>) -> Void) { self.completion = completion }
+
+    func begin(_ head: ResponseHead) -> TransferDisposition { head.status == 200 ? .deliver : .explain }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        self.bytes.withLock { $0 += bytes.prefix(Self.maximumByteCount + 1 - $0.count) }
+        return true
+    }
+
+    func flush() {}
+
+    /// Without the explanation, which may repeat the request.
+    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
+        BlobError(
+            .permissionDenied, "The endpoint of the container's credentials answered \(head.status).",
+            isTransient: head.status >= 500)
+    }
+
+    func end(_ error: BlobError?) {
+        let bytes = self.bytes.withLock { $0 }
+        if let error { return self.completion(.failure(error)) }
+        self.completion(
+            bytes.count <= Self.maximumByteCount
+                ? .success(bytes) : .failure(BlobError(.limitExceeded, "The credentials are too long.")))
+    }
+}

@@ -1,0 +1,124 @@
+import BlobCore
+import BlobPlatform
+import BlobTransfer
+
+/// The keys of requests, from where AWS's tools have them: the environment, a profile, or the endpoint of a container.
+final class KeyChain: Sendable {
+    /// The time before the end of temporary keys from which others are asked for.
+    private static let margin: TimeInterval = 60
+
+    private enum Origin {
+        case none
+        case fixed(AccessKeys)
+        case container(ContainerEndpoint)
+    }
+
+    private struct State {
+        var keys: AccessKeys?
+        var waiting: [Completion] = []
+    }
+
+    typealias Completion = @Sendable (Result<AccessKeys?, BlobError>) -> Void
+
+    private let origin: Origin
+    private let state = Locked(State())
+
+    /// Creates a chain of fixed keys; nil signs nothing.
+    init(_ keys: AccessKeys?) { self.origin = keys.map { .fixed($0) } ?? .none }
+
+    /// Creates the chain of an environment.
+    ///
+    /// - Throws: ``BlobError/Code/permissionDenied`` when it has no keys, ``BlobError/Code/unsupported`` for a profile
+    ///   with a role or another way to get keys, ``BlobError/Code/invalidArgument`` for half a pair.
+    init(_ environment: AWSEnvironment, profile: () throws -> [String: String]) throws {
+        let (identifier, secret) = (
+            environment.value("AWS_ACCESS_KEY_ID"), environment.value("AWS_SECRET_ACCESS_KEY")
+        )
+        if let keys = try Self.keys(
+            identifier, secret, environment.value("AWS_SESSION_TOKEN"), "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+        {
+            self.origin = .fixed(keys)
+            return
+        }
+        let profile = try profile()
+        if let keys = try Self.keys(
+            profile["aws_access_key_id"], profile["aws_secret_access_key"], profile["aws_session_token"],
+            "aws_access_key_id and aws_secret_access_key of the profile")
+        {
+            self.origin = .fixed(keys)
+            return
+        }
+        let foreign = [
+            "role_arn", "source_profile", "credential_process", "sso_session", "sso_start_url",
+            "web_identity_token_file",
+        ].first { profile[$0] != nil }
+        if let foreign {
+            throw BlobError(
+                .unsupported,
+                "The profile has '\(foreign)', which is not supported: set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY "
+                    + "and AWS_SESSION_TOKEN, as 'aws configure export-credentials' prints them.")
+        }
+        guard let endpoint = try ContainerEndpoint(environment) else {
+            throw BlobError(
+                .permissionDenied,
+                "There are no credentials in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container; "
+                    + "public objects are read without a signature if that is asked for.")
+        }
+        self.origin = .container(endpoint)
+    }
+
+    private static func keys(
+        _ identifier: String?, _ secret: String?, _ token: String?, _ names: String
+    ) throws(BlobError) -> AccessKeys? {
+        guard identifier != nil || secret != nil else { return nil }
+        guard let identifier, let secret else {
+            throw BlobError(.invalidArgument, "Of \(names), only one is set.")
+        }
+        return try AccessKeys(identifier: identifier, secret: secret, sessionToken: token).checked()
+    }
+
+    /// Finds the keys, without blocking. `completion` is called once, on any thread.
+    func find(_ completion: @escaping Completion) {
+        switch self.origin {
+        case .none: completion(.success(nil))
+        case .fixed(let keys): completion(.success(keys))
+        case .container(let endpoint): self.find(at: endpoint, completion)
+        }
+    }
+
+    /// Forgets keys that the store refused; returns false when there will be no others.
+    func forget() -> Bool { self.state.withLock { $0.keys.take() != nil } }
+
+    private func find(at endpoint: ContainerEndpoint, _ completion: @escaping Completion) {
+        let (keys, isFirst) = self.state.withLock { state -> (AccessKeys?, Bool) in
+            if let keys = state.keys, keys.expiration.map({ $0.timeIntervalSinceNow > Self.margin }) ?? true {
+                return (keys, false)
+            }
+            state.waiting.append(completion)
+            return (nil, state.waiting.count == 1)
+        }
+        if let keys { return completion(.success(keys)) }
+        guard isFirst else { return }
+        endpoint.fetch { result in
+            let waiting = self.state.withLock { state in
+                if case .success(let keys) = result { state.keys = keys }
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            for completion in waiting { completion(result.map { $0 }) }
+        }
+    }
+}
+
+extension AccessKeys {
+    /// Returns the keys, if they can stand in header fields.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument``, which does not show them.
+    func checked() throws(BlobError) -> AccessKeys {
+        let texts = [self.identifier, self.secret, self.sessionToken ?? "x"]
+        guard texts.allSatisfy({ !$0.isEmpty && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }) else {
+            throw BlobError(.invalidArgument, "The credentials have a character that credentials cannot have.")
+        }
+        return self
+    }
+}

@@ -1,0 +1,62 @@
+import BlobCore
+import BlobPlatform
+import BlobTransfer
+
+/// The signed requests for an object of a store.
+final class S3Requests: RemoteRequests {
+    private let address: S3Address
+    private let store: S3Store
+    private let region: Locked<String>
+
+    init(_ address: S3Address, _ store: S3Store) {
+        (self.address, self.store, self.region) = (address, store, Locked(store.region))
+    }
+
+    /// S3 knows this condition since long before `If-Range`.
+    var conditionField: String { "If-Match" }
+
+    func makeRequest(
+        _ fields: [HTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
+    ) {
+        self.store.keys.find { keys in
+            completion(keys.flatMap { keys in Result { () throws(BlobError) in try self.request(fields, keys) } })
+        }
+    }
+
+    private func request(_ fields: [HTTPField], _ keys: AccessKeys?) throws(BlobError) -> TransferRequest {
+        let region = self.region.withLock { $0 }
+        let (url, signed) = try self.store.endpoint.target(self.address, region: region)
+        var request = TransferRequest(url, fields: fields)
+        request.settings = self.store.settings
+        // A redirection needs another signature: see `corrects(_:_:)`.
+        request.maximumRedirectionCount = 0
+        if let keys {
+            let now = Int64(time(nil)) + self.store.clockSkew.withLock { $0 }
+            request.privateFields = SigV4Signer(keys: keys, region: region)
+                .fields(for: signed, at: SigningTime(secondsSince1970: now))
+        }
+        return request
+    }
+
+    func name(_ head: ResponseHead) -> String? { self.address.name }
+
+    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
+        S3Answer(head, explanation).error(head)
+    }
+
+    /// Corrects the clock, the region or temporary keys by an answer that tells what is wrong.
+    func corrects(_ head: ResponseHead, _ explanation: [UInt8]) -> Bool {
+        let answer = S3Answer(head, explanation)
+        switch answer.code {
+        case "RequestTimeTooSkewed":
+            guard let date = head.date else { return false }
+            self.store.clockSkew.withLock { $0 = date - Int64(time(nil)) }
+            return true
+        case "ExpiredToken":
+            return self.store.keys.forget()
+        default:
+            guard let region = answer.region, [301, 307, 400].contains(head.status) else { return false }
+            return self.region.exchange(region) != region
+        }
+    }
+}
