@@ -29,12 +29,14 @@ struct WebOptions: ParsableArguments {
             valueName: "url"))
     var proxy: String?
 
+    @OptionGroup var store: StoreOptions
+
     /// Returns a registry whose web sources have these options.
     func applied(to registry: BlobRegistry) -> BlobRegistry {
+        var registry = self.store.applied(to: registry, certificateFile: self.caFile, proxy: self.proxy)
         guard self.headerFile != nil || self.netrc || (self.netrcFile ?? self.caFile ?? self.proxy) != nil else {
             return registry
         }
-        var registry = registry
         let provider = BlobProvider(
             .origin { locator, context in
                 try HTTPSource(locator, options: Self.options.withLock { try $0 ?? self.make(&$0, context) })

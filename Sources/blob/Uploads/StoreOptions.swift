@@ -1,0 +1,35 @@
+import ArgumentParser
+import BlobStreamsStandard
+
+/// The options of reading from stores with the interface of S3.
+struct StoreOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Read s3 locators from this store (default: AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, or AWS).",
+            valueName: "url"))
+    var endpointUrl: String?
+
+    @Option(help: "The region of the buckets of s3 locators (default: AWS_REGION, or that of the profile).")
+    var region: String?
+
+    @Flag(help: "Read s3 locators without credentials.")
+    var noSignRequest = false
+
+    /// Returns a registry whose stores have these options.
+    func applied(to registry: BlobRegistry, certificateFile: String?, proxy: String?) -> BlobRegistry {
+        guard self.noSignRequest || (self.endpointUrl ?? self.region ?? certificateFile ?? proxy) != nil else {
+            return registry
+        }
+        var options = S3Source.Options()
+        (options.endpoint, options.region) = (self.endpointUrl, self.region)
+        if self.noSignRequest { options.credentials = .anonymous }
+        (options.certificateFile, options.proxy) = (certificateFile, proxy)
+        var registry = registry
+        do {
+            try registry.register(S3Source.provider(options), replacing: true)
+        } catch {
+            preconditionFailure("Registered schemes can be replaced: \(error)")
+        }
+        return registry
+    }
+}
