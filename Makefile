@@ -10,7 +10,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults link-check api-check setup archives release install benchmark clean
+.PHONY: all demo test sanitize fuzz faults s3-check link-check api-check setup archives release install benchmark clean
 
 all: release
 
@@ -103,6 +103,13 @@ faults: setup
 	swift build --product blob
 	swift build --product blob-archive-helper
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
+
+# Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own.
+STORE := .build/store
+s3-check: setup
+	test -x $(STORE)/bin/swift-proxy-server || { python3 -m venv $(STORE) && $(STORE)/bin/pip install -q swift==2.38.3 botocore; }
+	swift build --build-tests
+	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter OpenStackTests
 
 # What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 18 MB stripped.
 SCRATCH := .build
