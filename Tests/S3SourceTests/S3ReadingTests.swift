@@ -115,6 +115,25 @@ import Testing
         }
     }
 
+    @Test func anEmptyObjectMayBeARangeThatIsRefusedWithoutALength() async throws {
+        let store = try VerifyingStore([]) { _, request, connection in
+            guard request.fields["range"] != nil else { return false }
+            connection.send(VerifyingStore.refusal("416 Requested Range Not Satisfiable", "InvalidRange"))
+            return true
+        }
+        try await onThread { () throws in
+            #expect(try store.source().info().byteCount == 0)
+            #expect(try readAll(store.source().open()) == [])
+        }
+        // A store that refuses anything is not asked again and again.
+        let other = try VerifyingStore([]) { _, _, connection in
+            connection.send(VerifyingStore.refusal("416 Requested Range Not Satisfiable", "InvalidRange"))
+            return true
+        }
+        #expect(await asyncCodeThrown { try await onThread { try other.source().info() } } == .refused)
+        #expect(other.server.requests.count == 2)
+    }
+
     @Test func anObjectThatIsReplacedIsAChange() async throws {
         let store = try VerifyingStore(bytes)
         let error = await errorThrown {

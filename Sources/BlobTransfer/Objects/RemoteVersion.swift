@@ -149,7 +149,17 @@ final class RemoteVersion: Sendable {
         case 416 where body.wanted.start > 0:
             self.state.withLock { $0.mustAskForStart = true }
             return .nothing
+        // Some stores refuse any range of an empty object, and do not tell its length.
+        case 416 where self.forgoRanges(): return .nothing
         default: return .explanation
+        }
+    }
+
+    /// Asks without ranges from now on; returns false when that is done already.
+    private func forgoRanges() -> Bool {
+        self.state.withLock { state in
+            defer { state.hasRanges = false }
+            return state.hasRanges
         }
     }
 
