@@ -2,16 +2,15 @@ import BlobStreamsStandard
 import BlobStreamsTesting
 import Foundation
 
-/// The bytes of a `data:` URL (RFC 2397): a custom source, registered under its own scheme.
-struct DataURLSource: BlobInputStreamDataSource {
+/// Bytes that are written in Base64 (RFC 4648) in their locator: a custom source, registered under its own scheme.
+struct Base64Source: BlobInputStreamDataSource {
     let locator: BlobLocator?
     let bytes: Data
 
     init(_ locator: BlobLocator) throws {
-        let parts = locator.schemeSpecificPart.split(separator: ",", maxSplits: 1, omittingEmptySubsequences: false)
-        guard parts.count == 2, let text = parts[1].removingPercentEncoding,
-            let bytes = parts[0].hasSuffix(";base64") ? Data(base64Encoded: text) : Data(text.utf8)
-        else { throw BlobError(.invalidLocator, "A data URL is data:[type][;base64],bytes.") }
+        guard let bytes = Data(base64Encoded: locator.schemeSpecificPart) else {
+            throw BlobError(.invalidLocator, "What follows base64: is not in Base64.")
+        }
         self.locator = locator
         self.bytes = bytes
     }
@@ -46,8 +45,8 @@ struct DataURLSource: BlobInputStreamDataSource {
 
 var registry = BlobRegistry.standard
 try registry.register(
-    BlobProvider(.origin { locator, _ in try DataURLSource(locator) }, schemes: ["data"]))
-let source = try registry.source(for: "data:text/plain;base64,SGVsbG8sIHdvcmxkIQ==")
+    BlobProvider(.origin { locator, _ in try Base64Source(locator) }, schemes: ["base64"]))
+let source = try registry.source(for: "base64:SGVsbG8sIHdvcmxkIQ==")
 print(String(decoding: try source.data(upTo: 1000), as: UTF8.self))
 print("broken contracts:", violations(of: source, expecting: Data("Hello, world!".utf8)))
 let liar = FaultSource(source, .wrongByteCount(by: 1))
