@@ -23,6 +23,7 @@ import Testing
         static let all = [
             Sample(file: "small.tar", open: { tar($0) }, names: ["one", "two"]),
             Sample(file: "small.zip", open: { zip($0) }, names: ["one", "two"]),
+            Sample(file: "small64.zip", open: { zip($0) }, names: ["one"]),
             Sample(
                 file: "small.tar.gz",
                 open: { ArchiveContainer(GzipSource(MemorySource($0), format: .gzip), format: .tar) },
@@ -97,6 +98,20 @@ import Testing
                 let source = DecompressedSource(MemorySource(damaged), format: format)
                 guard let found = try? source.data(upTo: 1 << 20) else { continue }
                 #expect(found == expected, "bit \(bit) flipped")
+            }
+        }
+    }
+
+    /// Frames of Zstandard have a checksum only where the writer was told to: `--check`.
+    @Test func aFlippedBitInACheckedFrameOfZstandardNeverGivesOtherBytes() async throws {
+        guard let bytes = try await Made.optional("zstd.1.zst") else { return }
+        let expected = try await Made.archive("zstd.1")
+        try await onThread {
+            for bit in 0..<(8 * bytes.count) {
+                var damaged = bytes
+                damaged[bit / 8] ^= 1 << (bit % 8)
+                let found = try? DecompressedSource(MemorySource(damaged), format: .zstd).data(upTo: 1 << 20)
+                #expect(found == nil || found == expected, "bit \(bit) flipped")
             }
         }
     }
