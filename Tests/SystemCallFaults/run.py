@@ -12,7 +12,7 @@ k up to the number of its calls; also with interrupted calls, short ones, and pa
 
 Interrupted and short calls may not be seen at all: only the first way passes.
 """
-import argparse, collections, hashlib, mmap, os, random, re, shutil, struct, subprocess, sys, tempfile, threading, time
+import argparse, collections, mmap, os, random, re, shutil, struct, subprocess, sys, tempfile, threading, time
 from concurrent.futures import ThreadPoolExecutor
 
 import fixtures
