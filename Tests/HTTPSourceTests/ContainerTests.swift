@@ -59,13 +59,15 @@ import Testing
         #expect(try source.info(context).byteCount == nil)
         #expect(try readAll(source.open(context: context)) == plain)
         let (requests, sent) = (server.requests.count, server.sentByteCount)
-        #expect(requests <= 4, "\(server.requests.map { $0.fields["range"] ?? "" })")
+        // Both ends and 32 parts in between identify the content of an index.
+        #expect(requests <= 4 + 32, "\(server.requests.map { $0.fields["range"] ?? "" })")
         let again = try BlobRegistry.standard.source(for: "gzip+\(server.url)", context: context)
         #expect(try again.info(context).isRandomAccess)
         let reader = try again.open(at: 20 << 20, context: context)
         #expect(try read(reader, upTo: 65_536).elementsEqual(plain[(20 << 20)...].prefix(65_536)))
         reader.close()
-        #expect(server.requests.count - requests <= 4, "\(server.requests.map { $0.fields["range"] ?? "" })")
-        #expect(server.sentByteCount - sent < 4 << 20)
+        let ranges = server.requests[requests...].map { $0.fields["range"] ?? "" }
+        #expect(ranges.count <= 4, "\(ranges)")
+        #expect(server.sentByteCount - sent < 2 << 20, "\(ranges)")
     }
 }

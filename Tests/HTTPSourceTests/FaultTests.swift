@@ -177,6 +177,19 @@ import Testing
         #expect(codeThrown { try readAll(HTTPSource(server.url).open(at: 5)) } == .invalidArgument)
     }
 
+    /// Each answer is a part of the asked range, and ends before the byte that is needed.
+    @Test func aServerThatNeverGivesTheByteIsAnError() throws {
+        let server = try ObjectServer([]) { _, request, connection in
+            let first = request.range(in: 1 << 20)?.lowerBound ?? 0
+            connection.send(
+                "HTTP/1.1 206 Partial\r\nETag: \"one\"\r\nContent-Range: bytes \(first)-\(first)/1048576\r\n"
+                    + "Content-Length: 1\r\nConnection: close\r\n\r\nx")
+            return true
+        }
+        #expect(codeThrown { try readAll(HTTPSource(server.url).open(at: 70_000)) } == .corrupted)
+        #expect(server.requests.count < 20)
+    }
+
     @Test func aStalledServerReachesTheIdleLimit() throws {
         let server = try ObjectServer([]) { number, _, connection in
             if number > 0 { connection.send(Self.head + "some") }

@@ -41,6 +41,7 @@ import Testing
         let reader = try HTTPSource(server.url).open(at: Int64(offset))
         #expect(try readAll(reader) == Array(bytes[offset...]))
         #expect(server.sentByteCount <= 300_000 - offset + 65_536)
+        #expect(server.requests.count <= 2)
     }
 
     @Test(arguments: [false, true]) func withoutRangesAnOffsetIsReachedByReading(isChunked: Bool) throws {

@@ -46,7 +46,9 @@ package struct TransferURL: Sendable, Equatable {
         // Servers send spaces in `Location`, and paths that libcurl has to make absolute.
         let flags = CUnsignedInt(base == nil ? CURLU_PATH_AS_IS : CURLU_URLENCODE)
         // libcurl takes a third slash, too, and the beginning of the path for the host.
-        guard base != nil || !text.contains(":///"), blob_curl_url_set(url, CURLUPART_URL, text, flags) == CURLUE_OK else {
+        guard base != nil || !text.contains(":///"),
+            blob_curl_url_set(url, CURLUPART_URL, text, flags) == CURLUE_OK
+        else {
             throw BlobError(.invalidLocator, "This is not a valid URL.")
         }
         func part(_ part: CURLUPart, _ flags: CInt = 0) -> String? {

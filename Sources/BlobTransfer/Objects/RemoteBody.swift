@@ -4,9 +4,6 @@ import BlobCore
 ///
 /// Kept as a whole for any number of readers, or, if it is a stream, dropped behind its only one.
 final class RemoteBody: TransferSink {
-    /// The number of bytes that wait for readers, from which the transfer is paused; it goes on at the half of it.
-    static let capacity = 1 << 20
-
     enum Step {
         case bytes, notYet
         /// All bytes of the answer were read, up to this offset.
@@ -15,44 +12,9 @@ final class RemoteBody: TransferSink {
         case elsewhere
     }
 
-    private struct State {
-        var blocks: ByteBlocks
-        /// The offset behind the last byte that is to come; nil until the end of a body of unknown length.
-        var limit: Int64?
-        var hasHead = false
-        var isStream: Bool
-        var isPaused = false
-        var isOver = false
-        var failure: BlobError?
-        var transfer: Transfer?
-        /// What is needed to make the request once more; nil once it was.
-        var repetition: (fields: [HTTPField], idleLimit: Duration?)?
-        /// True when the answer taught how to make the request.
-        var isCorrected = false
-        var wakers: [ObjectIdentifier: BlobWaker] = [:]
-
-        var isFull: Bool { self.blocks.byteCount >= RemoteBody.capacity }
-
-        func covers(_ byteOffset: Int64) -> Bool {
-            byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
-        }
-
-        /// True when a reader at an offset need not wait.
-        func isReadable(at byteOffset: Int64) -> Bool {
-            byteOffset < self.blocks.end || self.isOver || self.hasHead && !self.covers(byteOffset)
-        }
-
-        /// Returns the transfer, if it is paused and there is room again.
-        mutating func takeResumption() -> Transfer? {
-            guard self.isPaused, self.blocks.byteCount <= RemoteBody.capacity / 2 else { return nil }
-            self.isPaused = false
-            return self.transfer
-        }
-    }
-
     /// The range that was asked for; it has no end if all the rest was.
     let wanted: (start: Int64, end: Int64?)
-    private let state: Locked<State>
+    private let state: Locked<RemoteBodyState>
     private let requests: any RemoteRequests
     /// Judges the head; returns the range of the bytes that follow it.
     private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
@@ -73,7 +35,7 @@ final class RemoteBody: TransferSink {
     ) {
         (self.wanted, self.requests, self.judge, self.onFailure) = (wanted, requests, judge, onFailure)
         self.state = Locked(
-            State(blocks: ByteBlocks(at: wanted.start), limit: wanted.end, isStream: isStream))
+            RemoteBodyState(blocks: ByteBlocks(at: wanted.start), limit: wanted.end, isStream: isStream))
     }
 
     /// Starts the request.
@@ -108,7 +70,7 @@ final class RemoteBody: TransferSink {
 
     /// The number of bytes that it holds when it is complete.
     var plannedByteCount: Int64 {
-        self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(Self.capacity)) - $0.blocks.start }
+        self.state.withLock { ($0.limit ?? $0.blocks.start + Int64(RemoteBodyState.capacity)) - $0.blocks.start }
     }
 
     /// Makes the caller the only reader of an answer that is too long to be kept.
@@ -116,7 +78,7 @@ final class RemoteBody: TransferSink {
     /// - Returns: False when it is another reader's, or can be kept.
     func becomeStream(at byteOffset: Int64) -> Bool {
         let isStream = self.state.withLock { state in
-            let isLong = (state.limit ?? .max) - state.blocks.start > Int64(Self.capacity)
+            let isLong = (state.limit ?? .max) - state.blocks.start > Int64(RemoteBodyState.capacity)
             guard state.hasHead, !state.isStream, isLong, byteOffset >= state.blocks.start, state.failure == nil else {
                 return false
             }
@@ -129,10 +91,10 @@ final class RemoteBody: TransferSink {
 
     /// Returns true while the head is not known.
     ///
-    /// - Throws: The error of a request that failed before; later errors follow the bytes that came before them.
+    /// - Throws: The error for which there will be none; one after the head comes behind the bytes before it.
     func isAwaited() throws(BlobError) -> Bool {
         try self.state.withLock { state throws(BlobError) in
-            if let failure = state.failure, !state.hasHead { throw failure }
+            if !state.hasHead, let failure = state.failure { throw failure }
             return !state.hasHead && !state.isOver
         }
     }
@@ -280,7 +242,7 @@ final class RemoteBody: TransferSink {
         let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
             guard !state.isOver else { return (nil, nil) }
             state.isOver = true
-            state.failure = error ?? Self.failure(state)
+            state.failure = error ?? state.shortage
             if state.failure == nil { state.limit = state.blocks.end }
             return (state.transfer.take(), state.failure)
         }
@@ -289,11 +251,5 @@ final class RemoteBody: TransferSink {
             self.onFailure(self, failure)
         }
         self.flush()
-    }
-
-    /// Checks the length once more: libcurl checks that of the body, and not the one of a range.
-    private static func failure(_ state: State) -> BlobError? {
-        guard let limit = state.limit, state.blocks.end < limit else { return nil }
-        return BlobError(.truncated, "The answer has fewer bytes than its header says.", isTransient: true)
     }
 }

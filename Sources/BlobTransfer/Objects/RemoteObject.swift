@@ -35,16 +35,6 @@ package final class RemoteObject: Sendable {
         defer { reader.close() }
         let signal = WaitSignal()
         while !reader.isOpen {
-            do {
-                // The error of the request; bytes are not read before the facts are known.
-                _ = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
-                    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                    return try reader.read(into: &output)
-                }
-            } catch {
-                throw BlobError(wrapping: error)
-            }
-            guard !reader.isOpen else { break }
             let isReadable = Locked(false)
             reader.whenReadable(
                 BlobWaker {
@@ -52,6 +42,16 @@ package final class RemoteObject: Sendable {
                     signal.signal()
                 })
             try context.wait(on: signal) { isReadable.withLock { $0 } ? () : nil }
+            guard !reader.isOpen else { break }
+            do {
+                // Throws the error of the request; there are no bytes before the facts are known.
+                _ = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
+                    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+                    return try reader.read(into: &output)
+                }
+            } catch {
+                throw BlobError(wrapping: error)
+            }
         }
         return reader.info
     }

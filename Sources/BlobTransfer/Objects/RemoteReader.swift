@@ -1,7 +1,13 @@
 import BlobCore
 
-/// A reader of an object: asks for a window first, and for all the rest when reading goes on behind it.
+/// A reader of an object: asks for a window first, and for all the rest when reading goes on.
+///
+/// A reader from the start of an object is likely to read all of it, one from an offset a part: it asks for two windows.
 final class RemoteReader: BlobLendingReader {
+    /// The number of answers in a row that may be without the byte that is needed: one tells the facts, one refuses a
+    /// range, others are taken by other readers.
+    private static let maximumFruitlessCount = 8
+
     private let version: RemoteVersion
     private let validator: BlobValidator?
     private let startOffset: Int64
@@ -10,9 +16,10 @@ final class RemoteReader: BlobLendingReader {
     private var byteOffset: Int64
     private var body: RemoteBody?
     private var isOwner = false
-    /// The offset at which reading of the current answer began.
+    private var progress = RemoteVersion.Progress.beginning
+    /// The offset at which the current answer was needed.
     private var bodyOffset: Int64 = 0
-    private var answerCount = 0
+    private var fruitlessCount = 0
     /// True once the offset and the validator were compared with the facts.
     private var isChecked = false
     private var hadHead = false
@@ -99,7 +106,12 @@ final class RemoteReader: BlobLendingReader {
                         .invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
                 }
                 self.isAtEnd = true
-            case .end, .elsewhere: self.detach()
+            case .end, .elsewhere:
+                self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
+                guard self.fruitlessCount <= Self.maximumFruitlessCount else {
+                    throw BlobError(.corrupted, "The server answers with other bytes than those asked for.")
+                }
+                self.detach()
             }
         }
         return .end
@@ -109,7 +121,7 @@ final class RemoteReader: BlobLendingReader {
     private func attach(atLeast byteCount: Int) -> RemoteBody? {
         if let body { return body }
         let found = self.version.body(
-            at: self.byteOffset, atLeast: byteCount, afterAnswers: self.answerCount, idleLimit: self.idleLimit)
+            at: self.byteOffset, atLeast: byteCount, self.progress, idleLimit: self.idleLimit)
         guard let found else { return nil }
         (self.body, self.isOwner, self.bodyOffset) = (found.body, found.isOwner, self.byteOffset)
         return found.body
@@ -117,9 +129,9 @@ final class RemoteReader: BlobLendingReader {
 
     private func detach() {
         guard let body = self.body.take() else { return }
-        let byteCount = self.byteOffset - self.bodyOffset
-        if byteCount > 0 { self.answerCount += 1 }
-        if self.isOwner { self.version.noteStream(ofByteCount: byteCount, isWhole: self.failure == nil) }
+        if self.byteOffset > self.bodyOffset {
+            self.progress = self.progress == .beginning && self.startOffset > 0 ? .wentOn : .reading
+        }
         body.leave(ObjectIdentifier(self), isOwner: self.isOwner)
         self.isOwner = false
     }

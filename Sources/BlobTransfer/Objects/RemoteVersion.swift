@@ -2,6 +2,15 @@ import BlobCore
 
 /// One version of an object: its facts, and the answers that are kept for its readers.
 final class RemoteVersion: Sendable {
+    /// What a reader has done before it needs an answer, which tells how much it will need.
+    enum Progress {
+        case beginning
+        /// It has read one answer, from an offset in the object.
+        case wentOn
+        /// It reads on: all the rest is asked for.
+        case reading
+    }
+
     private struct State {
         var facts: RemoteFacts?
         /// False once an answer was not the range that was asked for.
@@ -12,15 +21,14 @@ final class RemoteVersion: Sendable {
         var first: RemoteBody?
         /// The answers that are kept, the one used last at the end.
         var bodies: [RemoteBody] = []
-        /// True when the last stream was left long before its end.
-        var prefersWindows = false
     }
 
     /// The bytes that are asked for at once, at least: those of one block of a cache.
     private static let windowByteCount = Int64(ByteBlocks.blockByteCount)
     /// The distance to the end of the object within which all the rest is asked for: the directory of an archive.
     private static let tailByteCount: Int64 = 1 << 20
-    private static let secondWindowByteCount: Int64 = 512 * 1024
+    /// The bytes that are asked for at once when reading goes on behind the first window.
+    private static let secondWindowByteCount: Int64 = 1 << 20
 
     private let requests: any RemoteRequests
     private let cacheByteCount: Int64
@@ -45,11 +53,11 @@ final class RemoteVersion: Sendable {
     /// - Parameters:
     ///   - byteOffset: The offset in the object.
     ///   - byteCount: The number of bytes that a reader is known to need.
-    ///   - answerCount: The number of answers that the reader has read up to this offset.
+    ///   - progress: What the reader has done before.
     ///   - idleLimit: The longest time without activity on the connection; nil is the default.
     /// - Returns: The answer, and true if it is a stream for this reader; nil at the end of the object.
     func body(
-        at byteOffset: Int64, atLeast byteCount: Int, afterAnswers answerCount: Int, idleLimit: Duration?
+        at byteOffset: Int64, atLeast byteCount: Int, _ progress: Progress, idleLimit: Duration?
     ) -> (body: RemoteBody, isOwner: Bool)? {
         let found = self.state.withLock { state -> (body: RemoteBody, isNew: Bool, isOwner: Bool)? in
             if state.facts == nil, let first = state.first { return (first, false, false) }
@@ -58,8 +66,8 @@ final class RemoteVersion: Sendable {
                 state.bodies.append(state.bodies.remove(at: index))
                 return (state.bodies[state.bodies.count - 1], false, false)
             }
-            let isStream = answerCount >= (state.prefersWindows ? 2 : 1) || !state.hasRanges
-            let body = self.makeBody(self.range(at: byteOffset, byteCount, answerCount, isStream, state), isStream)
+            let isStream = progress == .reading || !state.hasRanges
+            let body = self.makeBody(self.range(at: byteOffset, byteCount, progress, state), isStream)
             if state.facts == nil { state.first = body }
             if !isStream { self.keep(body, &state) }
             return (body, true, isStream)
@@ -71,11 +79,6 @@ final class RemoteVersion: Sendable {
 
     /// Gives up an answer to its reader, or one that failed.
     func release(_ body: RemoteBody) { self.state.withLock { $0.bodies.removeAll { $0 === body } } }
-
-    /// Remembers how far a stream was read.
-    func noteStream(ofByteCount byteCount: Int64, isWhole: Bool) {
-        self.state.withLock { $0.prefersWindows = !isWhole && byteCount < Self.tailByteCount }
-    }
 
     // MARK: Requests
 
@@ -89,13 +92,13 @@ final class RemoteVersion: Sendable {
     }
 
     private func range(
-        at byteOffset: Int64, _ byteCount: Int, _ answerCount: Int, _ isStream: Bool, _ state: State
+        at byteOffset: Int64, _ byteCount: Int, _ progress: Progress, _ state: State
     ) -> (Int64, Int64?) {
         guard state.hasRanges else { return (0, nil) }
-        guard !isStream else { return (byteOffset, nil) }
+        guard progress != .reading else { return (byteOffset, nil) }
         guard !state.mustAskForStart || state.facts != nil else { return (0, Self.windowByteCount) }
-        let least = answerCount > 0 ? Self.secondWindowByteCount : Self.windowByteCount
-        let wanted = min(max(Int64(byteCount), least), Self.tailByteCount)
+        let least = progress == .wentOn ? Self.secondWindowByteCount : Self.windowByteCount
+        let wanted = min(max(Int64(byteCount), least), Self.secondWindowByteCount)
         // Whole blocks, so that neighbours neither overlap nor leave gaps.
         let start = byteOffset / Self.windowByteCount * Self.windowByteCount
         let (sum, overflows) = byteOffset.addingReportingOverflow(wanted + Self.windowByteCount - 1)

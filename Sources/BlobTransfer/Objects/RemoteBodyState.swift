@@ -1,0 +1,48 @@
+import BlobCore
+
+/// The state of a ``RemoteBody``: its bytes, its ending, and the readers that wait.
+struct RemoteBodyState {
+    /// The number of bytes that wait for readers, from which the transfer is paused; it goes on at the half of it.
+    ///
+    /// The largest window, which ends and begins at whole blocks, fits.
+    static let capacity = (1 << 20) + 2 * ByteBlocks.blockByteCount
+
+    var blocks: ByteBlocks
+    /// The offset behind the last byte that is to come; nil until the end of a body of unknown length.
+    var limit: Int64?
+    var hasHead = false
+    var isStream: Bool
+    var isPaused = false
+    var isOver = false
+    var failure: BlobError?
+    var transfer: Transfer?
+    /// What is needed to make the request once more; nil once it was.
+    var repetition: (fields: [HTTPField], idleLimit: Duration?)?
+    /// True when the answer taught how to make the request.
+    var isCorrected = false
+    var wakers: [ObjectIdentifier: BlobWaker] = [:]
+
+    var isFull: Bool { self.blocks.byteCount >= Self.capacity }
+
+    func covers(_ byteOffset: Int64) -> Bool {
+        byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
+    }
+
+    /// True when a reader at an offset need not wait.
+    func isReadable(at byteOffset: Int64) -> Bool {
+        byteOffset < self.blocks.end || self.isOver || self.hasHead && !self.covers(byteOffset)
+    }
+
+    /// Returns the transfer, if it is paused and there is room again.
+    mutating func takeResumption() -> Transfer? {
+        guard self.isPaused, self.blocks.byteCount <= Self.capacity / 2 else { return nil }
+        self.isPaused = false
+        return self.transfer
+    }
+
+    /// The error for a body that ended too early: libcurl checks the length of the body, and not that of a range.
+    var shortage: BlobError? {
+        guard let limit, self.blocks.end < limit else { return nil }
+        return BlobError(.truncated, "The answer has fewer bytes than its header says.", isTransient: true)
+    }
+}
