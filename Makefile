@@ -60,13 +60,14 @@ release: setup archives
 demo: release
 	@BLOB=$(BLOB) Examples/demo.sh
 
-# Tests that compute for minutes run separately: tests that wait for a task would have to wait for them.
-COMPUTING_TESTS := ^(ArchiveSourceTests|AssetLibrarySourceTests|GzipSourceTests)\.
+# Tests that compute, or wait for processes and servers, for minutes run separately: tests that wait for a task would have
+# to wait for them.
+LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Examples|GzipSource|HTTPSource|S3Source)Tests\.
 
 test: setup
 	swift build --build-tests
-	swift test --skip-build --skip '$(COMPUTING_TESTS)'
-	swift test --skip-build --filter '$(COMPUTING_TESTS)'
+	swift test --skip-build --skip '$(LONG_TESTS)'
+	swift test --skip-build --filter '$(LONG_TESTS)'
 
 # The thread sanitizer checks the modules with threads, one test at a time: it is so slow that others would time out.
 # The address sanitizer and the leak checker check everything. Both inflate memory: tests that measure it are skipped, and
