@@ -112,7 +112,7 @@ import Testing
                 let line = try Line(bytes) { number, _ in
                     LinkFaults { $0.stallOffset = number == 0 ? offset : nil }
                 }
-                let source = try line.layered { $0.idleLimit = .milliseconds(200) }
+                let source = try line.layered { $0.idleLimit = .seconds(1) }
                 #expect(try readAll(source.open()) == bytes, "\(offset)")
             }
         }
