@@ -50,6 +50,22 @@ import Testing
         }
     }
 
+    /// libarchive compares no checksum of stored members of RAR 5.
+    @Test(arguments: [ArchiveIsolation.helper, .inProcess])
+    func aFlippedBitInAStoredMemberOfRARIsFound(_ isolation: ArchiveIsolation) async throws {
+        let bytes = try await Made.archive("stored.rar")
+        let start = try #require(bytes.range(of: Data("mtext".utf8))).lowerBound + 1
+        try await onThread { () throws in
+            for bit in 0..<32 {
+                let damaged = bytes.flipped(start + bit / 8, 1 << UInt8(bit % 8))
+                let archive = ArchiveContainer(MemorySource(damaged), format: .rar, isolation: isolation)
+                #expect(archive.failure(.name("m"), BlobContext())?.code == .checksumMismatch)
+            }
+            let archive = ArchiveContainer(MemorySource(bytes), format: .rar, isolation: isolation)
+            #expect(try archive.member(.name("m"), context: BlobContext()).data(upTo: 9) == Data("text".utf8))
+        }
+    }
+
     @Test func damagedHeadersOfRARGiveNoOtherMembers() async throws {
         let bytes = try await Made.archive("encrypted.rar")
         try await onThread {

@@ -1,12 +1,23 @@
 import BlobCore
 
-/// The file headers of a RAR of version 5, as far as they tell which members are encrypted (RAR 5.0 archive format, at
-/// rarlab.com/technote.htm).
+/// The file headers of a RAR of version 5, as far as they tell which members are encrypted, and their checksums (RAR 5.0
+/// archive format, at rarlab.com/technote.htm).
 struct RAR5Headers {
+    /// The facts about a member.
+    struct File {
+        let isEncrypted: Bool
+        /// The CRC-32 of the bytes; nil when the header has none, or that of a part in this volume.
+        let checksum: UInt32?
+    }
+
     private static let signature: [UInt8] = Array("Rar!".utf8) + [0x1A, 7, 1, 0]
     /// The maximum length in bytes of a number and of the checksum and length before a header.
     private static let (maximumNumberByteCount, prefixByteCount) = (10, 4 + 10)
     private static let (fileKind, endKind, encryptionRecord) = (UInt64(2), UInt64(5), UInt64(1))
+    /// The flags of headers: the data begins or goes on in another volume.
+    private static let splitFlags: UInt64 = 0x18
+    /// The flags of files.
+    private static let (timeFlag, checksumFlag) = (UInt64(2), UInt64(4))
 
     private let scanner: ArchiveScanner
     private var byteOffset: Int64
@@ -20,8 +31,8 @@ struct RAR5Headers {
         }
     }
 
-    /// Returns whether the next member is encrypted; nil behind the last one, and where a header makes no sense.
-    mutating func next() throws(BlobError) -> Bool? {
+    /// Returns the facts about the next member; nil behind the last one, and where a header makes no sense.
+    mutating func next() throws(BlobError) -> File? {
         while true {
             let prefix = try self.scanner.bytes(at: self.byteOffset, count: Self.prefixByteCount)
             var start = prefix.dropFirst(4)
@@ -36,7 +47,10 @@ struct RAR5Headers {
                 !end.overflow
             else { return nil }
             self.byteOffset = end.partialValue
-            if kind == Self.fileKind { return Self.areEncrypted(header.suffix(Int(extraCount))) }
+            guard kind == Self.fileKind else { continue }
+            return File(
+                isEncrypted: Self.areEncrypted(header.suffix(Int(extraCount))),
+                checksum: flags & Self.splitFlags == 0 ? Self.checksum(header) : nil)
         }
     }
 
@@ -49,6 +63,16 @@ struct RAR5Headers {
             rest = rest.dropFirst(Int(count))
         }
         return false
+    }
+
+    /// Returns the checksum among the fields of a file, which follow its flags, length and attributes, and its time.
+    private static func checksum(_ fields: Slice<UnsafeRawBufferPointer>) -> UInt32? {
+        var rest = fields
+        guard let flags = Self.number(&rest), flags & Self.checksumFlag != 0, Self.number(&rest) != nil,
+            Self.number(&rest) != nil
+        else { return nil }
+        let bytes = rest.dropFirst(flags & Self.timeFlag == 0 ? 0 : 4).prefix(4)
+        return bytes.count == 4 ? bytes.reversed().reduce(0) { $0 << 8 | UInt32($1) } : nil
     }
 
     /// Takes a number: seven bits a byte, the lowest first; nil when it does not end.
