@@ -20,11 +20,11 @@ struct AWSEnvironment: Sendable {
             throw BlobError(systemError: errno, doing: "Could not open '\(path)'")
         }
         defer { fclose(file) }
-        var bytes = [UInt8](repeating: 0, count: AWSEnvironment.maximumFileByteCount + 1)
+        let limit = AWSEnvironment.maximumFileByteCount
+        var bytes = [UInt8](repeating: 0, count: limit + 1)
         let count = fread(&bytes, 1, bytes.count, file)
-        guard count <= AWSEnvironment.maximumFileByteCount else {
-            throw BlobError(
-                .limitExceeded, "'\(path)' has more than \(AWSEnvironment.maximumFileByteCount) bytes, which is the limit.")
+        guard count <= limit else {
+            throw BlobError(.limitExceeded, "'\(path)' has more than \(limit) bytes, which is the limit.")
         }
         return String(decoding: bytes[..<count], as: UTF8.self)
     }
