@@ -19,7 +19,9 @@ package final class PythonServer: Sendable {
         .appendingPathComponent("Certificates")
 
     package let port: UInt16
-    private let process: HandedOver<Process>
+    /// The standard input of the process, which ends with it.
+    private let input: FileHandle
+    private let process: HandedOver<Process>  // Kept until it ends, and not used.
 
     package init(_ kind: Kind) throws {
         let process = Process()
@@ -31,12 +33,13 @@ package final class PythonServer: Sendable {
                 [Self.files, folder, Self.certificates.appendingPathComponent("server.pem").path]
             case .stalled: [Self.stalled]
             }
-        process.arguments = ["python3", "-c"] + arguments
-        let output = Pipe()
+        process.arguments = ["python3", "-c", Self.watch + arguments[0]] + arguments.dropFirst()
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        self.process = HandedOver(process)  // Used once more, by `deinit`.
+        (self.input, self.process) = (input.fileHandleForWriting, HandedOver(process))
         let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
         guard let port = UInt16(line.trimmingCharacters(in: .whitespacesAndNewlines)) else {
             throw BlobError(.unavailable, "The server of Python did not start.")
@@ -44,7 +47,14 @@ package final class PythonServer: Sendable {
         self.port = port
     }
 
-    deinit { self.process.value.terminate() }
+    deinit { try? self.input.close() }
+
+    /// Ends the process with its standard input: the one that was started may be a script around Python.
+    private static let watch = """
+        import os, sys, threading
+        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+
+        """
 
     private static let files = """
         import functools, http.server, ssl, sys
