@@ -227,6 +227,9 @@ let package = Package(
             "MultipartFormDataTests", "BlobTestSupport", "BlobStreamsStandard", "BlobStreamsTesting",
             "MultipartFormData"),
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
+        .executableTarget(
+            name: "soak", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport"],
+            path: "Tests/Soak", swiftSettings: settings),
     ],
     swiftLanguageModes: [.v6]
 )
