@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test func aPauseThatEndsAfterTheDeadlineIsNotBegun() async throws {
-        let context = BlobContext(deadline: .now + .seconds(60))
+        let context = BlobContext(deadline: .now + .seconds(600))
         let start = ContinuousClock.now
         let found = try await readingOutcome(self.flaky(.seconds(1000)).layered { $0.retry = .impatient }, context)
         #expect(found.error?.message == Self.cut(.zero).message && found.bytes.count == 20_000)
@@ -39,7 +39,7 @@ import Testing
             #expect(throws: BlobError.self) { try failing.layered { $0.retry = .impatient }.info(context) }
         }
         #expect(error?.code == .unavailable)
-        #expect(ContinuousClock.now - start < .seconds(30))
+        #expect(ContinuousClock.now - start < .seconds(500))
     }
 
     @Test func aRandomDelayLeavesTimeForTheAttempt() throws {

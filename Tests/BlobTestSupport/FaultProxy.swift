@@ -1,5 +1,5 @@
 import BlobCore
-package import Foundation
+import Foundation
 
 /// A proxy on 127.0.0.1, before a server on another port, that injects faults into TCP connections.
 ///
