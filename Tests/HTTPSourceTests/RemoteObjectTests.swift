@@ -28,6 +28,29 @@ import Testing
         func name(_ head: ResponseHead) -> String? { "key" }
     }
 
+    /// The bytes before the offset of a reader can fill an answer between its read and its wait.
+    @Test func aPausedAnswerDoesNotWaitForAReaderThatWaitsForIt() throws {
+        let body = RemoteBody(
+            (0, nil), isStream: true, SignedRequests(url: try TransferURL("http://localhost/")),
+            judge: { _, _ in .range(start: 0, end: 1 << 30) }, onFailure: { _, _ in })
+        _ = try body.begin(ResponseHead())
+        func step() throws -> RemoteBody.Step {
+            var storage = [UInt8](repeating: 0, count: 100)
+            return try storage.withUnsafeMutableBytes { storage in
+                var output = OutputRawSpan(buffer: storage, initializedCount: 0)
+                return try body.read(at: 1 << 29, isOwner: true, into: &output)
+            }
+        }
+        guard case .notYet = try step() else { throw BlobError(.internalError, "There are bytes.") }
+        let bytes = [UInt8](repeating: 1, count: 100_000)
+        while bytes.withUnsafeBytes({ body.take($0) }) {}
+        let signal = WaitSignal()
+        body.whenReadable(at: 1 << 29, hadHead: true, ObjectIdentifier(body), BlobWaker { signal.signal() })
+        #expect(signal.wait(for: .seconds(0)))
+        _ = try step()
+        #expect(bytes.withUnsafeBytes { body.take($0) })
+    }
+
     @Test func requestsMayBeMadeElsewhere() throws {
         let bytes = makeContent(1_000_000)
         let server = try ObjectServer(bytes)

@@ -29,8 +29,10 @@ struct RemoteBodyState {
     }
 
     /// True when a reader at an offset need not wait.
+    ///
+    /// A paused transfer goes on with a read only, which drops bytes before the offset: no others would come.
     func isReadable(at byteOffset: Int64) -> Bool {
-        byteOffset < self.blocks.end || self.isOver || self.hasHead && !self.covers(byteOffset)
+        byteOffset < self.blocks.end || self.isOver || self.isPaused || self.hasHead && !self.covers(byteOffset)
     }
 
     /// Returns the transfer, if it is paused and there is room again.
