@@ -29,7 +29,11 @@ final class LibraryLock {
         return try lock.take(LOCK_EX) ? lock : nil
     }
 
-    deinit { close(self.descriptor) }
+    deinit {
+        // A process that was started meanwhile has a copy of the descriptor until it runs its program, and the lock with it.
+        _ = flock(self.descriptor, LOCK_UN)
+        close(self.descriptor)
+    }
 
     private func take(_ kind: CInt) throws(BlobError) -> Bool {
         if uninterrupted({ flock(self.descriptor, kind | LOCK_NB) }) == 0 { return true }
