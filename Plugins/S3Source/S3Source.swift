@@ -25,14 +25,14 @@ public struct S3Source: BlobInputStreamDataSource {
 
         let kind: Kind
 
-        /// Those of AWS's tools: of the environment (`AWS_ACCESS_KEY_ID`), of the profile `AWS_PROFILE` in
+        /// The keys that AWS's tools find: in the environment (`AWS_ACCESS_KEY_ID`), in the profile `AWS_PROFILE` of
         /// `~/.aws/credentials` or `~/.aws/config`, or of a container (`AWS_CONTAINER_CREDENTIALS_FULL_URI`).
         public static let automatic = Self(kind: .automatic)
 
-        /// None, for public objects: requests are not signed.
+        /// No keys, for public objects: requests are not signed.
         public static let anonymous = Self(kind: .anonymous)
 
-        /// The given ones.
+        /// The given keys.
         ///
         /// - Parameter sessionToken: The token of temporary credentials.
         public static func keys(identifier: String, secret: String, sessionToken: String? = nil) -> Self {

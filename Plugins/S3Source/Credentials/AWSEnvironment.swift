@@ -11,7 +11,7 @@ struct AWSEnvironment: Sendable {
     /// Returns the content of a file; nil when there is none.
     let file: @Sendable (String) throws -> String?
 
-    /// That of this process.
+    /// The environment and the files of this process.
     static let process = AWSEnvironment { name in
         getenv(name).map { String(cString: $0) }
     } file: { path in

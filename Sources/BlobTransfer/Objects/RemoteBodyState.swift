@@ -16,7 +16,7 @@ struct RemoteBodyState {
     var isOver = false
     var failure: BlobError?
     var transfer: Transfer?
-    /// What is needed to make the request once more; nil once it was.
+    /// The fields and the idle limit of the request, with which it can be repeated; nil once it was.
     var repetition: (fields: [HTTPField], idleLimit: Duration?)?
     /// True when the answer taught how to make the request.
     var isCorrected = false

@@ -2,7 +2,7 @@ import BlobCore
 
 /// One version of an object: its facts, and the answers that are kept for its readers.
 final class RemoteVersion: Sendable {
-    /// What a reader has done before it needs an answer, which tells how much it will need.
+    /// The stages of a reader, which decide how many bytes its next request asks for.
     enum Progress {
         case beginning
         /// It has read one answer, from an offset in the object.
@@ -215,7 +215,7 @@ final class RemoteVersion: Sendable {
 
     private func note(_ error: BlobError, of body: RemoteBody) {
         let isUnknown = self.state.withLock { state in
-            // What is read again after a failure, to be compared, must not be what was kept.
+            // Bytes that are read again after a failure, to be compared, have to come from the server.
             let isStrong = state.facts?.info.validator?.isStrong ?? false
             state.bodies.removeAll { $0 === body || !isStrong }
             if state.first === body { state.first = nil }
