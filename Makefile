@@ -61,9 +61,10 @@ demo: release
 	@BLOB=$(BLOB) Examples/demo.sh
 
 # Tests that compute, or wait for processes and servers, for minutes run separately: tests that wait for a task would have
-# to wait for them.
+# to wait for them. At most two tests a core run at once: with all of them begun, each wait lasts as long as their turns.
 LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Examples|GzipSource|HTTPSource|S3Source)Tests\.
 
+test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
 test: setup
 	swift build --build-tests
 	swift test --skip-build --skip '$(LONG_TESTS)'

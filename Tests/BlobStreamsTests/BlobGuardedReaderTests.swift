@@ -57,7 +57,7 @@ import Testing
     }
 
     /// Between a look that found nothing and the wait, when nobody is to be woken yet.
-    @Test(.timeLimit(.minutes(1))) func aCancellationBeforeTheSecondWaitEndsIt() async throws {
+    @Test(.timeLimit(.minutes(5))) func aCancellationBeforeTheSecondWaitEndsIt() async throws {
         try await onThread {
             let context = BlobContext()
             let state = BlobObservable(BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true))

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BlobCore
 
-@Suite(.timeLimit(.minutes(2))) struct LimitLayerTests {
+@Suite(.timeLimit(.minutes(5))) struct LimitLayerTests {
     private let content = makeContent(1000)
 
     @Test(arguments: [0, 1, 999, 1000, 1001]) func aLongerBlobIsAnErrorAndNoEnd(limit: Int) async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import BlobCore
 
 /// The content behind an interruption: shorter, longer, of unknown length, or without random access.
-@Suite(.timeLimit(.minutes(2))) struct RetryContentTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryContentTests {
     private let content = makeContent(50_000)
 
     /// Known lengths are compared before a byte; unknown ones at the end.

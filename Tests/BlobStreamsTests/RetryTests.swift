@@ -5,7 +5,7 @@ import Testing
 
 @testable import BlobCore
 
-@Suite(.timeLimit(.minutes(2))) struct RetryTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryTests {
     private let content = makeContent(50_000)
 
     private func memory(_ validator: BlobValidator? = .weak("1")) -> any BlobInputStreamDataSource {

@@ -7,7 +7,7 @@ import Testing
 @testable import BlobCore
 
 /// The time between two attempts, and what may end it.
-@Suite(.timeLimit(.minutes(2))) struct RetryWaitingTests {
+@Suite(.timeLimit(.minutes(5))) struct RetryWaitingTests {
     private let content = makeContent(50_000)
 
     /// An error after which the source asks for a pause.

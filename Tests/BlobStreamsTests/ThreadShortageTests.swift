@@ -5,7 +5,7 @@
     import Testing
 
     /// A process that can start no thread, because its address space has no room for a stack.
-    @Suite(.timeLimit(.minutes(2))) struct ThreadShortageTests {
+    @Suite(.timeLimit(.minutes(5))) struct ThreadShortageTests {
         private static func setAddressSpaceLimit(_ byteCount: rlim_t) {
             var limit = rlimit()
             getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import BlobTestSupport
 
-@Suite(.timeLimit(.minutes(2))) struct FaultProxyTests {
+@Suite(.timeLimit(.minutes(5))) struct FaultProxyTests {
     private let content = makeContent(300_001)
 
     @Test func bytesPassBothWaysAndAreCounted() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 /// Files that change under a reader, plain ones and those under decoders: what is delivered is a true prefix, and an end
 /// means that all of it is right.
-@Suite(.timeLimit(.minutes(2))) struct ChangingFileTests {
+@Suite(.timeLimit(.minutes(5))) struct ChangingFileTests {
     enum Change: CaseIterable { case shrunk, grown, replaced, rewritten }
 
     enum Form: String, CaseIterable {

@@ -9,7 +9,7 @@ import Testing
 @testable import BlobTransfer
 
 /// The engine of remote objects, with requests of another kind, and with connections that break.
-@Suite(.timeLimit(.minutes(2))) struct RemoteObjectTests {
+@Suite(.timeLimit(.minutes(5))) struct RemoteObjectTests {
     /// Requests that are signed on another thread.
     private struct SignedRequests: RemoteRequests {
         let url: TransferURL

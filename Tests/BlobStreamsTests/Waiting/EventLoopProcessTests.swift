@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// Uses of the loop that need a process of their own.
-@Suite(.timeLimit(.minutes(2))) struct EventLoopProcessTests {
+@Suite(.timeLimit(.minutes(5))) struct EventLoopProcessTests {
     @Test func twoThousandPipesTakeOneThread() async {
         await #expect(processExitsWith: .success) {
             _ = setDescriptorLimit(5000)

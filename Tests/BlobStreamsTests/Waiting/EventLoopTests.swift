@@ -3,7 +3,7 @@ import BlobTestSupport
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(2))) struct EventLoopTests {
+@Suite(.timeLimit(.minutes(5))) struct EventLoopTests {
     private let context = BlobContext()
     private let wakes = Recorder<String>()
 
