@@ -127,7 +127,7 @@ import Testing
     }
 
     @Test func headersAndDirectoryThatAreChangedAtRandomGiveTheRightBytesOrAnError() async throws {
-        let seed = environmentNumber("BLOB_SEED") ?? UInt64.random(in: 0 ... .max)
+        let seed = environmentNumber("BLOBSTREAMS_SEED") ?? UInt64.random(in: 0 ... .max)
         let count = environmentNumber("BLOB_MUTATIONS") ?? 500
         let originals = [try await Made.archive("small.zip"), try await Made.archive("streamed.zip")]
         try await onThread {

@@ -243,7 +243,7 @@ import Testing
 extension SplitMix64 {
     /// A generator whose seed is printed; `BLOB_TEST_SEED` repeats a run.
     fileprivate init(announcedBy name: String) {
-        let seed = environmentNumber("BLOB_TEST_SEED") ?? UInt64.random(in: 0 ... .max)
+        let seed = environmentNumber("BLOBSTREAMS_SEED") ?? UInt64.random(in: 0 ... .max)
         print("\(name): BLOB_TEST_SEED=\(seed)")
         self.init(seed: seed)
     }
