@@ -8,6 +8,9 @@ enum Copying {
 
 /// Copies sources to an output, with one buffer for all of them.
 struct Copier<Output: ByteOutput>: ~Copyable {
+    /// True with a rate: nothing is gained by reading more than is printed.
+    var isThrottled: Bool { self.allowance != nil }
+
     private let output: Output
     private let limit: Int64?
     private let allowance: ByteAllowance?
@@ -34,14 +37,15 @@ struct Copier<Output: ByteOutput>: ~Copyable {
 
     /// Copies the bytes from `byteOffset` on, at most `length` of them.
     ///
+    /// - Parameter opened: A reader that is open at `byteOffset` already, and is closed by this; without a rate.
     /// - Throws: ``BlobError/Code/limitExceeded`` when all copies together exceed the limit;
     ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
     mutating func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
-        isWhole: Bool = false, matching validator: BlobValidator?
+        isWhole: Bool = false, matching validator: BlobValidator?, opened: BlobGuardedReader? = nil
     ) throws {
         let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
-        let reader = try throttled.open(at: byteOffset, matching: validator, context: self.context)
+        let reader = try opened ?? throttled.open(at: byteOffset, matching: validator, context: self.context)
         defer { reader.close() }
         var rest = length ?? .max
         let before = self.written

@@ -14,12 +14,14 @@ struct ListCopier {
     private var parts: [Int: Range<Int64>] = [:]
     /// The position of the next argument to print.
     private var next = 0
+    private var openedAhead: OpenedAhead
 
     init(_ arguments: [String], _ registry: BlobRegistry, _ context: BlobContext) {
         self.arguments = arguments
         self.registry = registry
         self.context = context
         self.groups = ArchiveGroups(arguments, registry)
+        self.openedAhead = OpenedAhead(arguments, registry, context)
     }
 
     mutating func copyAll(
@@ -27,7 +29,12 @@ struct ListCopier {
     ) throws {
         while self.next < self.arguments.count {
             if let group = self.groups.remove(of: self.next), try self.copy(group, to: &copier) { continue }
-            try self.copyNext(containers.source(self.arguments[self.next], self.context), to: &copier)
+            if !copier.isThrottled { self.openedAhead.open(from: self.next) }
+            if let (source, reader) = self.openedAhead.take(self.next) {
+                try self.copyNext(source, reader, to: &copier)
+            } else {
+                try self.copyNext(containers.source(self.arguments[self.next], self.context), to: &copier)
+            }
         }
     }
 
@@ -51,9 +58,10 @@ struct ListCopier {
 
     /// Prints the next argument, and those after it that wait.
     private mutating func copyNext(
-        _ source: any BlobInputStreamDataSource, to copier: inout Copier<some ByteOutput>
+        _ source: any BlobInputStreamDataSource, _ opened: BlobGuardedReader? = nil,
+        to copier: inout Copier<some ByteOutput>
     ) throws {
-        try copier.copy(source, matching: nil)
+        try copier.copy(source, matching: nil, opened: opened)
         self.next += 1
         while let spool, let part = self.parts.removeValue(forKey: self.next) {
             try copier.copy(Self.source(of: part, in: spool), matching: nil)

@@ -1,3 +1,4 @@
+import BlobCore
 import BlobTestSupport
 import Foundation
 import HTTPTestSupport
@@ -22,6 +23,48 @@ import Testing
         expect(
             try Launch("cat", "--from-file", "-").run(input: Array("\(server.url)\n\(server.url)\n".utf8)),
             prints: bytes + bytes)
+    }
+
+    /// The first answer waits for the requests that are made ahead.
+    @Test func theNextURLsOfAListAreAskedForWhileOneIsPrinted() throws {
+        let bytes = makeContent(100_000)
+        let (requestCount, isAhead, isMissing) = (Locked(0), WaitSignal(), Locked(false))
+        let server = try ObjectServer(.init(bytes)) { number, request, connection in
+            let count = requestCount.withLock { count in
+                count += 1
+                return count
+            }
+            if count == 4 { isAhead.signal() }
+            if number == 0, !isAhead.wait(for: .seconds(60)) { isMissing.withLock { $0 = true } }
+            guard request.target.hasSuffix("missing") else { return false }
+            connection.send("HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
+            return true
+        }
+        let urls = [server.url, server.url + "2", server.url + "3", server.url + "missing", server.url + "5"]
+        let outcome = try Launch(["cat"] + urls).run()
+        #expect(!isMissing.withLock { $0 })
+        #expect(outcome.output == bytes + bytes + bytes)
+        #expect(outcome.errorText.contains("notFound") && outcome.errorText.contains("missing"))
+    }
+
+    /// An answer that has to wait for long may be cut off by its server.
+    @Test func whatWasAskedForLongAgoIsAskedForAgain() throws {
+        var object = ObjectServer.Object(makeContent(3 << 20))
+        object.hasRanges = false
+        let (bytes, targets) = (object.bytes, Locked(Set<String>()))
+        let server = try ObjectServer(object) { _, request, connection in
+            let isFirst = targets.withLock { $0.insert(request.target).inserted }
+            guard !request.target.hasSuffix("0") else {
+                _ = WaitSignal().wait(for: .seconds(6))  // Longer than the limit of five seconds.
+                return false
+            }
+            guard isFirst else { return false }
+            connection.send("HTTP/1.1 200 OK\r\nETag: \"one\"\r\nContent-Length: \(bytes.count)\r\n\r\n")
+            connection.send(Array(bytes.prefix(2 << 20)))
+            return true
+        }
+        let urls = ["0", "1", "2"].map { server.url + $0 }
+        expect(try Launch(["cat"] + urls).run(), prints: bytes + bytes + bytes)
     }
 
     @Test func anErrorNamesTheURLWithoutItsPassword() throws {
