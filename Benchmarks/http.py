@@ -100,9 +100,12 @@ with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         compare(f'{options.size} GiB over loopback', [
             ('blob cat', [blob, 'cat', url]), ('curl -s', [curl, '-s', url])], 'wall <= 1.05', runs=options.runs)
 
-        proxy = subprocess.Popen([sys.executable, '-c', PROXY, str(plain), str(options.delay)], stdout=subprocess.PIPE)
-        processes.append(proxy)
-        delayed = f'http://127.0.0.1:{int(proxy.stdout.readline())}/large'
+        def delayed_port(port):
+            proxy = subprocess.Popen([sys.executable, '-c', PROXY, str(port), str(options.delay)], stdout=subprocess.PIPE)
+            processes.append(proxy)
+            return int(proxy.stdout.readline())
+
+        delayed = f'http://127.0.0.1:{delayed_port(plain)}/large'
         compare(f'{options.size} GiB, a round trip of {options.delay:g} ms', [
             ('blob cat', [blob, 'cat', delayed]), ('curl -s', [curl, '-s', delayed])], 'wall <= 1.05',
             runs=options.runs, memory=False)
@@ -115,16 +118,17 @@ with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             f'{ideal * 1.1:g} ms each', runs=min(options.runs, 3), memory=False)
         print(f'  {medians["blob cat --ranges"]:.2f} ms each, {medians["blob cat --ranges"] / ideal:.2f} round trips')
 
-        base = f'https://127.0.0.1:{tls}/small'
-        with open(f'{folder}/list', 'w') as file:
-            file.writelines(f'{base}/{number}\n' for number in range(300))
-        with open(f'{folder}/curl', 'w') as file:
-            file.writelines(f'url = "{base}/{number}"\noutput = "-"\n' for number in range(300))
         authority = f'{certificates}/authority.pem'
-        compare('300 files of 4,000 bytes over TLS', [
-            ('blob cat --from-file', [blob, 'cat', '--from-file', f'{folder}/list', '--ca-file', authority]),
-            ('curl with 300 URLs', [curl, '-s', '--cacert', authority, '-K', f'{folder}/curl'])], 'wall <= 1.3',
-            runs=options.runs)
+        for port, delay in (tls, ''), (delayed_port(tls), f', a round trip of {options.delay:g} ms'):
+            urls = [f'https://127.0.0.1:{port}/small/{number}' for number in range(300)]
+            with open(f'{folder}/list', 'w') as file:
+                file.writelines(f'{url}\n' for url in urls)
+            with open(f'{folder}/curl', 'w') as file:
+                file.writelines(f'url = "{url}"\noutput = "-"\n' for url in urls)
+            compare(f'300 files of 4,000 bytes over TLS{delay}', [
+                ('blob cat --from-file', [blob, 'cat', '--from-file', f'{folder}/list', '--ca-file', authority]),
+                ('curl with 300 URLs', [curl, '-s', '--cacert', authority, '-K', f'{folder}/curl'])], 'wall <= 1.3',
+                runs=options.runs)
     finally:
         for process in processes:
             process.terminate()
