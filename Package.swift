@@ -229,7 +229,7 @@ let package = Package(
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
         .executableTarget(
             name: "soak", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport"],
-            path: "Tests/Soak", swiftSettings: settings),
+            path: "Tests/Soak", exclude: hasUploads ? [] : ["Web"], swiftSettings: partSettings),
     ],
     swiftLanguageModes: [.v6]
 )
@@ -299,6 +299,9 @@ if hasUploads {
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies += ["HTTPSource", "S3Source"]
     package.targets.first { $0.name == "blob" }?.dependencies += ["BlobHTTP", "BlobTransfer"]
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
+    package.targets.first { $0.name == "soak" }?.dependencies += [
+        "HTTPTestSupport", .product(name: "Crypto", package: "swift-crypto"),
+    ]
 }
 
 if let fuzzer {

@@ -45,25 +45,37 @@ package final class ObjectServer: Sendable {
     private struct State {
         var object: Object
         var requests: [Request] = []
+        var requestCount = 0
         var connectionCount = 0
         var sentByteCount = 0
     }
 
+    private static let openCount = Locked(0)
+
+    /// The number of open connections of all servers of the process, each of which has a thread.
+    package static var openConnectionCount: Int { self.openCount.withLock { $0 } }
+
     private let listener: LoopbackListener
     private let state: Locked<State>
     private let script: Script?
+    private let recordsRequests: Bool
 
-    /// - Parameter script: Answers some requests; the connection is closed after a request that it answered.
-    package init(_ object: Object, script: Script? = nil) throws {
+    /// - Parameters:
+    ///   - recordsRequests: False for a server that runs for long: records take memory.
+    ///   - script: Answers some requests; the connection is closed after a request that it answered.
+    package init(_ object: Object, recordsRequests: Bool = true, script: Script? = nil) throws {
         let listener = try LoopbackListener()
         (self.listener, self.state, self.script) = (listener, Locked(State(object: object)), script)
+        self.recordsRequests = recordsRequests
         Thread.detachNewThread { [weak self] in
             while case let descriptor = accept(listener.descriptor, nil, nil), descriptor >= 0 {
                 self?.state.withLock { $0.connectionCount += 1 }
+                Self.openCount.withLock { $0 += 1 }
                 Thread.detachNewThread { [weak self] in
                     let connection = Connection(descriptor)
                     while let request = connection.receiveRequest(), self?.answer(request, connection) == true {}
                     close(descriptor)
+                    Self.openCount.withLock { $0 -= 1 }
                 }
             }
             close(listener.descriptor)
@@ -90,8 +102,9 @@ package final class ObjectServer: Sendable {
 
     private func answer(_ request: Request, _ connection: Connection) -> Bool {
         let (number, object) = self.state.withLock { state in
-            state.requests.append(request)
-            return (state.requests.count - 1, state.object)
+            if self.recordsRequests { state.requests.append(request) }
+            state.requestCount += 1
+            return (state.requestCount - 1, state.object)
         }
         if self.script?(number, request, connection) == true { return false }
         let (head, body) = Self.answer(request, object)

@@ -34,21 +34,22 @@ enum Fault: CaseIterable {
     /// - Parameter isWhole: False when reading begins elsewhere than at the start, or moves: most checksums are those of
     ///   the whole.
     func source(
-        of blob: KnownBlob, isWhole: Bool, using random: inout SplitMix64
+        of blob: KnownBlob, isWhole: Bool, _ context: BlobContext, using random: inout SplitMix64
     ) throws -> (any BlobInputStreamDataSource)? {
-        let fileByteCount = try blob.file.info().byteCount ?? 0
+        let base = try blob.makeBase()
+        let fileByteCount = try base.info(context).byteCount ?? Int64(blob.bytes.count)
         let place = Int64.random(in: 0..<max(1, fileByteCount), using: &random)
         switch self {
         case .none, .cancelled, .late:
-            return Bool.random(using: &random) ? blob.shared : try blob.source(over: blob.file)
+            return Bool.random(using: &random) ? blob.shared : try blob.source(over: base)
         case .pieces:
             let pieces: [any BlobInputStreamDataSource] = [
-                FaultSource(blob.file, .half), DripSource(blob.file, pieceByteCount: 9000), blob.file.readingAhead(),
+                FaultSource(base, .half), DripSource(base, pieceByteCount: 9000), base.readingAhead(),
             ]
-            return try blob.source(over: pieces.randomElement(using: &random) ?? blob.file)
+            return try blob.source(over: pieces.randomElement(using: &random) ?? base)
         case .flakyRetried:
             // Without random access each attempt reads all bytes again, and would never come further.
-            let isRandomAccess = (try? blob.shared.info().isRandomAccess) ?? false
+            let isRandomAccess = (try? blob.shared.info(context).isRandomAccess) ?? false
             let byteCount = isRandomAccess ? Int.random(in: 20_000...200_000, using: &random) : blob.bytes.count + 1
             let flaky = FlakySource(blob.shared, failingAfter: byteCount)
             let digest = Bool.random(using: &random)
@@ -63,15 +64,15 @@ enum Fault: CaseIterable {
                 if digest { $0.digest = (CryptoDigest.sha256, blob.digest) }
             }
         case .flaky: return FlakySource(blob.shared, failingAfter: Int.random(in: 0...200_000, using: &random))
-        case .broken: return try blob.source(over: FaultSource(blob.file, .fail(at: place)))
-        case .cut: return try blob.source(over: FaultSource(blob.file, .truncate(at: place)))
+        case .broken: return try blob.source(over: FaultSource(base, .fail(at: place)))
+        case .cut: return try blob.source(over: FaultSource(base, .truncate(at: place)))
         case .changed:
             guard blob.isChecked, isWhole else { return nil }
-            return try blob.source(over: FaultSource(blob.file, .change(at: place)))
+            return try blob.source(over: FaultSource(base, .change(at: place)))
         case .wrongLength:
             guard blob.isChecked, isWhole else { return nil }
             return try blob.source(
-                over: FaultSource(blob.file, .wrongByteCount(by: Bool.random(using: &random) ? 1 : -1)))
+                over: FaultSource(base, .wrongByteCount(by: Bool.random(using: &random) ? 1 : -1)))
         case .changedUnderDigest:
             let changed = FaultSource(
                 blob.shared, .change(at: Int64.random(in: 0..<Int64(blob.bytes.count), using: &random)))

@@ -1,9 +1,10 @@
-import BlobTestSupport
-
 /// The growth of a process, from its measures after the warm-up.
 struct Growth {
     /// What of the growth of memory is none, in bytes: caches fill up later, and the heap is divided anew.
     private static let (allocatedAllowance, residentAllowance) = (4 << 20, 64 << 20)
+
+    /// The number of sockets more that are none: libcurl keeps connections for a while, each of which has up to four.
+    private static let socketAllowance = 64
 
     /// The slope of the bytes in use, in bytes an hour, by least squares.
     let allocatedSlope: Double
@@ -15,17 +16,18 @@ struct Growth {
     /// - Parameters:
     ///   - measures: At least three, of which the first third is the warm-up.
     ///   - interval: The time between two measures, in seconds.
-    init(_ measures: [SettledMeasures], interval: Double) {
+    init(_ measures: [Measures], interval: Double) {
         let settled = Array(measures.dropFirst(measures.count / 3))
         let first = settled.prefix((settled.count + 1) / 2)
         let second = settled.suffix(settled.count / 2)
         self.allocatedSlope = Self.slope(settled.map(\.allocatedByteCount), interval)
         self.residentSlope = Self.slope(settled.map(\.residentByteCount), interval)
         // What grows is greater in the whole second half than ever in the first.
-        let kinds: [(KeyPath<SettledMeasures, Int>, Int, String)] = [
+        let kinds: [(KeyPath<Measures, Int>, Int, String)] = [
             (\.allocatedByteCount, Self.allocatedAllowance, "the bytes in use"),
             (\.residentByteCount, Self.residentAllowance, "the resident bytes"),
-            (\.descriptorCount, 0, "the descriptors"), (\.threadCount, 4, "the threads"),
+            (\.descriptorCount, 0, "the descriptors"), (\.socketCount, Self.socketAllowance, "the sockets"),
+            (\.threadCount, 4, "the threads"),
         ]
         self.faults = kinds.compactMap { path, allowance, name in
             let (most, least) = (

@@ -17,13 +17,15 @@ struct Job {
         let offset = isWhole ? 0 : Int.random(in: 0...blob.bytes.count, using: &random)
         let cancellation = BlobCancellation()
         var context = BlobContext(cancellation: cancellation)
+        context.mayBlock = true
         if fault == .late { context.deadline = .now + .microseconds(Int.random(in: 0...20_000, using: &random)) }
         let end = fault == .cancelled ? Int.random(in: 0...blob.bytes.count, using: &random) : .max
         var checker = Checker(blob.bytes, from: offset, isStrict: !fault.spoilsBytes)
         let what = "seed \(self.seed): \(blob.name), \(fault), \(consumer), from \(offset)"
         do {
             guard
-                let source = try fault.source(of: blob, isWhole: isWhole && consumer != .seekingStream, using: &random)
+                let source = try fault.source(
+                    of: blob, isWhole: isWhole && consumer != .seekingStream, context, using: &random)
             else { return }
             var isCancelled = false
             try consumer.read(source, &checker, context, scratch: scratch, using: &random) { count in

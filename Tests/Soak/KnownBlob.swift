@@ -7,28 +7,32 @@ struct KnownBlob: Sendable {
     typealias Decoding =
         @Sendable (any BlobInputStreamDataSource, BlobIndexPolicy) throws -> any BlobInputStreamDataSource
 
+    /// How sources of the file's bytes are made.
+    typealias Base = @Sendable () throws -> any BlobInputStreamDataSource
+
     let name: String
     let bytes: Data
     /// The SHA-256 digest of the bytes.
     let digest: [UInt8]
     /// True when the format has checksums: then a change of the file gives an error.
     let isChecked: Bool
-    let file: FileSource
     /// True when each reader starts a process.
     let isCostly: Bool
+    /// Returns a source of the file's bytes.
+    let makeBase: Base
     private let decoding: Decoding
+    private let index: BlobIndexPolicy
     /// The source that all jobs share, with its index.
     let shared: any BlobInputStreamDataSource
 
     private init(
-        _ name: String, _ bytes: Data, isChecked: Bool = true, isCostly: Bool = false, path: String,
+        _ name: String, _ bytes: Data, isChecked: Bool = true, isCostly: Bool = false, over makeBase: @escaping Base,
         _ index: BlobIndexPolicy, _ decoding: @escaping Decoding
     ) throws {
         (self.name, self.bytes, self.isChecked, self.isCostly) = (name, bytes, isChecked, isCostly)
         self.digest = CryptoDigest.sha256.digest(of: bytes)
-        self.file = FileSource(path: path)
-        self.decoding = decoding
-        self.shared = try decoding(self.file, index)
+        (self.makeBase, self.decoding, self.index) = (makeBase, decoding, index)
+        self.shared = try decoding(try makeBase(), index)
     }
 
     /// Returns a source of the blob over a source of the file's bytes, which may have faults.
@@ -36,15 +40,18 @@ struct KnownBlob: Sendable {
         try self.decoding(base, .none)
     }
 
+    /// Returns the blob over other sources of the file's bytes.
+    func over(_ name: String, _ makeBase: @escaping Base) throws -> KnownBlob {
+        try KnownBlob(name, self.bytes, isChecked: self.isChecked, over: makeBase, self.index, self.decoding)
+    }
+
     /// More sources of the bytes of `big`, whose locators are in SOAK_LOCATORS.
     static func more(_ folder: String) throws -> [KnownBlob] {
         let locators = ProcessInfo.processInfo.environment["SOAK_LOCATORS"] ?? ""
         let bytes = try Data(contentsOf: URL(fileURLWithPath: "\(folder)/big"))
-        return try locators.split(separator: " ").map { text in
-            let source = try BlobRegistry.standard.source(for: String(text))
-            return try KnownBlob(String(text), bytes, isChecked: false, path: "\(folder)/big", .none) { base, _ in
-                base is FileSource ? source : base
-            }
+        return try locators.split(separator: " ").map(String.init).map { text in
+            let base: Base = { try BlobRegistry.standard.source(for: text) }
+            return try KnownBlob(text, bytes, isChecked: false, over: base, .none) { base, _ in base }
         }
     }
 
@@ -83,7 +90,7 @@ struct KnownBlob: Sendable {
             guard FileManager.default.fileExists(atPath: path) else { return nil }
             return try KnownBlob(
                 candidate.file, candidate.bytes, isChecked: candidate.isChecked, isCostly: candidate.isCostly,
-                path: path, index, candidate.decoding)
+                over: { FileSource(path: path) }, index, candidate.decoding)
         }
     }
 }

@@ -1,8 +1,9 @@
 // Reads mixed blobs in mixed ways and with faults, uploads some, checks every byte, and measures itself: soak FOLDER
 //
-// The folder is one that Tests/SystemCallFaults/fixtures.py made. SOAK_SECONDS is the length, 60 by default; SOAK_SEED
-// repeats the jobs of a run; SOAK_LOCATORS names more sources of the bytes of `big`, separated by blanks, such as
-// http://127.0.0.1:8000/big. Fails on wrong bytes, wrong ends, wrong errors, and growth after a third of the time.
+// The folder is one that Tests/SystemCallFaults/fixtures.py made. Its files are read, and served to web sources by this
+// process, whose measures count both sides. SOAK_SECONDS is the length, 60 by default; SOAK_SEED repeats the jobs of a
+// run; SOAK_LOCATORS names more sources of the bytes of `big`, separated by blanks, such as http://127.0.0.1:8000/big.
+// Fails on wrong bytes, wrong ends, wrong errors, and growth after a third of the time.
 import BlobStreamsStandard
 import BlobTestSupport
 import Foundation
@@ -14,7 +15,8 @@ let seed: UInt64 = environmentNumber("SOAK_SEED") ?? .random(in: 0 ... .max)
 say("seed \(seed), \(Int(seconds)) s")
 
 let scratch = try TemporaryFolder()
-let blobs = try KnownBlob.all(in: folder, indexes: scratch.path("indexes")) + KnownBlob.more(folder)
+let files = try KnownBlob.all(in: folder, indexes: scratch.path("indexes"))
+let blobs = try files + KnownBlob.web(files, in: folder, seed: seed) + KnownBlob.more(folder)
 let uploads = try Uploads(productsFolder)
 let tally = Locked(Tally())
 let number = Locked(UInt64(0))
@@ -42,18 +44,16 @@ func run(for duration: Double) async throws {
 
 let interval = min(max(seconds / 12, 2), 60)
 let start = ContinuousClock.now
-var measures: [SettledMeasures] = []
+var measures: [Measures] = []
 var toldCount = 0
 while ContinuousClock.now - start < .seconds(seconds) || measures.count < 3 {
     try await run(for: interval)
-    let now = SettledMeasures()
+    let now = Measures()
     measures.append(now)
     let counts = tally.withLock { $0 }
     say(
-        "\((ContinuousClock.now - start).components.seconds) s: \(now.allocatedByteCount >> 10) KiB allocated, "
-            + "\(now.residentByteCount >> 10) KiB resident, \(now.descriptorCount) descriptors, "
-            + "\(now.threadCount) threads, \(counts.jobCount) jobs, \(counts.byteCount >> 20) MiB, "
-            + "\(counts.wrong.count) wrong")
+        "\((ContinuousClock.now - start).components.seconds) s: \(now.text), \(counts.jobCount) jobs, "
+            + "\(counts.byteCount >> 20) MiB, \(counts.wrong.count) wrong")
     for text in counts.wrong.dropFirst(toldCount) { say("WRONG: \(text)") }
     toldCount = counts.wrong.count
 }
