@@ -3,10 +3,13 @@ import Foundation
 
 /// The arguments of the process, of which those that are not UTF-8 are converted to locators.
 enum RawArguments {
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an option with such bytes in its value.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an option with such bytes in its value; ``BlobError/Code/io``
+    ///   when the system does not tell the arguments.
     static func decoded() throws(BlobError) -> [String] {
+        // Swift reads them from a file. Without any, not even a name, help would be printed, which is a success.
+        guard CommandLine.argc > 0 else { throw BlobError(.io, "Could not read the arguments of the command.") }
         var arguments: [String] = []
-        for index in 1..<max(1, Int(CommandLine.argc)) {
+        for index in 1..<Int(CommandLine.argc) {
             guard let pointer = CommandLine.unsafeArgv[index] else { break }
             let argument = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).map(UInt8.init(bitPattern:))
             let text = self.decoded(argument)
