@@ -5,6 +5,9 @@ package import CCurl
 ///
 /// Use it on the thread that drives it; only ``wake()`` may be called on other threads.
 package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock orders `wake` and `close`.
+    /// The number of attempts to wake the thread that waits: a failure of the system may be a single one.
+    private static let wakingAttemptCount = 3
+
     private let multi: UnsafeMutableRawPointer
     private let wakeable: Locked<HandedOver<UnsafeMutableRawPointer>?>
 
@@ -12,6 +15,11 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
     package init() throws(BlobError) {
         try CurlLibrary.load()
         guard let multi = blob_curl_multi_init() else { throw CurlLibrary.couldNotStart }
+        // Without a pair of sockets, libcurl starts all the same, and would sleep through new requests.
+        guard Self.wake(multi) else {
+            blob_curl_multi_cleanup(multi)
+            throw CurlLibrary.couldNotStart
+        }
         (self.multi, self.wakeable) = (multi, Locked(HandedOver(multi)))
     }
 
@@ -50,8 +58,12 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
     /// Ends ``wait(milliseconds:)``. May be called on any thread, at any time.
     package func wake() {
         self.wakeable.withLock { multi in
-            if let multi { blob_curl_multi_wakeup(multi.value) }
+            if let multi { _ = Self.wake(multi.value) }
         }
+    }
+
+    private static func wake(_ multi: UnsafeMutableRawPointer) -> Bool {
+        (0..<Self.wakingAttemptCount).contains { _ in blob_curl_multi_wakeup(multi) == CURLM_OK }
     }
 
     /// Frees the connections. All requests have been removed. A second call has no effect.
@@ -59,6 +71,14 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
 
     private func check(_ code: CURLMcode) throws(BlobError) {
         guard code != CURLM_OK else { return }
-        throw BlobError(.internalError, "libcurl: \(String(cString: blob_curl_multi_strerror(code))).")
+        // What the system refuses to libcurl is no defect: memory, and waiting.
+        let kind: (code: BlobError.Code, isTransient: Bool) =
+            switch code {
+            case CURLM_OUT_OF_MEMORY: (.unavailable, true)
+            case CURLM_UNRECOVERABLE_POLL: (.io, false)
+            default: (.internalError, false)
+            }
+        throw BlobError(
+            kind.code, "libcurl: \(String(cString: blob_curl_multi_strerror(code))).", isTransient: kind.isTransient)
     }
 }

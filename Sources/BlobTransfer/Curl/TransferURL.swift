@@ -28,7 +28,8 @@ package struct TransferURL: Sendable, Equatable {
     /// The path, percent-encoded.
     package let path: String
 
-    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, or has another scheme.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, or has another scheme;
+    ///   ``BlobError/Code/unavailable`` without libcurl or memory.
     package init(_ text: String) throws(BlobError) { try self.init(text, relativeTo: nil) }
 
     /// Returns the URL to which a `Location` field points.
@@ -46,29 +47,33 @@ package struct TransferURL: Sendable, Equatable {
         // Servers send spaces in `Location`, and paths that libcurl has to make absolute.
         let flags = CUnsignedInt(base == nil ? CURLU_PATH_AS_IS : CURLU_URLENCODE)
         // libcurl takes a third slash, too, and the beginning of the path for the host.
-        guard base != nil || !text.contains(":///"),
-            blob_curl_url_set(url, CURLUPART_URL, text, flags) == CURLUE_OK
-        else {
-            throw BlobError(.invalidLocator, "This is not a valid URL.")
-        }
-        func part(_ part: CURLUPart, _ flags: CInt = 0) -> String? {
+        let isPlausible = base != nil || !text.contains(":///")
+        let status = isPlausible ? blob_curl_url_set(url, CURLUPART_URL, text, flags) : CURLUE_MALFORMED_INPUT
+        guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
+        guard status == CURLUE_OK else { throw BlobError(.invalidLocator, "This is not a valid URL.") }
+        func part(_ part: CURLUPart, _ flags: CInt = 0) throws(BlobError) -> String? {
             var text: UnsafeMutablePointer<CChar>?
-            guard blob_curl_url_get(url, part, &text, CUnsignedInt(flags)) == CURLUE_OK, let text else { return nil }
+            let status = blob_curl_url_get(url, part, &text, CUnsignedInt(flags))
+            // A part that is left out for a lack of memory would be a request without a password.
+            guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
+            guard status == CURLUE_OK, let text else { return nil }
             defer { blob_curl_free(text) }
             return String(cString: text)
         }
-        let user = part(CURLUPART_USER, CURLU_URLDECODE)
-        self.credentials = user.map { Credentials(user: $0, password: part(CURLUPART_PASSWORD, CURLU_URLDECODE) ?? "") }
+        let (user, password) = (
+            try part(CURLUPART_USER, CURLU_URLDECODE), try part(CURLUPART_PASSWORD, CURLU_URLDECODE)
+        )
+        self.credentials = user.map { Credentials(user: $0, password: password ?? "") }
         for secret in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_FRAGMENT] {
             _ = blob_curl_url_set(url, secret, nil, 0)
         }
-        guard let scheme = part(CURLUPART_SCHEME), ["http", "https"].contains(scheme), let host = part(CURLUPART_HOST),
-            let whole = part(CURLUPART_URL)
+        guard let scheme = try part(CURLUPART_SCHEME), ["http", "https"].contains(scheme),
+            let host = try part(CURLUPART_HOST), let whole = try part(CURLUPART_URL)
         else { throw BlobError(.invalidLocator, "The URL must have the scheme http or https, and a host.") }
         self.text = whole
-        self.path = part(CURLUPART_PATH) ?? "/"
+        self.path = try part(CURLUPART_PATH) ?? "/"
         self.origin = Origin(
-            scheme: scheme, host: host.lowercased(), port: part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "")
+            scheme: scheme, host: host.lowercased(), port: try part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "")
     }
 
     /// The URL without its query, which may hold secrets.
