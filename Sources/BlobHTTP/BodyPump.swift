@@ -18,6 +18,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var held = 0  // The number of bytes at the end that may not be sent yet.
         var info = BlobInfo()
         var isFilling = false
+        var hasJobBegun = false
         var isEnded = false
         var isStopped = false
         var failure: BlobError?
@@ -56,7 +57,20 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// Starts reading.
     func start() {
         self.state.withLock { $0.isFilling = true }
+        self.runJob()
+    }
+
+    private func runJob() {
+        self.state.withLock { $0.hasJobBegun = false }
         BlockingPool.reads.run { self.fill() }
+        // When the system starts no thread, the job waits for the next one, perhaps for ever. One that has begun may
+        // have left the pool.
+        guard BlockingPool.reads.threadCount == 0 else { return }
+        self.state.withLock { state in
+            guard !state.hasJobBegun else { return }
+            state.failure = BlobError(
+                .unavailable, "The system starts no thread to read the source.", operation: "read", isTransient: true)
+        }
     }
 
     /// Returns true when ``take(into:)`` would not return `pending`; otherwise `wake` is called later.
@@ -93,7 +107,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
             state.isFilling = state.count <= self.memory.count / 2
             return state.isFilling
         }
-        if mustStart { BlockingPool.reads.run { self.fill() } }
+        if mustStart { self.runJob() }
         return .bytes(count)
     }
 
@@ -111,6 +125,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     // MARK: The job
 
     private func fill() {
+        self.state.withLock { $0.hasJobBegun = true }
         while let room = self.nextRoom() {
             do {
                 let count = try self.reader.readWaiting(into: room)
