@@ -98,12 +98,12 @@ fuzz: setup
 	  swift build -c release --product fuzz --scratch-path .build-fuzz
 	Tests/Fuzzing/run.sh .build-fuzz/release/fuzz .build-fuzz/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
 
-# Fails the system calls of the command one after the other, on Linux: all of them, or FAULT_RUNS at random.
+# Fails the system calls of the command one after the other, on Linux, and the calls by which libraries get memory: all
+# of them, or FAULT_RUNS at random.
 FAULT_RUNS := 0
 FAULT_SEED :=
 faults: setup
-	swift build --product blob
-	swift build --product blob-archive-helper
+	for product in blob blob-archive-helper blob-receive; do swift build --product $$product || exit 1; done
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 
 # Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own.
@@ -113,7 +113,8 @@ s3-check: setup
 	swift build --build-tests
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter OpenStackTests
 
-# Reads mixed sources with faults, and uploads, for SOAK_SECONDS: every byte is checked, and growth is a failure.
+# Reads mixed sources, of files and from servers, with faults, and uploads, for SOAK_SECONDS: every byte is checked, and
+# growth is a failure.
 SOAK_SECONDS := 60
 SOAK_FILES := .build/soak-files
 soak: setup

@@ -5,7 +5,8 @@
 // FAULTS_FROM     the calls count from the first one with a path that contains this; without it, from the start
 // FAULTS_MODE     once: the call number FAULTS_AT fails; on: that one and each behind it; storm: two of three calls are
 //                 interrupted, as far as a signal may interrupt them; short: a call transfers FAULTS_AT bytes at most;
-//                 uncached: no page of a file is in the page cache
+//                 uncached: no page of a file is in the page cache; memory and memory-on: as once and on, but of the
+//                 calls by which libraries in C get memory
 // FAULTS_ERROR    the error number; 0 is the one that is typical of the call
 // FAULTS_SPARED   calls that do not fail, with a blank around each
 #define _GNU_SOURCE
@@ -13,8 +14,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <pthread.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -29,28 +32,33 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /// The outcome, which survives the end of the program, and for which a confined program needs no call.
 struct outcome {
     _Atomic uint64_t count;
     _Atomic uint64_t failed;
-    /// The name of the call that failed first.
+    /// The name of the call that failed first; that of the library in which a call for memory failed first.
     char call[48];
+    /// The name of the library in which the program crashed; of those that are told apart only.
+    char crash[48];
 };
 
 static struct outcome *outcome;
-static enum { ONCE, ON, STORM, SHORT, UNCACHED } mode;
-static const char *modes[] = {"once", "on", "storm", "short", "uncached"};
+static enum { ONCE, ON, STORM, SHORT, UNCACHED, MEMORY, MEMORY_ON } mode;
+static const char *modes[] = {"once", "on", "storm", "short", "uncached", "memory", "memory-on"};
 static uint64_t at;
 static int number;
 static const char *from, *spared;
 static _Atomic int counts;
 
+static void notice_crashes(void);
+
 __attribute__((constructor)) static void start(void) {
     const char *path = getenv("FAULTS_FILE"), *program = getenv("FAULTS_PROGRAM"), *word = getenv("FAULTS_MODE");
     if (!path || !word || (program && strcmp(program, program_invocation_short_name) != 0)) return;
-    while (mode < UNCACHED && strcmp(modes[mode], word) != 0) mode += 1;
+    while (mode < MEMORY_ON && strcmp(modes[mode], word) != 0) mode += 1;
     at = getenv("FAULTS_AT") ? strtoull(getenv("FAULTS_AT"), NULL, 10) : 0;
     number = getenv("FAULTS_ERROR") ? atoi(getenv("FAULTS_ERROR")) : 0;
     from = getenv("FAULTS_FROM");
@@ -61,10 +69,19 @@ __attribute__((constructor)) static void start(void) {
     if (file < 0 || page == MAP_FAILED) abort();
     close(file);
     outcome = page;
+    if (mode >= MEMORY) notice_crashes();
 }
 
 static void see(const char *path) {
     if (outcome && !counts && path && strstr(path, from)) counts = 1;
+}
+
+/// Counts a call; returns true for one that fails.
+static int is_hit(const char *call, int is_once) {
+    uint64_t place = atomic_fetch_add(&outcome->count, 1) + 1;
+    if (is_once ? place != at : place < at) return 0;
+    if (atomic_fetch_add(&outcome->failed, 1) == 0) strncpy(outcome->call, call, sizeof outcome->call - 1);
+    return 1;
 }
 
 enum { ALWAYS, MAY_BE_INTERRUPTED };
@@ -78,10 +95,14 @@ static int fault(const char *call, int typical, int kind) {
         snprintf(word, sizeof word, " %s ", call);
         if (strstr(spared, word)) return 0;
     }
-    uint64_t place = atomic_fetch_add(&outcome->count, 1) + 1;
-    if (mode == STORM ? place % 3 == 0 : mode == ONCE ? place != at : place < at) return 0;
-    if (atomic_fetch_add(&outcome->failed, 1) == 0) strncpy(outcome->call, call, sizeof outcome->call - 1);
-    return mode == STORM ? EINTR : number ? number : typical;
+    if (mode == STORM) {
+        // Scattered: a loop of three calls would never come further.
+        uint64_t place = atomic_fetch_add(&outcome->count, 1) * UINT64_C(0x9E3779B97F4A7C15);
+        if ((place >> 32) % 3 == 2) return 0;
+        atomic_fetch_add(&outcome->failed, 1);
+        return EINTR;
+    }
+    return !is_hit(call, mode == ONCE) ? 0 : number ? number : typical;
 }
 
 /// As many bytes as a call may transfer.
@@ -213,6 +234,15 @@ CALL(int, socketpair, (int domain, int type, int protocol, int files[2]), (domai
 CALL(int, socket, (int domain, int type, int protocol), (domain, type, protocol), EMFILE, ALWAYS)
 CALL(int, connect, (int file, const struct sockaddr *address, socklen_t count), (file, address, count), ECONNREFUSED,
     ALWAYS)
+CALL(int, setsockopt, (int file, int level, int name, const void *value, socklen_t count),
+    (file, level, name, value, count), ENOMEM, ALWAYS)
+CALL(int, getsockopt, (int file, int level, int name, void *restrict value, socklen_t *restrict count),
+    (file, level, name, value, count), ENOBUFS, ALWAYS)
+CALL(int, getsockname, (int file, struct sockaddr *restrict address, socklen_t *restrict count),
+    (file, address, count), ENOBUFS, ALWAYS)
+CALL(int, getpeername, (int file, struct sockaddr *restrict address, socklen_t *restrict count),
+    (file, address, count), ENOBUFS, ALWAYS)
+CALL(int, pipe2, (int ends[2], int flags), (ends, flags), EMFILE, ALWAYS)
 CALL(pid_t, waitpid, (pid_t process, int *status, int options), (process, status, options), ECHILD, MAY_BE_INTERRUPTED)
 
 /// The descriptor is closed all the same, as Linux does it.
@@ -255,3 +285,53 @@ int posix_spawn(pid_t *restrict process, const char *restrict path, const posix_
     int error = fault("posix_spawn", EAGAIN, ALWAYS);
     return error ? error : next(process, path, actions, attributes, arguments, environment);
 }
+
+// MARK: Memory
+
+/// Returns the file name of the library that a return address lies in; NULL when it is none that handles failures.
+static const char *library(void *caller) {
+    static const char *names[] = {"libarchive.", "libbz2.", "libcurl.", "libisal.", "liblzma.", "libsqlite3.", "libz.",
+        "libzstd."};
+    struct dl_find_object found;
+    if (_dl_find_object(caller, &found) != 0) return NULL;
+    const char *name = strrchr(found.dlfo_link_map->l_name, '/');
+    for (size_t index = 0; name && index < sizeof names / sizeof *names; index++) {
+        if (strncmp(name + 1, names[index], strlen(names[index])) == 0) return name + 1;
+    }
+    return NULL;
+}
+
+static void note_crash(int signal, siginfo_t *info, void *context) {
+    (void)signal, (void)info;
+#if defined(__x86_64__)
+    void *place = (void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#else
+    void *place = (void *)((ucontext_t *)context)->uc_mcontext.pc;
+#endif
+    const char *name = library(place);
+    if (name) strncpy(outcome->crash, name, sizeof outcome->crash - 1);
+}
+
+/// The instruction is run again after the first signal, and ends the program.
+static void notice_crashes(void) {
+    struct sigaction action = {.sa_sigaction = note_crash, .sa_flags = SA_SIGINFO | SA_RESETHAND};
+    sigaction(SIGSEGV, &action, NULL);
+}
+
+static int lacks_memory(void *caller) {
+    if (!outcome || !counts || mode < MEMORY) return 0;
+    const char *name = library(caller);
+    return name && is_hit(name, mode == MEMORY);
+}
+
+#define MEMORY(name, parameters, arguments)           \
+    void *__libc_##name parameters;                   \
+    void *name parameters {                           \
+        if (!lacks_memory(__builtin_return_address(0))) return __libc_##name arguments; \
+        errno = ENOMEM;                               \
+        return NULL;                                  \
+    }
+
+MEMORY(malloc, (size_t count), (count))
+MEMORY(calloc, (size_t number, size_t count), (number, count))
+MEMORY(realloc, (void *place, size_t count), (place, count))

@@ -4,18 +4,21 @@
 usage: Tests/SystemCallFaults/run.py BLOB [--runs N] [--only WORD] [--modes LIST] [--seed N] [--jobs N] [--keep]
 
 Each use of the command runs with its call number k failing, once, and with all calls from number k on failing, for each
-k up to the number of its calls; also with interrupted calls, short ones, and pages that are not in the page cache. With
---runs, about so many of those runs, at random. A run passes when it ends in time, without a signal, and
+k up to the number of its calls; so do the calls by which libraries in C get memory; also with interrupted calls, short
+ones, and pages that are not in the page cache. With --runs, about so many of those runs, at random. A run passes when
+it ends in time, without a signal, and
 
 - with status 0, the right bytes, and the right output file, if one was asked for; or
 - with the status of its error, which is one line, a true prefix of the bytes, no output file, and no temporary file.
 
-Interrupted and short calls may not be seen at all: only the first way passes.
+Interrupted and short calls may not be seen at all: only the first way passes. A library that ends or crashes the process
+without memory is a known limit, which is counted.
 """
-import argparse, collections, mmap, os, random, re, shutil, struct, subprocess, sys, tempfile, threading, time
+import argparse, collections, hashlib, mmap, os, random, re, shutil, struct, subprocess, sys, tempfile, threading, time
 from concurrent.futures import ThreadPoolExecutor
 
 import fixtures
+from servers import Files, Receiver
 from uses import Use, uses
 
 # Seconds that a run may take: far more than the slowest takes, byte by byte.
@@ -26,9 +29,12 @@ SHORT = {'small': 1, 'big': 777}
 NUMBERS = {'typical': 0, 'EIO': 5, 'ENOMEM': 12}
 STATUS = {
     'notFound': 66, 'permissionDenied': 77, 'invalidArgument': 64, 'unsupported': 65, 'corrupted': 65, 'truncated': 65,
-    'limitExceeded': 65, 'inconsistent': 65, 'checksumMismatch': 65, 'changed': 75, 'io': 74, 'unavailable': 69}
+    'limitExceeded': 65, 'inconsistent': 65, 'checksumMismatch': 65, 'encrypted': 65, 'changed': 75,
+    'timedOut': 75, 'io': 74, 'unavailable': 69}
 # The names of temporary files: those of AtomicFile and UnlinkedFile.
 TEMPORARY = re.compile(r'(^|/)\.[^/]+\.[0-9a-z]{8,13}$|(^|/)blob-spool-')
+# A lack of memory in a library that reads a format, as the library tells it.
+MEMORY = {'corrupted', 'truncated', 'limitExceeded', 'unsupported', 'encrypted', 'checksumMismatch'}
 # GRDB has queues: libdispatch waits for ever for its threads, and traps without its loop.
 SPARED_FOR_DISPATCH = ' pthread_create epoll_create1 epoll_ctl eventfd '
 
@@ -44,8 +50,12 @@ class Suite:
         source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'faults.c')
         subprocess.run(['cc', '-shared', '-fPIC', '-O2', '-o', self.shim, source, '-ldl'], check=True)
         self.content = fixtures.make(self.F)
+        self.web = Files(self.F)
+        receive = os.path.join(os.path.dirname(self.blob), 'blob-receive')
+        self.receiver = Receiver(receive) if os.access(receive, os.X_OK) else None
         self.lock = threading.Lock()
         self.failures, self.kinds, self.calls = [], collections.Counter(), collections.Counter()
+        self.limits = collections.Counter()
         self.number, self.count = 0, 0
         # A shim that is not loaded would pass everything.
         outcome = self.run(Use('check', ['cat', '{F}/small'], None), 'once', 10 ** 9)
@@ -58,7 +68,8 @@ class Suite:
         """Runs once; returns the outcome, with its verdict under 'wrong': None when it passes."""
         with self.lock:
             self.number += 1
-            output = os.path.join(self.folder, f'run-{self.number}')
+            name = f'run-{self.number}'
+        output = os.path.join(self.folder, name)
         os.mkdir(output)
         caches = os.path.join(output, 'caches')
         if use.caches:
@@ -86,7 +97,8 @@ class Suite:
                 file.write(f'#!/bin/sh\nexec env {words} {self.helper} "$@"\n')
             os.chmod(script, 0o755)
             environment['BLOB_ARCHIVE_HELPER'] = script
-        fill = lambda text: text.format(F=self.F, O=output)
+        upload = f'{self.receiver.url}{name}' if self.receiver else ''
+        fill = lambda text: text.format(F=self.F, O=output, H=self.web.url, U=upload)
         stdin = subprocess.DEVNULL
         feeders = []
         if use.input:
@@ -115,8 +127,8 @@ class Suite:
         for feeder in feeders:
             feeder.join()
         with open(page, 'rb') as file:
-            outcome['count'], outcome['failed'], call = struct.unpack('QQ48s', file.read(64))
-        outcome['call'] = call.split(b'\0')[0].decode()
+            outcome['count'], outcome['failed'], call, crash = struct.unpack('QQ48s48s', file.read(112))
+        outcome['call'], outcome['crash'] = (text.split(b'\0')[0].decode() for text in (call, crash))
         outcome['status'] = process.returncode
         outcome['errors'] = stderr.decode(errors='replace')
         outcome['wrong'] = outcome['wrong'] or self.judge(use, mode, outcome, stdout, stderr, output)
@@ -164,6 +176,11 @@ class Suite:
 
     def judge(self, use, mode, outcome, stdout, stderr, output):
         status, expected = outcome['status'], use.expected
+        fatal = re.match(r'Fatal Internal Error in (\w+)', outcome['errors'])
+        if mode.startswith('memory') and status != 0 and (outcome['crash'] or fatal):
+            with self.lock:
+                self.limits[f"{outcome['crash']} crashes" if outcome['crash'] else f'{fatal[1]} ends the process'] += 1
+            return None
         if status < 0:
             return f'ended by signal {-status}'
         if use.output:
@@ -183,6 +200,13 @@ class Suite:
             pass
         elif expected is not None and not expected.startswith(stdout):
             return f'{len(stdout)} bytes, which are no prefix'
+        if use.received is not None:
+            digest = hashlib.sha256(use.received).hexdigest()
+            reported = self.receiver.reports(os.path.basename(output), 10 if status == 0 else 0)
+            if any(other != digest for other in reported):
+                return 'the receiver got another body, and took it for complete'
+            if status == 0 and (not reported or digest not in stdout.decode()):
+                return 'status 0, and the receiver did not get the body'
         left = [name for name in self.files(output) if TEMPORARY.search(name)]
         if left:
             return f'left behind: {left}'
@@ -196,7 +220,7 @@ class Suite:
             return f'status {status}, and no error of one line: {stderr!r}'
         if STATUS.get(match[1]) != status:
             return f'status {status} of {match[1]}'
-        if match[1] not in use.codes:
+        if match[1] not in use.codes | (MEMORY if mode.startswith('memory') else set()):
             return f'an error of another kind: {stderr!r}'
         return None
 
@@ -215,24 +239,33 @@ class Suite:
 
     def all(self, options):
         generator = random.Random(options.seed)
-        runs = []
-        for use in uses(self.blob, self.folder, self.F, self.content):
+        plans = []
+        for use in uses(self.blob, self.folder, self.F, self.content, self.receiver is not None):
             if options.only and options.only not in use.name:
                 continue
             # The number of calls of a run without faults, and some: after a fault there may be more.
             calm = self.run(use, 'once', 10 ** 9)
             self.check(use, 'no fault', 0, 0, calm)
-            if use.program == 'blob' or calm['count'] > 0:
-                runs += self.plan(use)
+            plan = list(self.plan(use)) if use.program == 'blob' or calm['count'] > 0 else []
             for mode in ('once', 'on'):
                 for name, number in NUMBERS.items():
-                    runs += [(use, mode, at, number) for at in range(1, calm['count'] * 5 // 4 + 4)]
+                    plan += [(use, mode, at, number) for at in range(1, calm['count'] * 5 // 4 + 4)]
+            calm = self.run(use, 'memory', 10 ** 9)
+            for mode in ('memory', 'memory-on'):
+                plan += [(use, mode, at, 0) for at in range(1, calm['count'] + 1)]
+            plans.append([run for run in plan if run[1] in options.modes.split(',')])
+        # Short plans first: whatever time there is, as many uses as possible are complete.
+        runs = [run for plan in sorted(plans, key=len) for run in plan]
+        print(f'{len(plans)} uses, {len(runs)} runs', flush=True)
         if options.runs and options.runs < len(runs):
             runs = generator.sample(runs, options.runs)
-        runs = [run for run in runs if run[1] in options.modes.split(',')]
+        left = collections.Counter(use.name for use, *_ in runs)
         with ThreadPoolExecutor(options.jobs) as pool:
             for run, outcome in zip(runs, pool.map(lambda run: self.run(*run), runs)):
                 self.check(*run, outcome)
+                left[run[0].name] -= 1
+                if not options.runs and left[run[0].name] == 0:
+                    print(f'{run[0].name}: complete', flush=True)
 
     def check(self, use, mode, at, number, outcome):
         if outcome['wrong']:
@@ -245,7 +278,7 @@ parser = argparse.ArgumentParser()
 parser.add_argument('blob')
 parser.add_argument('--runs', type=int, default=0, help='about so many runs, at random (default: all)')
 parser.add_argument('--only', default='', help='uses whose name contains this')
-parser.add_argument('--modes', default='once,on,storm,short,uncached')
+parser.add_argument('--modes', default='once,on,storm,short,uncached,memory,memory-on')
 parser.add_argument('--seed', type=int, default=None)
 parser.add_argument('--jobs', type=int, default=os.cpu_count())
 parser.add_argument('--keep', action='store_true', help='leave the folder with the fixtures')
@@ -259,6 +292,8 @@ suite = Suite(options)
 try:
     suite.all(options)
 finally:
+    if suite.receiver:
+        suite.receiver.stop()
     if options.keep:
         print(suite.folder)
     else:
@@ -266,5 +301,7 @@ finally:
 kinds = ', '.join(f'{count} {kind}' for kind, count in suite.kinds.most_common())
 print(f'seed {options.seed}: {suite.count} runs in {time.monotonic() - start:.0f} s: {kinds}')
 print('calls that failed first: ' + ', '.join(f'{name} {count}' for name, count in suite.calls.most_common()))
+if suite.limits:
+    print('known limits: ' + ', '.join(f'{name} {count}' for name, count in suite.limits.most_common()))
 if suite.failures:
     sys.exit(f'{len(suite.failures)} runs were wrong')

@@ -9,11 +9,14 @@ LOST_HELPER = SYSTEM | {'unsupported', 'corrupted'}
 # SQLite calls a page that it cannot read malformed, and a file that it cannot open for writing read-only; a catalogue
 # that cannot be looked at after a transaction may be another one.
 CATALOGUE = SYSTEM | {'corrupted', 'permissionDenied', 'changed'}
+# A connection that breaks in the middle.
+WEB = SYSTEM | {'truncated', 'timedOut'}
 
 
 @dataclass
 class Use:
-    """One use of the command; {F} is the folder of the fixtures, {O} one for outputs, made for each run."""
+    """One use of the command; {F} is the folder of the fixtures, {O} one for outputs, made for each run, {H} the URL of a
+    server of the fixtures, and {U} one to upload to."""
     name: str
     words: list
     expected: bytes
@@ -26,11 +29,13 @@ class Use:
     library: str = None  # A library of assets, copied to {O}/library.
     isList: bool = False  # Each line of the output stands for itself; so does each error.
     output: str = None  # The file that has the expected bytes instead of standard output.
+    received: bytes = None  # The body that is uploaded.
     after: tuple = None  # A command that runs without faults after a run, and its bytes.
 
 
-def uses(blob, folder, fixtures, content):
-    """Yields the uses of a command over the files in `fixtures`; indexes and a library for them go to `folder`."""
+def uses(blob, folder, fixtures, content, uploads):
+    """Yields the uses of a command over the files in `fixtures`; indexes and a library for them go to `folder`. Uploads
+    need a receiver."""
     def clean(words, **environment):
         fill = lambda text: text.format(F=fixtures, O=folder)
         return subprocess.run(
@@ -109,6 +114,15 @@ def uses(blob, folder, fixtures, content):
             yield Use(
                 f'{name}, in the helper', ['cat', '{F}/' + name + '#small'], small, program='blob-archive-helper',
                 codes=damage)
+    web = subprocess.run([blob, 'upload', '--help'], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    if web.returncode == 0:
+        yield Use('HTTP', ['cat', '{H}/small'], small, codes=WEB)
+        yield Use('HTTP at an offset', ['cat', '{H}/big', '--offset', '5000000'], big[5_000_000:], codes=WEB)
+        yield Use('zip by HTTP', ['cat', '{H}/a.zip#deflated'], small, codes=WEB)
+    if web.returncode == 0 and uploads:
+        yield Use('upload', ['upload', '{F}/small', '{U}'], None, codes=WEB, received=small)
+        yield Use('upload of a member', ['upload', '{F}/a.zip#deflated', '{U}'], None, codes=WEB, received=small)
+        yield Use('upload in chunks', ['upload', '-', '{U}'], None, codes=WEB, input=path('small'), received=small)
     form = ['form', '--boundary', 'B', '-F', 'f=@{F}/small', '-F', 'g=@{F}/a.zip#deflated', '-F', 'h=i']
     yield Use('form', form, clean(form))
     library = os.path.join(folder, 'library')
