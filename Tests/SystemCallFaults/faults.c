@@ -14,13 +14,10 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <link.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,28 +29,17 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
-#include <ucontext.h>
 #include <unistd.h>
 
-/// The outcome, which survives the end of the program, and for which a confined program needs no call.
-struct outcome {
-    _Atomic uint64_t count;
-    _Atomic uint64_t failed;
-    /// The name of the call that failed first; that of the library in which a call for memory failed first.
-    char call[48];
-    /// The name of the library in which the program crashed; of those that are told apart only.
-    char crash[48];
-};
+#include "faults.h"
 
-static struct outcome *outcome;
-static enum { ONCE, ON, STORM, SHORT, UNCACHED, MEMORY, MEMORY_ON } mode;
+struct outcome *outcome;
+enum mode mode;
+_Atomic int counts;
 static const char *modes[] = {"once", "on", "storm", "short", "uncached", "memory", "memory-on"};
 static uint64_t at;
 static int number;
 static const char *from, *spared;
-static _Atomic int counts;
-
-static void notice_crashes(void);
 
 __attribute__((constructor)) static void start(void) {
     const char *path = getenv("FAULTS_FILE"), *program = getenv("FAULTS_PROGRAM"), *word = getenv("FAULTS_MODE");
@@ -76,8 +62,7 @@ static void see(const char *path) {
     if (outcome && !counts && path && strstr(path, from)) counts = 1;
 }
 
-/// Counts a call; returns true for one that fails.
-static int is_hit(const char *call, int is_once) {
+int is_hit(const char *call, int is_once) {
     uint64_t place = atomic_fetch_add(&outcome->count, 1) + 1;
     if (is_once ? place != at : place < at) return 0;
     if (atomic_fetch_add(&outcome->failed, 1) == 0) strncpy(outcome->call, call, sizeof outcome->call - 1);
@@ -137,6 +122,13 @@ static size_t most(size_t count) {
         return next arguments;                        \
     }
 
+/// The file in which libdispatch looks at a thread, from the first second on. It traps when it cannot: a known limit.
+static _Thread_local int file_of_thread = -1;
+
+static int is_file_of_thread(const char *path) {
+    return path && strncmp(path, "/proc/", 6) == 0 && strcmp(path + 6 + strspn(path + 6, "0123456789"), "/stat") == 0;
+}
+
 #define OPEN(name, parameters, ...)                   \
     int name parameters {                             \
         mode_t permissions = 0;                       \
@@ -145,6 +137,10 @@ static size_t most(size_t count) {
             va_start(list, flags);                    \
             permissions = (mode_t)va_arg(list, int);  \
             va_end(list);                             \
+        }                                             \
+        if (is_file_of_thread(path)) {                \
+            NEXT(name);                               \
+            return file_of_thread = next(__VA_ARGS__, flags, permissions); \
         }                                             \
         see(path);                                    \
         FAIL(name, EMFILE, MAY_BE_INTERRUPTED, -1)    \
@@ -171,6 +167,10 @@ CALL(int, futimens, (int file, const struct timespec times[2]), (file, times), E
 
 #define READ(name, typical, parameters, arguments)    \
     ssize_t name parameters {                         \
+        if (file == file_of_thread) {                 \
+            NEXT(name);                               \
+            return next arguments;                    \
+        }                                             \
         FAIL(name, typical, MAY_BE_INTERRUPTED, -1)   \
         count = most(count);                          \
         return next arguments;                        \
@@ -249,7 +249,9 @@ CALL(pid_t, waitpid, (pid_t process, int *status, int options), (process, status
 int close(int file) {
     NEXT(close);
     // A program may close every number that there is.
-    int result = next(file), error = result == 0 ? fault("close", EIO, MAY_BE_INTERRUPTED) : 0;
+    int is_spared = file >= 0 && file == file_of_thread, result = next(file);
+    if (is_spared) file_of_thread = -1;
+    int error = result == 0 && !is_spared ? fault("close", EIO, MAY_BE_INTERRUPTED) : 0;
     if (!error) return result;
     errno = error;
     return -1;
@@ -285,53 +287,3 @@ int posix_spawn(pid_t *restrict process, const char *restrict path, const posix_
     int error = fault("posix_spawn", EAGAIN, ALWAYS);
     return error ? error : next(process, path, actions, attributes, arguments, environment);
 }
-
-// MARK: Memory
-
-/// Returns the file name of the library that a return address lies in; NULL when it is none that handles failures.
-static const char *library(void *caller) {
-    static const char *names[] = {"libarchive.", "libbz2.", "libcurl.", "libisal.", "liblzma.", "libsqlite3.", "libz.",
-        "libzstd."};
-    struct dl_find_object found;
-    if (_dl_find_object(caller, &found) != 0) return NULL;
-    const char *name = strrchr(found.dlfo_link_map->l_name, '/');
-    for (size_t index = 0; name && index < sizeof names / sizeof *names; index++) {
-        if (strncmp(name + 1, names[index], strlen(names[index])) == 0) return name + 1;
-    }
-    return NULL;
-}
-
-static void note_crash(int signal, siginfo_t *info, void *context) {
-    (void)signal, (void)info;
-#if defined(__x86_64__)
-    void *place = (void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
-#else
-    void *place = (void *)((ucontext_t *)context)->uc_mcontext.pc;
-#endif
-    const char *name = library(place);
-    if (name) strncpy(outcome->crash, name, sizeof outcome->crash - 1);
-}
-
-/// The instruction is run again after the first signal, and ends the program.
-static void notice_crashes(void) {
-    struct sigaction action = {.sa_sigaction = note_crash, .sa_flags = SA_SIGINFO | SA_RESETHAND};
-    sigaction(SIGSEGV, &action, NULL);
-}
-
-static int lacks_memory(void *caller) {
-    if (!outcome || !counts || mode < MEMORY) return 0;
-    const char *name = library(caller);
-    return name && is_hit(name, mode == MEMORY);
-}
-
-#define MEMORY(name, parameters, arguments)           \
-    void *__libc_##name parameters;                   \
-    void *name parameters {                           \
-        if (!lacks_memory(__builtin_return_address(0))) return __libc_##name arguments; \
-        errno = ENOMEM;                               \
-        return NULL;                                  \
-    }
-
-MEMORY(malloc, (size_t count), (count))
-MEMORY(calloc, (size_t number, size_t count), (number, count))
-MEMORY(realloc, (void *place, size_t count), (place, count))

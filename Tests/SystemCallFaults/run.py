@@ -47,8 +47,9 @@ class Suite:
         self.F = os.path.join(self.folder, 'fixtures')
         os.mkdir(self.F)
         self.shim = os.path.join(self.folder, 'faults.so')
-        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'faults.c')
-        subprocess.run(['cc', '-shared', '-fPIC', '-O2', '-o', self.shim, source, '-ldl'], check=True)
+        here = os.path.dirname(os.path.abspath(__file__))
+        sources = [os.path.join(here, name) for name in ('faults.c', 'memory.c')]
+        subprocess.run(['cc', '-shared', '-fPIC', '-O2', '-o', self.shim, *sources, '-ldl'], check=True)
         self.content = fixtures.make(self.F)
         self.web = Files(self.F)
         receive = os.path.join(os.path.dirname(self.blob), 'blob-receive')
