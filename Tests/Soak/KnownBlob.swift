@@ -1,4 +1,5 @@
 import BlobStreamsStandard
+import BlobTestSupport
 import Foundation
 
 /// A blob whose bytes are known, and the way from a file to it.
@@ -22,6 +23,7 @@ struct KnownBlob: Sendable {
     let makeBase: Base
     private let decoding: Decoding
     private let index: BlobIndexPolicy
+    private let sharedBase: any BlobInputStreamDataSource
     /// The source that all jobs share, with its index.
     let shared: any BlobInputStreamDataSource
 
@@ -32,7 +34,21 @@ struct KnownBlob: Sendable {
         (self.name, self.bytes, self.isChecked, self.isCostly) = (name, bytes, isChecked, isCostly)
         self.digest = CryptoDigest.sha256.digest(of: bytes)
         (self.makeBase, self.decoding, self.index) = (makeBase, decoding, index)
-        self.shared = try decoding(try makeBase(), index)
+        self.sharedBase = try makeBase()
+        self.shared = try decoding(self.sharedBase, index)
+    }
+
+    /// Reads a byte of each window of the shared source of the file: its cache, which has a limit, is then full.
+    func fillCache() throws {
+        var context = BlobContext()
+        context.mayBlock = true
+        let info = try self.sharedBase.info(context)
+        guard info.isRandomAccess, let byteCount = info.byteCount else { return }
+        for offset in stride(from: 0, to: byteCount, by: 64 << 10) {
+            let reader = try self.sharedBase.open(at: offset, context: context)
+            defer { reader.close() }
+            _ = try Data(readingAtMost: 1, from: reader)
+        }
     }
 
     /// Returns a source of the blob over a source of the file's bytes, which may have faults.

@@ -42,6 +42,7 @@ func run(for duration: Double) async throws {
     }
 }
 
+try await onThreads(blobs.count) { try blobs[$0].fillCache() }
 let interval = min(max(seconds / 12, 2), 60)
 let start = ContinuousClock.now
 var measures: [Measures] = []
