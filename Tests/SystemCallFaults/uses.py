@@ -15,8 +15,11 @@ WEB = SYSTEM | {'truncated', 'timedOut'}
 
 @dataclass
 class Use:
-    """One use of the command; {F} is the folder of the fixtures, {O} one for outputs, made for each run, {H} the URL of a
-    server of the fixtures, and {U} one to upload to."""
+    """One use of the command.
+
+    {F} is the folder of the fixtures, {O} one for outputs, made for each run, {H} the URL of a server of the fixtures,
+    and {U} one to upload to.
+    """
     name: str
     words: list
     expected: bytes
