@@ -17,7 +17,7 @@ struct VerifyingStore {
     ///   - keys: The keys of the client.
     ///   - script: Answers some requests before they are verified; see ``ObjectServer``.
     init(
-        _ bytes: [UInt8], region: String = "us-east-1", secondsAhead: Int64 = 0, keys: AccessKeys? = keys,
+        _ bytes: [UInt8], region: String = "us-east-1", secondsAhead: Int64 = 0, keys: KeyChain = KeyChain(keys),
         script: @escaping ObjectServer.Script = { _, _, _ in false }
     ) throws {
         self.server = try ObjectServer(bytes) { number, request, connection in
@@ -27,7 +27,7 @@ struct VerifyingStore {
             return true
         }
         self.store = S3Store(
-            try S3Endpoint("http://127.0.0.1:\(self.server.port)"), KeyChain(keys), region: "us-east-1",
+            try S3Endpoint("http://127.0.0.1:\(self.server.port)"), keys, region: "us-east-1",
             TransferSettings())
     }
 

@@ -87,7 +87,12 @@ final class KeyChain: Sendable {
     }
 
     /// Forgets keys that the store refused; returns false when there will be no others.
-    func forget() -> Bool { self.state.withLock { $0.keys.take() != nil } }
+    func forget() -> Bool {
+        guard case .container = self.origin else { return false }
+        // Another request may have been refused before, and have forgotten them.
+        self.state.withLock { $0.keys = nil }
+        return true
+    }
 
     private func find(at endpoint: ContainerEndpoint, _ completion: @escaping Completion) {
         let (keys, isFirst) = self.state.withLock { state -> (AccessKeys?, Bool) in
