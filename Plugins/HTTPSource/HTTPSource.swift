@@ -6,12 +6,12 @@ import BlobTransfer
 /// Never blocks: one thread runs the transfers of all sources, on connections that they share. A server that answers
 /// with ranges makes a source with random access. Its first answer tells length, identity and type; small reads ask for
 /// windows, which all readers of the source share for a while, and a reader that goes on asks for all the rest once.
-/// With any other server an offset is reached by reading up to it, and a length that the server does not tell is
-/// unknown.
+/// With any other server an offset is reached by reading up to it. A length that the server does not tell is unknown;
+/// with ranges, the end is then where the server refuses the next one.
 ///
 /// Every answer must be from the object that reading began with: another strong ETag is ``BlobError/Code/changed``, and
 /// so is another weak ETag, date or length. A server that tells none of these can replace an object by one of the same
-/// length without notice.
+/// length, or of any if it does not tell the length, without notice.
 ///
 /// Redirections are followed, at most five, from `https` to `https` only; credentials and the fields of ``Options`` go
 /// to the first origin only. The content is never asked for in an encoding.

@@ -65,7 +65,7 @@ import Testing
         ("206 Partial Content\r\nContent-Range: bytes */120\r\nContent-Length: 120", .corrupted),
         ("206 Partial Content\r\nContent-Range: lines 0-119/120\r\nContent-Length: 120", .corrupted),
         ("206 Partial Content\r\nContent-Length: 120", .corrupted),
-        ("206 Partial Content\r\nContent-Range: bytes 0-119/*\r\nContent-Length: 120", .unsupported),
+        ("206 Partial Content\r\nContent-Range: bytes 0-119/*\r\nContent-Length: 120", .corrupted),
         ("206 Partial Content\r\nContent-Range: bytes 0-119/120\r\nContent-Encoding: gzip", .unsupported),
         ("206 Partial Content\r\nContent-Range: bytes 0-59/60\r\nTransfer-Encoding: chunked", .corrupted),
         ("206 Partial\r\nContent-Range: bytes 0-119/120\r\nContent-Length: 120\r\nContent-Length: 5", .corrupted),
@@ -177,10 +177,22 @@ import Testing
         #expect(codeThrown { try readAll(HTTPSource(server.url).open(at: 5)) } == .invalidArgument)
     }
 
-    /// Each answer is a part of the asked range, and ends before the byte that is needed.
+    /// Each answer is the beginning of the asked range, and the first ones end before the byte that is needed.
+    @Test(arguments: [1000, 65_535]) func aServerThatGivesFewBytesIsAskedForMore(pieces: Int) throws {
+        let bytes = makeContent(150_000)
+        let server = try ObjectServer(bytes)
+        server.object.pieceByteCount = pieces
+        let source = try HTTPSource(server.url)
+        for offset in [140_000, 65_536, 0] {
+            #expect(try readAll(source.open(at: Int64(offset))) == Array(bytes[offset...]))
+        }
+        #expect(server.requests.count <= 3 * (150_000 / pieces + 2))
+    }
+
+    /// Each answer begins before the asked range.
     @Test func aServerThatNeverGivesTheByteIsAnError() throws {
         let server = try ObjectServer([]) { _, request, connection in
-            let first = request.range(in: 1 << 20)?.lowerBound ?? 0
+            let first = max(0, (request.range(in: 1 << 20)?.lowerBound ?? 0) - 1)
             connection.send(
                 "HTTP/1.1 206 Partial\r\nETag: \"one\"\r\nContent-Range: bytes \(first)-\(first)/1048576\r\n"
                     + "Content-Length: 1\r\nConnection: close\r\n\r\nx")

@@ -124,5 +124,7 @@ import Testing
         #expect(url.printable == "http://Example.COM/a/../b%20c")
         #expect(try url.resolving("//other/x y").text == "http://other/x%20y")
         #expect(try url.resolving("?z").path == "/b%20c")
+        #expect(throws: BlobError.self) { try url.resolving("http:///other/") }
+        #expect(try TransferURL("http://h/?u=file:///x").text == "http://h/?u=file:///x")
     }
 }

@@ -14,6 +14,12 @@ package final class ObjectServer: Sendable {
         package var hasRanges = true
         /// True to send `200` in chunks without a length.
         package var isChunked = false
+        /// The maximum number of bytes of a range.
+        package var pieceByteCount = Int.max
+        /// False to leave out the length of the object in answers with ranges.
+        package var tellsLength = true
+        /// False to leave out the length of the object in refusals of ranges.
+        package var tellsLengthAtEnd = true
         /// True to ignore `If-Range` and `If-Match`.
         package var ignoresConditions = false
         /// More lines of the head.
@@ -125,26 +131,29 @@ package final class ObjectServer: Sendable {
         if let date = object.date { lines.append("Last-Modified: \(date)") }
         if let type = object.type { lines.append("Content-Type: \(type)") }
         let count = object.bytes.count
-        func head(_ status: String, _ more: String...) -> String {
+        func head(_ status: String, _ more: [String]) -> String {
             (["HTTP/1.1 \(status)"] + lines + more).joined(separator: "\r\n") + "\r\n\r\n"
         }
         func whole() -> (String, ArraySlice<UInt8>) {
             let length = object.isChunked ? "Transfer-Encoding: chunked" : "Content-Length: \(count)"
-            return (head("200 OK", length), object.bytes[...])
+            return (head("200 OK", [length]), object.bytes[...])
         }
         guard object.hasRanges, let range = request.range(in: count) else { return whole() }
         if !object.ignoresConditions {
             let known = [object.tag, object.date]
             if let condition = request.fields["if-match"], !known.contains(condition) {
-                return (head("412 Precondition Failed", "Content-Length: 0"), [])
+                return (head("412 Precondition Failed", ["Content-Length: 0"]), [])
             }
             if let condition = request.fields["if-range"], !known.contains(condition) { return whole() }
         }
         guard range.lowerBound < count else {
-            return (head("416 Range Not Satisfiable", "Content-Range: bytes */\(count)", "Content-Length: 0"), [])
+            let told = object.tellsLengthAtEnd ? ["Content-Range: bytes */\(count)"] : []
+            return (head("416 Range Not Satisfiable", told + ["Content-Length: 0"]), [])
         }
-        let told = "Content-Range: bytes \(range.lowerBound)-\(range.upperBound - 1)/\(count)"
-        return (head("206 Partial Content", told, "Content-Length: \(range.count)"), object.bytes[range])
+        let piece = range.prefix(object.pieceByteCount)
+        let length = object.tellsLength ? "\(count)" : "*"
+        let told = "Content-Range: bytes \(piece.lowerBound)-\(piece.upperBound - 1)/\(length)"
+        return (head("206 Partial Content", [told, "Content-Length: \(piece.count)"]), object.bytes[piece])
     }
 
     /// One connection. Used by one thread.

@@ -50,6 +50,16 @@ import Testing
         }
     }
 
+    /// What the store says to do with an object whose bytes are an encoding.
+    @Test func anEncodingOfAnObjectIsExplained() async throws {
+        let store = try VerifyingStore(bytes)
+        store.server.object.lines = ["Content-Encoding: gzip"]
+        let error = await errorThrown { try await onThread { try store.source().info() } }
+        #expect(error?.code == .unsupported && error?.isTransient == false)
+        #expect(error?.message.contains("Content-Encoding 'gzip'") == true)
+        #expect(error?.message.contains("store it without that field") == true)
+    }
+
     @Test func aRegionIsCorrectedOnce() async throws {
         let (store, bytes) = (try VerifyingStore(bytes, region: "eu-west-1"), bytes)
         try await onThread { () throws in

@@ -41,7 +41,8 @@ final class SpooledSource: BlobLayer {
     private func infoOfRandomAccess(_ context: BlobContext) throws -> BlobInfo? {
         guard self.base.traits.contains(.repeatable) else { return nil }
         let info = try self.base.info(context)
-        return info.isRandomAccess ? info : nil
+        // The end, where the directory of an archive is, has to be known, too.
+        return info.isRandomAccess && info.byteCount != nil ? info : nil
     }
 
     private func spool(_ context: BlobContext) throws -> Spool {

@@ -3,28 +3,31 @@ import BlobCore
 /// The bytes of one answer: a window into an object, which grows while the answer arrives.
 ///
 /// Kept as a whole for any number of readers, or, if it is a stream, dropped behind its only one.
-final class RemoteBody: TransferSink {
+final class RemoteBody: Sendable {
     enum Step {
         case bytes, notYet
-        /// All bytes of the answer were read, up to this offset.
-        case end(Int64)
+        /// All bytes of the answer were read.
+        case end
+        /// All bytes of the answer were read, up to this offset, and it was the whole object.
+        case endOfObject(Int64)
         /// The bytes at the offset come with another answer.
         case elsewhere
     }
 
     /// The range that was asked for; it has no end if all the rest was.
     let wanted: (start: Int64, end: Int64?)
-    private let state: Locked<RemoteBodyState>
-    private let requests: any RemoteRequests
+    let state: Locked<RemoteBodyState>
+    let requests: any RemoteRequests
     /// Judges the head; returns the range of the bytes that follow it.
-    private let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
-    private let onFailure: @Sendable (RemoteBody, BlobError) -> Void
+    let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
+    let onFailure: @Sendable (RemoteBody, BlobError) -> Void
 
     /// The meaning of a head.
     enum Judgement {
-        case range(start: Int64, end: Int64?)
+        case range(start: Int64, end: Int64)
+        case object(byteCount: Int64?)
         case explanation
-        /// Nothing follows: the object ends at the asked offset.
+        /// Nothing follows: the object does not go on at the asked offset, or has to be asked for in another way.
         case nothing
     }
 
@@ -44,7 +47,7 @@ final class RemoteBody: TransferSink {
         self.request(fields, idleLimit)
     }
 
-    private func request(_ fields: [HTTPField], _ idleLimit: Duration?) {
+    func request(_ fields: [HTTPField], _ idleLimit: Duration?) {
         self.requests.makeRequest(fields) { request in
             do throws(BlobError) {
                 var request = try request.get()
@@ -144,7 +147,9 @@ final class RemoteBody: TransferSink {
                 return (Look(block: block, bytes: UnsafeRawBufferPointer(rebasing: block.bytes[range])), resumed)
             }
             if let failure = state.failure { throw failure }
-            if state.isOver, byteOffset >= state.blocks.end { return (Look(step: .end(state.blocks.end)), nil) }
+            if state.isOver, byteOffset >= state.blocks.end {
+                return (Look(step: state.isObject ? .endOfObject(state.blocks.end) : .end), nil)
+            }
             return (Look(step: state.hasHead && !state.covers(byteOffset) ? .elsewhere : .notYet), resumed)
         }
         resumed?.resume()
@@ -179,77 +184,5 @@ final class RemoteBody: TransferSink {
             return state.transfer.take()
         }
         transfer?.cancel()
-    }
-
-    // MARK: The answer
-
-    func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition {
-        let judgement = try self.judge(self, head)
-        return try self.state.withLock { state throws(BlobError) in
-            switch judgement {
-            case .explanation: return .explain
-            case .nothing: state.limit = state.blocks.start
-            case .range(let start, let end): (state.blocks, state.limit) = (ByteBlocks(at: start), end)
-            }
-            state.hasHead = true
-            if case .nothing = judgement { return .drop }
-            return .deliver
-        }
-    }
-
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (isFull, isTooLong) = self.state.withLock { state in
-            let isTooLong = state.limit.map { state.blocks.end + Int64(bytes.count) > $0 } ?? false
-            state.isPaused = !isTooLong && (state.isFull || state.isOver)
-            return (state.isPaused, isTooLong)
-        }
-        if isTooLong { self.end(BlobError(.corrupted, "The answer has more bytes than its header says.")) }
-        guard !isFull, !isTooLong else { return false }
-        var rest = bytes
-        while !rest.isEmpty {
-            // Written without the lock: nobody reads behind the end.
-            let (block, offset) = self.state.withLock { $0.blocks.room() }
-            let count = min(rest.count, ByteBlocks.blockByteCount - offset)
-            UnsafeMutableRawBufferPointer(rebasing: block.bytes[offset...])
-                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
-            self.state.withLock { state in if !state.isOver { state.blocks.grow(count) } }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
-        return true
-    }
-
-    func flush() {
-        let wakers = self.state.withLock { state in
-            defer { state.wakers = [:] }
-            return state.wakers.values
-        }
-        for waker in wakers { waker.wake() }
-    }
-
-    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
-        let mayRepeat = self.state.withLock { $0.repetition != nil }
-        if mayRepeat, self.requests.corrects(head, explanation) { self.state.withLock { $0.isCorrected = true } }
-        return self.requests.refusal(head, explanation)
-    }
-
-    func end(_ error: BlobError?) {
-        let repetition = self.state.withLock { state in
-            guard state.isCorrected, !state.isOver else { return nil as (fields: [HTTPField], idleLimit: Duration?)? }
-            (state.isCorrected, state.transfer) = (false, nil)
-            return state.repetition.take()
-        }
-        if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
-        let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
-            guard !state.isOver else { return (nil, nil) }
-            state.isOver = true
-            state.failure = error ?? state.shortage
-            if state.failure == nil { state.limit = state.blocks.end }
-            return (state.transfer.take(), state.failure)
-        }
-        if let failure {
-            transfer?.cancel()
-            self.onFailure(self, failure)
-        }
-        self.flush()
     }
 }

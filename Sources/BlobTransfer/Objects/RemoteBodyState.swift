@@ -11,6 +11,8 @@ struct RemoteBodyState {
     /// The offset behind the last byte that is to come; nil until the end of a body of unknown length.
     var limit: Int64?
     var hasHead = false
+    /// True when the answer is the whole object.
+    var isObject = false
     var isStream: Bool
     var isPaused = false
     var isOver = false

@@ -5,6 +5,9 @@ struct RemoteFacts: Equatable {
     /// The info for readers.
     let info: BlobInfo
 
+    /// The ETag, strong or weak.
+    let tag: String?
+
     /// The value of a condition that the object is still the same; nil without a strong ETag and a date.
     let condition: String?
 
@@ -15,7 +18,7 @@ struct RemoteFacts: Equatable {
         let tag = head.value(of: "etag").flatMap { Self.isTag($0) ? $0 : nil }
         let date = head.value(of: "last-modified").flatMap { $0.isEmpty ? nil : $0 }
         let strongTag = tag.flatMap { $0.hasPrefix("W/") ? nil : $0 }
-        self.condition = strongTag ?? date
+        (self.tag, self.condition) = (tag, strongTag ?? date)
         let validator: BlobValidator? =
             if let strongTag {
                 .strong(strongTag)
@@ -37,7 +40,9 @@ struct RemoteFacts: Equatable {
         let (validator, otherValidator) = (self.info.validator, other.info.validator)
         let (count, otherCount) = (self.info.byteCount, other.info.byteCount)
         if let count, let otherCount, count != otherCount { return false }
-        if let validator, validator.isStrong || count != nil && otherCount != nil { return validator == otherValidator }
+        // A weak validator contains the length.
+        let areAlike = (count == nil) == (otherCount == nil)
+        if let validator, validator.isStrong || areAlike { return validator == otherValidator }
         return otherValidator?.isStrong != true && self.condition == other.condition
     }
 

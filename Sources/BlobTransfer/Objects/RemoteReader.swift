@@ -100,13 +100,9 @@ final class RemoteReader: BlobLendingReader {
                 self.byteOffset += Int64(output.byteCount - start)
                 return .bytes
             case .notYet: return .notYet
-            case .end(let end) where self.info.byteCount == nil:
-                guard self.byteOffset <= end else {
-                    throw BlobError(
-                        .invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
-                }
-                self.isAtEnd = true
-            case .end, .elsewhere:
+            case .endOfObject(let end) where self.info.byteCount == nil:
+                try self.finish(at: end)
+            case .end, .endOfObject, .elsewhere:
                 self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
                 guard self.fruitlessCount <= Self.maximumFruitlessCount else {
                     throw BlobError(.corrupted, "The server answers with other bytes than those asked for.")
@@ -114,7 +110,15 @@ final class RemoteReader: BlobLendingReader {
                 self.detach()
             }
         }
+        if !self.isAtEnd { try self.finish(at: self.version.byteCount ?? self.byteOffset) }
         return .end
+    }
+
+    private func finish(at end: Int64) throws(BlobError) {
+        guard self.byteOffset <= end else {
+            throw BlobError(.invalidArgument, "The offset \(self.startOffset) is past the end of \(end) bytes.")
+        }
+        self.isAtEnd = true
     }
 
     /// Returns the answer with the next bytes; nil at the end of the object.

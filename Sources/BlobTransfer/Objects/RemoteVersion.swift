@@ -11,10 +11,16 @@ final class RemoteVersion: Sendable {
         case reading
     }
 
-    private struct State {
+    struct State {
         var facts: RemoteFacts?
+        /// The length of the object, once an answer told it or its end was met.
+        var byteCount: Int64?
+        /// The end of the range that reaches farthest of those that the server has sent.
+        var reach: Int64 = 0
         /// False once an answer was not the range that was asked for.
         var hasRanges = true
+        /// True once an answer was the beginning of the range that was asked for.
+        var hasShortAnswers = false
         /// True when the server refused a range before anything was known of the object.
         var mustAskForStart = false
         /// The request under way whose answer will tell the facts.
@@ -30,10 +36,10 @@ final class RemoteVersion: Sendable {
     /// The bytes that are asked for at once when reading goes on behind the first window.
     private static let secondWindowByteCount: Int64 = 1 << 20
 
-    private let requests: any RemoteRequests
+    let requests: any RemoteRequests
     private let cacheByteCount: Int64
-    private let onEnd: @Sendable (RemoteVersion) -> Void
-    private let state = Locked(State())
+    let onEnd: @Sendable (RemoteVersion) -> Void
+    let state = Locked(State())
 
     /// - Parameter onEnd: Called when the object has another version, or when there are no facts to be had.
     init(
@@ -46,6 +52,9 @@ final class RemoteVersion: Sendable {
 
     /// The info of the version; nil until an answer has told it.
     var info: BlobInfo? { self.state.withLock { $0.facts?.info } }
+
+    /// The length of the object; nil as long as no answer told it and its end was not met.
+    var byteCount: Int64? { self.state.withLock { $0.byteCount } }
 
     /// Returns the answer with the bytes from an offset, or the one that will tell the facts; makes a request for it
     /// when there is none.
@@ -61,7 +70,7 @@ final class RemoteVersion: Sendable {
     ) -> (body: RemoteBody, isOwner: Bool)? {
         let found = self.state.withLock { state -> (body: RemoteBody, isNew: Bool, isOwner: Bool)? in
             if state.facts == nil, let first = state.first { return (first, false, false) }
-            if let end = state.facts?.info.byteCount, byteOffset >= end { return nil }
+            if let end = state.byteCount, byteOffset >= end { return nil }
             if let index = state.bodies.lastIndex(where: { $0.serves(byteOffset) }) {
                 state.bodies.append(state.bodies.remove(at: index))
                 return (state.bodies[state.bodies.count - 1], false, false)
@@ -100,10 +109,11 @@ final class RemoteVersion: Sendable {
         let least = progress == .wentOn ? Self.secondWindowByteCount : Self.windowByteCount
         let wanted = min(max(Int64(byteCount), least), Self.secondWindowByteCount)
         // Whole blocks, so that neighbours neither overlap nor leave gaps.
-        let start = byteOffset / Self.windowByteCount * Self.windowByteCount
+        let blockStart = byteOffset / Self.windowByteCount * Self.windowByteCount
+        let start = state.hasShortAnswers ? byteOffset : blockStart
         let (sum, overflows) = byteOffset.addingReportingOverflow(wanted + Self.windowByteCount - 1)
         var end = overflows ? .max : sum / Self.windowByteCount * Self.windowByteCount
-        if let whole = state.facts?.info.byteCount {
+        if let whole = state.byteCount {
             end = whole - byteOffset <= Self.tailByteCount ? whole : min(end, whole)
         }
         let next = state.bodies.map(\.wanted.start).filter { $0 > byteOffset && $0 < end }.min()
@@ -128,99 +138,5 @@ final class RemoteVersion: Sendable {
         while byteCount > self.cacheByteCount, state.bodies.count > 1 {
             byteCount -= state.bodies.removeFirst().plannedByteCount
         }
-    }
-
-    // MARK: Answers
-
-    private func judge(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.Judgement {
-        defer { self.forgetFirst(body) }
-        let isKnown = self.info != nil
-        let range = head.value(of: "content-range").flatMap(ContentRange.init)
-        switch head.status {
-        case 200, 203:
-            let byteCount = head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
-            try self.learn(head, byteCount: byteCount, hasRanges: false)
-            return .range(start: 0, end: byteCount)
-        case 206:
-            let (bytes, byteCount) = try Self.check(range, of: head, asked: body.wanted)
-            try self.learn(head, byteCount: byteCount, hasRanges: true)
-            return .range(start: bytes.lowerBound, end: bytes.upperBound)
-        case 412 where isKnown, 416 where isKnown: throw Self.changed
-        case 416 where range?.byteCount == 0:
-            try self.learn(head, byteCount: 0, hasRanges: true)
-            return .nothing
-        case 416 where body.wanted.start > 0:
-            self.state.withLock { $0.mustAskForStart = true }
-            return .nothing
-        // Some stores refuse any range of an empty object, and do not tell its length.
-        case 416 where self.forgoRanges(): return .nothing
-        default: return .explanation
-        }
-    }
-
-    /// Asks without ranges from now on; returns false when that is done already.
-    private func forgoRanges() -> Bool {
-        self.state.withLock { state in
-            defer { state.hasRanges = false }
-            return state.hasRanges
-        }
-    }
-
-    /// Checks that an answer is the range that was asked for, or the beginning of it.
-    private static func check(
-        _ range: ContentRange?, of head: ResponseHead, asked: (start: Int64, end: Int64?)
-    ) throws(BlobError) -> (Range<Int64>, byteCount: Int64) {
-        guard let range, let bytes = range.bytes else {
-            throw BlobError(.corrupted, "The server answered 206 without a valid Content-Range.")
-        }
-        guard bytes.lowerBound == asked.start, bytes.upperBound <= asked.end ?? .max else {
-            throw BlobError(
-                .corrupted,
-                "The server answered with the bytes from \(bytes.lowerBound) to \(bytes.upperBound), and was asked for "
-                    + "those from \(asked.start) to \(asked.end.map(String.init) ?? "the end").")
-        }
-        let announced = head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
-        guard announced ?? Int64(bytes.count) == bytes.count else {
-            throw BlobError(.corrupted, "Content-Length and Content-Range of the answer contradict each other.")
-        }
-        let encoding = head.value(of: "content-encoding")?.lowercased() ?? "identity"
-        guard encoding == "identity" else {
-            throw BlobError(.unsupported, "The server answered with ranges of an encoding, which is '\(encoding)'.")
-        }
-        guard let byteCount = range.byteCount else {
-            throw BlobError(.unsupported, "The server answered with a range of an object of unknown length.")
-        }
-        return (bytes, byteCount)
-    }
-
-    /// Takes the facts from the first answer, and compares those of later ones.
-    private func learn(_ head: ResponseHead, byteCount: Int64?, hasRanges: Bool) throws(BlobError) {
-        let facts = RemoteFacts(head, byteCount: byteCount, hasRanges: hasRanges, name: self.requests.name(head))
-        let isSame = self.state.withLock { state in
-            guard state.facts?.isSameVersion(as: facts) ?? true else { return false }
-            state.facts = state.facts ?? facts
-            state.hasRanges = state.hasRanges && hasRanges
-            return true
-        }
-        guard isSame else { throw Self.changed }
-    }
-
-    private static var changed: BlobError {
-        BlobError(.changed, "The server has other content now than when reading began.")
-    }
-
-    private func forgetFirst(_ body: RemoteBody) {
-        self.state.withLock { state in if state.first === body { state.first = nil } }
-    }
-
-    private func note(_ error: BlobError, of body: RemoteBody) {
-        let isUnknown = self.state.withLock { state in
-            // Bytes that are read again after a failure, to be compared, have to come from the server.
-            let isStrong = state.facts?.info.validator?.isStrong ?? false
-            state.bodies.removeAll { $0 === body || !isStrong }
-            if state.first === body { state.first = nil }
-            return state.facts == nil
-        }
-        if isUnknown || error.code == .changed { self.onEnd(self) }
     }
 }

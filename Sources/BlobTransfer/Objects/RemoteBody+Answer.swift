@@ -1,0 +1,75 @@
+import BlobCore
+
+extension RemoteBody: TransferSink {
+    func begin(_ head: ResponseHead) throws(BlobError) -> TransferDisposition {
+        let judgement = try self.judge(self, head)
+        return try self.state.withLock { state throws(BlobError) in
+            switch judgement {
+            case .explanation: return .explain
+            case .nothing: state.limit = state.blocks.start
+            case .range(let start, let end): (state.blocks, state.limit) = (ByteBlocks(at: start), end)
+            case .object(let byteCount):
+                (state.blocks, state.limit, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
+            }
+            state.hasHead = true
+            if case .nothing = judgement { return .drop }
+            return .deliver
+        }
+    }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        let (isFull, isTooLong) = self.state.withLock { state in
+            let isTooLong = state.limit.map { state.blocks.end + Int64(bytes.count) > $0 } ?? false
+            state.isPaused = !isTooLong && (state.isFull || state.isOver)
+            return (state.isPaused, isTooLong)
+        }
+        if isTooLong { self.end(BlobError(.corrupted, "The answer has more bytes than its header says.")) }
+        guard !isFull, !isTooLong else { return false }
+        var rest = bytes
+        while !rest.isEmpty {
+            // Written without the lock: nobody reads behind the end.
+            let (block, offset) = self.state.withLock { $0.blocks.room() }
+            let count = min(rest.count, ByteBlocks.blockByteCount - offset)
+            UnsafeMutableRawBufferPointer(rebasing: block.bytes[offset...])
+                .copyMemory(from: UnsafeRawBufferPointer(rebasing: rest[..<count]))
+            self.state.withLock { state in if !state.isOver { state.blocks.grow(count) } }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        return true
+    }
+
+    func flush() {
+        let wakers = self.state.withLock { state in
+            defer { state.wakers = [:] }
+            return state.wakers.values
+        }
+        for waker in wakers { waker.wake() }
+    }
+
+    func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {
+        let mayRepeat = self.state.withLock { $0.repetition != nil }
+        if mayRepeat, self.requests.corrects(head, explanation) { self.state.withLock { $0.isCorrected = true } }
+        return self.requests.refusal(head, explanation)
+    }
+
+    func end(_ error: BlobError?) {
+        let repetition = self.state.withLock { state in
+            guard state.isCorrected, !state.isOver else { return nil as (fields: [HTTPField], idleLimit: Duration?)? }
+            (state.isCorrected, state.transfer) = (false, nil)
+            return state.repetition.take()
+        }
+        if let repetition { return self.request(repetition.fields, repetition.idleLimit) }
+        let (transfer, failure) = self.state.withLock { state -> (Transfer?, BlobError?) in
+            guard !state.isOver else { return (nil, nil) }
+            state.isOver = true
+            state.failure = error ?? state.shortage
+            if state.failure == nil { state.limit = state.blocks.end }
+            return (state.transfer.take(), state.failure)
+        }
+        if let failure {
+            transfer?.cancel()
+            self.onFailure(self, failure)
+        }
+        self.flush()
+    }
+}
