@@ -14,7 +14,9 @@ import BlobTransfer
 /// length, or of any if it does not tell the length, without notice.
 ///
 /// Redirections are followed, at most five, from `https` to `https` only; credentials and the fields of ``Options`` go
-/// to the first origin only. The content is never asked for in an encoding.
+/// to the first origin only. As long as the source is in use, later requests begin where the redirections led; when that
+/// URL is refused, as one that was signed for a time, they begin at the first one again. The content is never asked for
+/// in an encoding.
 ///
 /// ```swift
 /// let source = try HTTPSource("https://example.com/photo.jpg")

@@ -31,7 +31,7 @@ import Testing
     /// The bytes before the offset of a reader can fill an answer between its read and its wait.
     @Test func aPausedAnswerDoesNotWaitForAReaderThatWaitsForIt() throws {
         let body = RemoteBody(
-            (0, nil), isStream: true, SignedRequests(url: try TransferURL("http://localhost/")),
+            (0, nil), isStream: true, SignedRequests(url: try TransferURL("http://localhost/")), Relocation(),
             judge: { _, _ in .range(start: 0, end: 1 << 30) }, onFailure: { _, _ in })
         _ = try body.begin(ResponseHead())
         func step() throws -> RemoteBody.Step {

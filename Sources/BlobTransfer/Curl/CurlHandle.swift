@@ -137,6 +137,13 @@ package final class CurlHandle {
         return count
     }
 
+    /// True once the host has an address, or a connection is used again.
+    package var hasAddress: Bool {
+        var microseconds: Int64 = 0
+        guard let easy else { return true }
+        return blob_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) != CURLE_OK || microseconds > 0
+    }
+
     /// Returns libcurl's description of an error.
     package func explanation(of code: CURLcode) -> String {
         let text = String(cString: self.errorBuffer)

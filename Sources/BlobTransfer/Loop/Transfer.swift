@@ -18,11 +18,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
     let request: TransferRequest
     private var sink: (any TransferSink)?
     private var handle: CurlHandle?
-    private var url: TransferURL
-    private var hasLeftOrigin = false
-    private var redirectionCount = 0
-    /// The URL of the redirection that is followed next.
-    private var target: TransferURL?
+    private var route: Route
     private var head = ResponseHead()
     private var disposition: TransferDisposition?
     private var explanation: [UInt8] = []
@@ -32,20 +28,30 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
     private var isPaused = false
     private var lastActivity = Moment.now
     private var loop: TransferLoop?
+    private let assignedLoop: Result<TransferLoop, BlobError>
 
     /// - Parameter sink: Kept until the transfer ends.
-    package init(_ request: TransferRequest, _ sink: any TransferSink) {
-        (self.request, self.url, self.sink) = (request, request.url, sink)
+    package convenience init(_ request: TransferRequest, _ sink: any TransferSink) {
+        self.init(request, sink, on: TransferLoop.shared)
+    }
+
+    init(_ request: TransferRequest, _ sink: any TransferSink, on loop: Result<TransferLoop, BlobError>) {
+        (self.request, self.route, self.sink, self.assignedLoop) = (request, Route(request), sink, loop)
     }
 
     /// Starts the request. Called once.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
-    package func start() throws(BlobError) { try TransferLoop.perform { self.begin($0) } }
+    package func start() throws(BlobError) {
+        try self.assignedLoop.get().perform { loop in
+            self.route.begin()
+            self.begin(loop)
+        }
+    }
 
     /// Continues after the sink has paused the transfer.
     package func resume() {
-        try? TransferLoop.perform { _ in
+        try? self.assignedLoop.get().perform { _ in
             guard self.isPaused, let handle = self.handle else { return }
             self.isPaused = false
             self.lastActivity = .now
@@ -55,7 +61,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
 
     /// Ends the transfer, without a call of ``TransferSink/end(_:)``; has no effect once it ended.
     package func cancel() {
-        try? TransferLoop.perform { loop in
+        try? self.assignedLoop.get().perform { loop in
             self.sink = nil
             self.end(nil, loop)
         }
@@ -64,10 +70,15 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
     // MARK: On the thread of the loop
 
     private func begin(_ loop: TransferLoop) {
-        guard self.sink != nil else { return }
         self.loop = loop
-        self.target = nil
-        (self.head, self.disposition, self.droppedByteCount) = (ResponseHead(), nil, 0)
+        (self.handle, self.head, self.disposition, self.droppedByteCount) = (nil, ResponseHead(), nil, 0)
+        self.lastActivity = .now
+        loop.enqueue(self)
+    }
+
+    /// Begins the request, whose turn it is; without effect when the transfer has ended.
+    func connect(_ loop: TransferLoop) {
+        guard self.sink != nil else { return }
         self.lastActivity = .now
         do throws(BlobError) {
             let handle = try CurlHandle()
@@ -81,13 +92,14 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
 
     private func setUp(_ handle: CurlHandle) {
         let settings = self.request.settings
-        handle.setUp(self.url.text, connectLimit: min(settings.connectLimit, self.request.idleLimit))
+        // The idle limit is checked here, and does not end a lookup: see `Admission`.
+        handle.setUp(self.route.url.text, connectLimit: settings.connectLimit)
         handle.set(CURLOPT_PATH_AS_IS, 1)
         handle.set(CURLOPT_BUFFERSIZE, 512 * 1024)
         if let file = settings.certificateFile { handle.set(CURLOPT_CAINFO, file) }
         if let proxy = settings.proxy { handle.set(CURLOPT_PROXY, proxy) }
         var fields = self.request.fields
-        if !self.hasLeftOrigin {
+        if !self.route.hasLeftOrigin {
             fields += self.request.privateFields
             if let credentials = self.request.url.credentials {
                 handle.set(CURLOPT_USERNAME, credentials.user)
@@ -126,8 +138,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
         do throws(BlobError) {
             try self.head.take(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
-            self.target = try self.redirection()
-            self.disposition = self.target == nil ? try self.sink?.begin(self.head) ?? .drop : .drop
+            self.disposition = try self.route.leads(on: self.head) ? .drop : try self.sink?.begin(self.head) ?? .drop
             if let sink { self.loop?.noteNews(sink) }
             return true
         } catch {
@@ -157,10 +168,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
 
     /// Ends the request with libcurl's result, and follows a redirection.
     func finish(_ code: CURLcode, _ loop: TransferLoop) {
-        if self.failure == nil, let target {
-            self.hasLeftOrigin = self.hasLeftOrigin || target.origin != self.request.url.origin
-            self.url = target
-            self.redirectionCount += 1
+        if self.failure == nil, self.route.follow() {
             if let handle { loop.remove(handle) }
             return self.begin(loop)
         }
@@ -171,6 +179,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
         if let handle { loop.remove(handle) }
         self.handle = nil
         guard let sink else { return }
+        if error != nil, !self.head.isSuccess { self.route.forget() }
         self.sink = nil
         sink.end(error)
     }
@@ -183,36 +192,17 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
             return self.finish(CURLE_OK, loop)
         }
         let limit = self.request.idleLimit
-        guard idleTime > limit else { return }
-        let stage = self.head.isFinal ? "while the answer was read" : "and there was no answer"
+        guard idleTime > limit, self.sink != nil else { return }
+        let stage =
+            self.handle == nil
+            ? "because the hosts of other transfers are looked up"
+            : self.head.isFinal ? "while the answer was read" : "and there was no answer"
         self.end(
             BlobError(.timedOut, "Nothing moved on the connection for \(limit), which is the idle limit, \(stage)."),
             loop)
     }
 
     // MARK: Outcomes
-
-    /// Returns the URL of a redirection to follow; nil when the answer is none.
-    private func redirection() throws(BlobError) -> TransferURL? {
-        guard [301, 302, 303, 307, 308].contains(self.head.status), self.request.maximumRedirectionCount > 0 else {
-            return nil
-        }
-        let limit = self.request.maximumRedirectionCount
-        guard self.redirectionCount < limit else {
-            throw self.refused("redirects more than \(limit) times, which is the limit")
-        }
-        guard let location = self.head.value(of: "location"), let target = try? self.url.resolving(location) else {
-            throw self.refused("redirects to no URL that is http or https")
-        }
-        guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {
-            throw self.refused("redirects from https to http, to \(target.printable)")
-        }
-        return target
-    }
-
-    private func refused(_ what: String) -> BlobError {
-        BlobError(.refused, "The server answered \(self.head.status) and \(what).", isTransient: false)
-    }
 
     private func outcome(_ code: CURLcode) -> BlobError? {
         if let failure { return failure }

@@ -6,38 +6,52 @@ import CCurl
 ///
 /// Started by the first transfer; it then stays, and costs nothing without transfers.
 final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; all else is used by the loop's thread.
+    typealias Job = @Sendable (TransferLoop) -> Void
+
+    /// Waits for events, for a number of milliseconds at most.
+    typealias Wait = @Sendable (CurlMulti, Int) throws(BlobError) -> Void
+
+    private struct Inbox {
+        var jobs: [Job] = []
+        /// True while the thread waits for a job, and not for events.
+        var isParked = false
+    }
+
     /// The loop of the process, or the error for which there is none.
-    private static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
+    static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
 
     /// The longest wait while there are transfers, whose limits of time no event announces.
     private static let longestWait = Duration.milliseconds(250)
 
     private let multi: CurlMulti
+    private let wait: Wait
     /// The TLS sessions, which libcurl would otherwise keep for each request.
     private let sessions: UnsafeMutableRawPointer?
-    private let inbox = Locked<[@Sendable (TransferLoop) -> Void]>([])
+    private let inbox = Locked(Inbox())
+    private let jobSignal = WaitSignal()
     private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
+    private var admission = Admission()
     private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = Moment.now
 
-    private init() throws(BlobError) {
-        self.multi = try CurlMulti()
+    init(
+        wait: @escaping Wait = { (multi, time) throws(BlobError) in try multi.wait(milliseconds: time) }
+    ) throws(BlobError) {
+        (self.multi, self.wait) = (try CurlMulti(), wait)
         self.sessions = blob_curl_share_sessions()
         guard startThread(named: "BlobTransfer", { self.run() }) else {
             throw BlobError(.unavailable, "There is no thread for transfers.", isTransient: true)
         }
     }
 
-    /// Runs `job` on the thread of the transfers, and starts that thread the first time. Does not wait for the job.
-    ///
-    /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
-    static func perform(_ job: @escaping @Sendable (TransferLoop) -> Void) throws(BlobError) {
-        let loop = try self.shared.get()
-        let isFirst = loop.inbox.withLock { jobs in
-            jobs.append(job)
-            return jobs.count == 1
+    /// Runs `job` on the thread of the transfers. Does not wait for it.
+    func perform(_ job: @escaping Job) {
+        let (isFirst, isParked) = self.inbox.withLock { inbox in
+            inbox.jobs.append(job)
+            defer { inbox.isParked = false }
+            return (inbox.jobs.count == 1, inbox.isParked)
         }
-        if isFirst { loop.multi.wake() }
+        if isParked { self.jobSignal.signal() } else if isFirst { self.multi.wake() }
     }
 
     private func run() {
@@ -47,26 +61,64 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
         sigaddset(&set, SIGPIPE)
         pthread_sigmask(SIG_BLOCK, &set, nil)
         while true {
-            for job in self.inbox.exchange([]) { job(self) }
             do throws(BlobError) {
-                try self.multi.perform()
-                while let (identity, code) = self.multi.takeResult() { self.transfers[identity]?.finish(code, self) }
-                self.checkLimits()
-                self.flush()
-                guard self.inbox.withLock({ $0.isEmpty }) else { continue }
-                let wait = self.transfers.isEmpty ? Duration.seconds(60) : Self.longestWait
-                try self.multi.wait(milliseconds: Int(wait.timeInterval * 1000))
+                try self.turn()
             } catch {
-                for transfer in self.transfers.values { transfer.end(error, self) }
+                self.fail(error)
             }
         }
+    }
+
+    /// Does all work that is possible, and waits for more.
+    private func turn() throws(BlobError) {
+        for job in self.takeJobs() { job(self) }
+        while let transfer = self.admission.next() { transfer.connect(self) }
+        try self.multi.perform()
+        while let (identity, code) = self.multi.takeResult() { self.end(identity, code) }
+        for (identity, handle) in self.admission.takeHandlesWithAddress() where self.transfers[identity] == nil {
+            self.free(handle)
+        }
+        self.checkLimits()
+        self.flush()
+        guard !self.admission.hasNext, self.inbox.withLock({ $0.jobs.isEmpty }) else { return }
+        let isIdle = self.transfers.isEmpty && self.admission.isEmpty
+        try self.wait(self.multi, Int((isIdle ? Duration.seconds(60) : Self.longestWait).timeInterval * 1000))
+    }
+
+    private func takeJobs() -> [Job] {
+        self.inbox.withLock { inbox in
+            defer { inbox.jobs = [] }
+            return inbox.jobs
+        }
+    }
+
+    private func end(_ identity: UnsafeMutableRawPointer, _ code: CURLcode) {
+        let handle = self.admission.take(identity)
+        if let transfer = self.transfers[identity] {
+            transfer.finish(code, self)
+        } else if let handle {
+            self.free(handle)
+        }
+    }
+
+    /// Ends all transfers after an error of libcurl itself, and waits for the next one: without transfers, an error that
+    /// stays is met once by each.
+    private func fail(_ error: BlobError) {
+        for transfer in Array(self.transfers.values) + self.admission.takeQueue() { transfer.end(error, self) }
+        for handle in self.admission.takeAll() { self.free(handle) }
+        self.flush()
+        let isParked = self.inbox.withLock { inbox in
+            inbox.isParked = inbox.jobs.isEmpty
+            return inbox.isParked
+        }
+        if isParked { _ = self.jobSignal.wait(for: nil) }
     }
 
     private func checkLimits() {
         let now = Moment.now
         guard now >= self.nextCheck else { return }
         self.nextCheck = Moment(now.instant + Self.longestWait)
-        for transfer in self.transfers.values { transfer.checkLimits(now, self) }
+        for transfer in Array(self.transfers.values) + self.admission.queue { transfer.checkLimits(now, self) }
     }
 
     // MARK: For transfers, on the thread of the loop
@@ -81,16 +133,24 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
 
     func noteNews(_ sink: any TransferSink) { self.newsSinks[ObjectIdentifier(sink)] = sink }
 
+    /// Calls ``Transfer/connect(_:)`` when there is room for another lookup.
+    func enqueue(_ transfer: Transfer) { self.admission.enqueue(transfer) }
+
     func add(_ handle: CurlHandle, _ transfer: Transfer) throws(BlobError) {
         if let sessions { handle.set(CURLOPT_SHARE, sessions) }
         guard let identity = handle.identity else { return }
         try self.multi.add(handle)
         self.transfers[identity] = transfer
+        self.admission.begin(identity, handle, transfer)
     }
 
     func remove(_ handle: CurlHandle) {
         guard let identity = handle.identity else { return }
         self.transfers[identity] = nil
+        if !self.admission.holds(identity) { self.free(handle) }
+    }
+
+    private func free(_ handle: CurlHandle) {
         self.multi.remove(handle)
         handle.close()
     }

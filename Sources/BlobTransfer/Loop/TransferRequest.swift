@@ -19,6 +19,9 @@ package struct TransferRequest: Sendable {
     /// The maximum number of redirections that are followed: to `http` from `https` never.
     package var maximumRedirectionCount = 5
 
+    /// The memory of redirections, which requests for the same object share; nil begins at ``url``.
+    package var relocation: Relocation?
+
     package init(_ url: TransferURL, fields: [HTTPField] = []) { (self.url, self.fields) = (url, fields) }
 }
 

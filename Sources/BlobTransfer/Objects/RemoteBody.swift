@@ -18,6 +18,7 @@ final class RemoteBody: Sendable {
     let wanted: (start: Int64, end: Int64?)
     let state: Locked<RemoteBodyState>
     let requests: any RemoteRequests
+    private let relocation: Relocation
     /// Judges the head; returns the range of the bytes that follow it.
     let judge: @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement
     let onFailure: @Sendable (RemoteBody, BlobError) -> Void
@@ -32,11 +33,12 @@ final class RemoteBody: Sendable {
     }
 
     init(
-        _ wanted: (start: Int64, end: Int64?), isStream: Bool, _ requests: any RemoteRequests,
+        _ wanted: (start: Int64, end: Int64?), isStream: Bool, _ requests: any RemoteRequests, _ relocation: Relocation,
         judge: @escaping @Sendable (RemoteBody, ResponseHead) throws(BlobError) -> Judgement,
         onFailure: @escaping @Sendable (RemoteBody, BlobError) -> Void
     ) {
-        (self.wanted, self.requests, self.judge, self.onFailure) = (wanted, requests, judge, onFailure)
+        (self.wanted, self.requests, self.relocation) = (wanted, requests, relocation)
+        (self.judge, self.onFailure) = (judge, onFailure)
         self.state = Locked(
             RemoteBodyState(blocks: ByteBlocks(at: wanted.start), limit: wanted.end, isStream: isStream))
     }
@@ -52,6 +54,7 @@ final class RemoteBody: Sendable {
             do throws(BlobError) {
                 var request = try request.get()
                 request.idleLimit = idleLimit ?? request.idleLimit
+                request.relocation = self.relocation
                 let transfer = Transfer(request, self)
                 let isOver = self.state.withLock { state in
                     if !state.isOver { state.transfer = transfer }

@@ -37,6 +37,7 @@ final class RemoteVersion: Sendable {
     private static let secondWindowByteCount: Int64 = 1 << 20
 
     let requests: any RemoteRequests
+    private let relocation = Relocation()
     private let cacheByteCount: Int64
     let onEnd: @Sendable (RemoteVersion) -> Void
     let state = Locked(State())
@@ -92,7 +93,8 @@ final class RemoteVersion: Sendable {
     // MARK: Requests
 
     private func makeBody(_ range: (Int64, Int64?), _ isStream: Bool) -> RemoteBody {
-        RemoteBody(range, isStream: isStream, self.requests) { [weak self] body, head throws(BlobError) in
+        RemoteBody(range, isStream: isStream, self.requests, self.relocation) {
+            [weak self] body, head throws(BlobError) in
             guard let self else { throw BlobError(.cancelled, "The object is not read any more.") }
             return try self.judge(body, head)
         } onFailure: { [weak self] body, error in

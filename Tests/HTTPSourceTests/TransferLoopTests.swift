@@ -1,0 +1,106 @@
+import BlobPlatform
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import HTTPTestSupport
+import Testing
+
+@testable import BlobTransfer
+
+/// The loop of transfers when libcurl itself fails, and when many names are looked up.
+@Suite(.timeLimit(.minutes(2))) struct TransferLoopTests {
+    /// A sink that records how its transfer ends.
+    private final class Ending: TransferSink {
+        let errors = Recorder<BlobError?>()
+
+        func begin(_ head: ResponseHead) -> TransferDisposition { .deliver }
+        func take(_ bytes: UnsafeRawBufferPointer) -> Bool { true }
+        func flush() {}
+        func end(_ error: BlobError?) { self.errors.append(error) }
+    }
+
+    private static func transfer(
+        _ url: String, on loop: Result<TransferLoop, BlobError> = TransferLoop.shared
+    ) throws -> (Transfer, Ending) {
+        let ending = Ending()
+        return (Transfer(TransferRequest(try TransferURL(url)), ending, on: loop), ending)
+    }
+
+    /// Waiting for events fails from some moment on: each transfer ends with the error, and the thread does not spin.
+    @Test func aLoopThatCannotWaitEndsItsTransfersAndRests() async throws {
+        let server = try ObjectServer([]) { _, _, connection in
+            connection.waitForEnd()
+            return true
+        }
+        let (waits, fails) = (Locked(0), Locked(false))
+        let loop = try TransferLoop { multi, time throws(BlobError) in
+            waits.withLock { $0 += 1 }
+            guard !fails.withLock({ $0 }) else { throw BlobError(.internalError, "libcurl: No memory.") }
+            try multi.wait(milliseconds: time)
+        }
+        let (first, firstEnding) = try Self.transfer(server.url, on: .success(loop))
+        try first.start()
+        while server.requests.isEmpty { await Task.yield() }
+        fails.withLock { $0 = true }
+        waits.withLock { $0 = 0 }
+        #expect(await firstEnding.errors.values(count: 1).first??.code == .internalError)
+        for _ in 0..<10 {
+            let (transfer, ending) = try Self.transfer(server.url, on: .success(loop))
+            try transfer.start()
+            #expect(await ending.errors.values(count: 1).first??.message == "libcurl: No memory.")
+        }
+        #expect(waits.withLock { $0 } <= 12)
+        // When waiting succeeds again, so do transfers.
+        fails.withLock { $0 = false }
+        let other = try ObjectServer([1, 2, 3])
+        let (last, lastEnding) = try Self.transfer(other.url, on: .success(loop))
+        try last.start()
+        #expect(await lastEnding.errors.values(count: 1).first?.map(\.code) == nil)
+    }
+
+    /// Lookups count until they are over; those that begin are the ones that have waited for longest.
+    @Test func fewLookupsAreUnderWayAtATime() throws {
+        var admission = Admission()
+        let transfers = try (0..<100).map { try Self.transfer("http://127.0.0.1:1/\($0)").0 }
+        for transfer in transfers { admission.enqueue(transfer) }
+        var handles: [CurlHandle] = []
+        for round in 0..<4 {
+            var begun: [Transfer] = []
+            while let transfer = admission.next() {
+                let handle = try CurlHandle()
+                handles.append(handle)
+                admission.begin(try #require(handle.identity), handle, transfer)
+                begun.append(transfer)
+            }
+            let start = round * Admission.maximumLookupCount
+            #expect(begun.map(ObjectIdentifier.init) == transfers[start...].prefix(32).map(ObjectIdentifier.init))
+            // None has an address: they keep their places.
+            #expect(admission.takeHandlesWithAddress().isEmpty && !admission.hasNext && !admission.isEmpty)
+            for handle in handles {
+                #expect(handle.identity.map { admission.holds($0) } == true)
+                _ = handle.identity.map { admission.take($0) }
+            }
+            handles = []
+        }
+        #expect(admission.isEmpty)
+    }
+
+    /// Names whose lookup needs no server, as a part of them is too long. Half of the transfers are cancelled.
+    @Test func aThousandNamesAreLookedUpWithFewThreads() async throws {
+        let label = String(repeating: "x", count: 64)
+        let before = threadCount()
+        let transfers = try (0..<1000).map { try Self.transfer("http://\(label)-\($0).invalid/x") }
+        for (transfer, _) in transfers { try transfer.start() }
+        for (transfer, _) in transfers[500...] { transfer.cancel() }
+        var most = 0
+        for (_, ending) in transfers.prefix(500) {
+            while ending.errors.values.isEmpty {
+                most = max(most, threadCount() - before)
+                await Task.yield()
+            }
+            #expect(ending.errors.values.first??.code == .unavailable)
+        }
+        // Other tests run at the same time, with threads of their own.
+        #expect(most < 200)
+    }
+}
