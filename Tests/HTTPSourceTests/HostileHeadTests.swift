@@ -84,7 +84,8 @@ import Testing
     @Test(arguments: [
         "", "\r\n", "\r\n\r\n", "HTTP/1.1", "HTTP/1.1 200", "HTTP/1.1 200 OK\r\n", "hello", "hello\r\n\r\n", "<html>",
         "HTTP/0.9 200 OK\r\n\r\nhello", "HTTP/7 200 OK\r\n\r\nhello", "HTTP/1.1 20 OK\r\n\r\nhello",
-        "ICY 200 OK\r\n\r\nx", "HTTP/1.1 1000 OK\r\n\r\nhello", "HTTP/1.1 -200 OK\r\n\r\nhello", "HTTP/1.1 000 OK\r\n\r\nhello",
+        "ICY 200 OK\r\n\r\nx", "HTTP/1.1 1000 OK\r\n\r\nhello",
+        "HTTP/1.1 -200 OK\r\n\r\nhello", "HTTP/1.1 000 OK\r\n\r\nhello",
         "HTTP/1.1 100 Continue\r\n\r\n", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nhello",
         "HTTP/1.1 199 OK\r\n\r\nhello",
     ]) func anAnswerThatIsNoneIsAnError(text: String) throws {
