@@ -144,7 +144,7 @@ extension ArchiveContainer {
     /// to reach a place, and the places of the members are not known.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         guard !self.format.needsRandomAccess else { return false }
-        if try !self.base.info(context).isRandomAccess { return true }
+        if try !self.base.info(context.blocking).isRandomAccess { return true }
         guard self.base is DecompressedSource else { return false }
         return try self.tables.table(context) == nil
     }

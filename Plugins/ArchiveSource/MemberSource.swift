@@ -42,7 +42,8 @@ struct MemberSource: BlobLayer {
     /// Returns the member where it was found before; nil when it has to be found.
     private func known(_ context: BlobContext) throws(BlobError) -> StoredMember? {
         guard let stored = self.stored.withLock({ $0 }) else { return nil }
-        return stored.isIn(try self.base.info(context)) ? stored : nil
+        // Members block, so the base may, too.
+        return stored.isIn(try self.base.info(context.blocking)) ? stored : nil
     }
 
     /// Opens a member that is stored as it is at `byteOffset`; any other at its beginning, and skips to `byteOffset`.

@@ -6,6 +6,19 @@ import Testing
 
 @testable import ArchiveSource
 
+/// A source that never blocks, and whose first answer is an error that trying again helps against.
+private struct BusySource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    private let wasAsked = Locked(false)
+
+    init(_ base: any BlobInputStreamDataSource) { self.base = base }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        guard self.wasAsked.exchange(true) else { throw BlobError(.unavailable, "The store is busy.") }
+        return try self.base.info(context)
+    }
+}
+
 /// Streams whose blocks are decoded apart from each other; libarchive, which gets the same bytes without random access,
 /// is the judge.
 @Suite struct BlockTests {
@@ -54,6 +67,14 @@ import Testing
             }
             #expect(Outcome(source, from: Int64(expected.count) + 1).code == .invalidArgument)
         }
+    }
+
+    /// A decoder blocks, so the layer of retry may wait in it, even if a task reads that must not block.
+    @Test func theFirstAnswerOfABaseIsTriedAgainWhoeverReads() async throws {
+        guard let bytes = try await Made.optional("blocks-small.xz") else { return }
+        let base = BusySource(MemorySource(bytes)).layered { $0.retry = .impatient }
+        let source = DecompressedSource(base, format: .xz)
+        #expect(try await source.data(upTo: 1 << 20) == Made.archive("stream"))
     }
 
     @Test(arguments: Sample.small.filter { $0.format == .xz })

@@ -57,6 +57,7 @@ public struct DecompressedSource: BlobLayer {
     /// Returns the name of the base without its extension, a validator made from the base's, and the length if the data
     /// have an index.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
+        let context = context.blocking  // As decoders do, whoever reads.
         let base = try self.base.info(context)
         return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
@@ -65,6 +66,7 @@ public struct DecompressedSource: BlobLayer {
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
+        let context = context.blocking
         // A base that is not repeatable must not be asked before it is opened.
         guard self.base.traits.contains(.repeatable),
             let base = BlockBase(self.base, try self.base.info(context), context)

@@ -55,7 +55,7 @@ final class TableHolder: Sendable {
     func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         let origin = self.origin
         guard origin.traits.contains(.repeatable) else { return nil }
-        let info = try origin.info(context)
+        let info = try origin.info(context.blocking)  // Archives block, whoever reads.
         guard info.isRandomAccess, let validator = info.validator else { return nil }
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
         if let known { return known.table }
@@ -159,7 +159,7 @@ final class TableHolder: Sendable {
         // Readers without the password must not get the names of decrypted members.
         guard !self.base.isDecrypted else { return }
         let table = try MemberTable(bytes)
-        let validator = try self.origin.info(context).validator
+        let validator = try self.origin.info(context.blocking).validator
         self.state.withLock { $0 = State(validator: validator, table: table) }
     }
 }
