@@ -105,7 +105,9 @@ final class ProxyConnection {
         switch self.state {
         case .closed: break
         case .resetting(let descriptor):
-            guard unacknowledgedByteCount(descriptor) == 0 else { return }
+            // A receiver that has reset the connection itself acknowledges nothing any more.
+            var request = pollfd(fd: descriptor, events: 0, revents: 0)
+            guard unacknowledgedByteCount(descriptor) == 0 || poll(&request, 1, 0) > 0 else { return }
             Self.reset(descriptor)
             self.state = .closed
         case .draining(let descriptor):
