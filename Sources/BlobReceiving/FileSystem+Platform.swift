@@ -15,6 +15,14 @@ final class FileSystem {
 
     deinit { close(self.descriptor) }
 
+    /// Synchronises the folder: before this, a loss of power may undo the naming of its files.
+    func synchronizeFolder() throws(BlobError) {
+        // Not every file system supports it.
+        guard uninterrupted({ fsync(self.descriptor) }) != 0, errno == EIO || errno == ENOSPC || errno == EDQUOT
+        else { return }
+        throw BlobError(systemError: errno, doing: "Could not store the names in \(self.folder)")
+    }
+
     #if canImport(Glibc)
         // Not declared in Swift's module of the C library.
         private static let syncfs = dlsym(nil, "syncfs").map {

@@ -6,6 +6,8 @@ package final class PartFile {
     /// The paths of the current temporary files, which are removed when a signal ends the process.
     private static let live = Locked<Set<String>>([])
 
+    private static let lastNumber = Locked(0)
+
     private let folder: String
     private let name: String
     private let temporaryPath: String
@@ -17,13 +19,22 @@ package final class PartFile {
     package init(in folder: String, name: String) throws(BlobError) {
         self.folder = folder
         self.name = name
-        let mark = String(UInt64.random(in: 0 ... .max), radix: 36)
-        self.temporaryPath = "\(folder)/.\(name).\(mark).part"
-        self.descriptor = open(self.temporaryPath, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard self.descriptor >= 0 else {
-            throw BlobError(systemError: errno, doing: "Could not create a file in \(folder)")
+        let number = Self.lastNumber.withLock { number in
+            number += 1
+            return number
         }
-        _ = Self.live.withLock { $0.insert(self.temporaryPath) }
+        self.temporaryPath = "\(folder)/\(PartOwner.temporaryName(for: name, number: number))"
+        let path = self.temporaryPath
+        // Created under the lock: a signal between the file and its entry would leave the file.
+        let (descriptor, failure) = Self.live.withLock { live in
+            let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
+            if descriptor >= 0 { live.insert(path) }
+            return (descriptor, errno)
+        }
+        self.descriptor = descriptor
+        guard descriptor >= 0 else {
+            throw BlobError(systemError: failure, doing: "Could not create a file in \(folder)")
+        }
     }
 
     deinit { self.discard() }

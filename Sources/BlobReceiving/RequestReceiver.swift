@@ -12,7 +12,8 @@ package final class RequestReceiver {
     private static let maximumSingleCount = 16
 
     private let folder: String?
-    private var fileSystem: FileSystem?  // Set when there are parts to synchronise together.
+    private var fileSystem: FileSystem?  // Set when there is a file to name.
+    private var mustSynchronizeTogether = false
     private let maximumByteCount: Int64
     private var parser: MultipartParser?
     private var open: OpenPart?
@@ -78,10 +79,11 @@ package final class RequestReceiver {
     /// - Returns: The parts in order; their files have their names now.
     package func finish() throws(BlobError) -> [ReceivedPart] {
         if let parser { try parser.finish() } else { try self.end() }
-        try self.fileSystem?.synchronize()
+        if self.mustSynchronizeTogether { try self.fileSystem?.synchronize() }
         for index in self.finished.indices {
             self.finished[index].part.file = try self.finished[index].file?.commit()
         }
+        try self.fileSystem?.synchronizeFolder()
         let finished = self.finished
         self.finished = []
         for part in finished { part.file?.discard() }
@@ -119,8 +121,10 @@ package final class RequestReceiver {
     private func end() throws(BlobError) {
         guard var open = self.open else { return }
         let isSingle = self.finished.count < Self.maximumSingleCount
-        if !isSingle, self.fileSystem == nil, let folder { self.fileSystem = try FileSystem(of: folder) }
-        try open.file?.finish(synchronizing: isSingle || self.fileSystem?.canSynchronize == false)
+        if self.fileSystem == nil, let folder { self.fileSystem = try FileSystem(of: folder) }
+        let isSynchronizedAlone = isSingle || self.fileSystem?.canSynchronize == false
+        if !isSynchronizedAlone { self.mustSynchronizeTogether = true }
+        try open.file?.finish(synchronizing: isSynchronizedAlone)
         open.part.sha256 = open.hasher.finalizeHexadecimal()
         self.open = nil
         self.finished.append(FinishedPart(part: open.part, file: open.file))

@@ -1,0 +1,62 @@
+/// Judges whether a body arrives too slowly. Has no clock and no timer of its own.
+///
+/// The time during which the receiver holds the sender back does not count.
+package struct BodyPace: Sendable {
+    package typealias Instant = ContinuousClock.Instant
+
+    package enum Verdict: Equatable, Sendable {
+        /// Nothing is wrong; the next check is due after this delay.
+        case fine(checkAfter: Duration)
+        /// No byte arrived for the limit.
+        case idle
+        /// Too few bytes arrived within the limit.
+        case slow
+    }
+
+    private let limit: Duration
+    private let minimumByteCount: Double
+    /// The start of the watch, later by the time for which the sender was held back.
+    private var start: Instant
+    private var heldSince: Instant?
+    private var lastByte = Duration.zero
+    private var spanStart = Duration.zero
+    private var byteCount = 0.0
+
+    /// - Parameters:
+    ///   - limit: The time without a byte after which a body is idle, and the span over which its rate is measured.
+    ///   - minimumRate: The least number of bytes a second, on average over each span; 0 for any.
+    package init(limit: Duration, minimumRate: Int64, at instant: Instant) {
+        self.limit = limit
+        self.minimumByteCount = Double(minimumRate) * (limit / .seconds(1))
+        self.start = instant
+    }
+
+    /// Counts bytes that arrived.
+    package mutating func add(_ byteCount: Int, at instant: Instant) {
+        self.byteCount += Double(byteCount)
+        self.lastByte = self.time(at: instant)
+    }
+
+    /// Begins to hold the sender back; a second call has no effect.
+    package mutating func hold(at instant: Instant) { self.heldSince = self.heldSince ?? instant }
+
+    /// Ends what ``hold(at:)`` began, if it did.
+    package mutating func resume(at instant: Instant) {
+        if let heldSince { self.start += instant - heldSince }
+        self.heldSince = nil
+    }
+
+    /// Returns the verdict, which is final unless it is `fine`.
+    package mutating func check(at instant: Instant) -> Verdict {
+        let time = self.time(at: instant)
+        if time - self.lastByte >= self.limit { return .idle }
+        if time - self.spanStart >= self.limit {
+            guard self.byteCount >= self.minimumByteCount else { return .slow }
+            (self.spanStart, self.byteCount) = (time, 0)
+        }
+        // Not at once while the sender is held back, when the time stands still.
+        return .fine(checkAfter: max(min(self.lastByte, self.spanStart) + self.limit - time, self.limit / 10))
+    }
+
+    private func time(at instant: Instant) -> Duration { (self.heldSince ?? instant) - self.start }
+}
