@@ -13,39 +13,58 @@ struct ReceiveProgram: ParsableCommand {
         discussion: """
             Prints its URL first, then one line of JSON for each part that has arrived completely, which is also the \
             answer to the sender. Accepts PUT and POST at any path. Without --directory, nothing is stored. Bytes are \
-            stored and hashed as received: a Content-Encoding is not decoded.
+            stored and hashed as received: a Content-Encoding is not decoded. Lines that nobody reads are dropped when \
+            more than 16 MiB wait.
             """)
 
     @Option(help: "The address to listen on, HOST:PORT; port 0 selects a free one.")
     var listen = "127.0.0.1:0"
 
-    @Option(help: "Store what arrives in this folder; existing files are not replaced.")
+    @Option(
+        help: """
+            Store what arrives in this folder, which is made if it is missing; existing files are not replaced. Parts \
+            that receivers left when they were killed are removed.
+            """)
     var directory: String?
 
     @Option(help: "Refuse a body with more bytes than this.")
-    var maxBytes: Int64?
+    var maxBytes: Int64 = 64 << 30
+
+    @Option(help: "Answer further connections with 503 when this many are open.")
+    var maxConnections = 512
 
     @Option(help: "Refuse a body of which nothing arrives for this many seconds.")
     var idleTimeout = 30.0
+
+    // The rate that Apache's mod_reqtimeout demands.
+    @Option(help: "Refuse a body that arrives at fewer bytes a second, on average over the idle timeout; 0 for any.")
+    var minRate: Int64 = 500
 
     @Option(help: "Close a connection on which no complete header arrives for this many seconds.")
     var headerTimeout = 10.0
 
     func validate() throws {
-        guard self.maxBytes ?? 0 >= 0 else { throw ValidationError("--max-bytes cannot be negative.") }
+        guard self.maxBytes >= 0 else { throw ValidationError("--max-bytes cannot be negative.") }
+        guard self.minRate >= 0 else { throw ValidationError("--min-rate cannot be negative.") }
+        guard (1...100_000).contains(self.maxConnections) else {
+            throw ValidationError("--max-connections is a number from 1 to 100000.")
+        }
         for value in [self.idleTimeout, self.headerTimeout] where !(value > 0 && value <= 1_000_000_000) {
             throw ValidationError("A timeout is a number above 0, at most 1000000000.")
         }
     }
 
     func run() throws {
-        Self.endOnSignals()
+        Self.blockSignals()
+        let printer = LinePrinter { end(with: BlobError(wrapping: $0)) }
+        Self.endOnSignals(after: printer)
         do {
-            let settings = ReceivingServer.Settings(
-                folder: try self.directory.map(Self.existingFolder), maximumByteCount: self.maxBytes,
-                idleTimeout: self.idleTimeout, headerTimeout: self.headerTimeout)
             let (host, port) = try Self.address(self.listen)
-            try ReceivingServer(settings).run(host: host, port: port) { printLine($0) }
+            let settings = ReceivingServer.Settings(
+                folder: try self.directory.map(PartOwner.claim), maximumByteCount: self.maxBytes,
+                maximumConnectionCount: self.maxConnections, idleTimeout: self.idleTimeout, minimumRate: self.minRate,
+                headerTimeout: self.headerTimeout)
+            try ReceivingServer(settings).run(host: host, port: port) { printer.print($0) }
         } catch {
             end(with: BlobError(wrapping: error))
         }
@@ -62,45 +81,31 @@ struct ReceiveProgram: ParsableCommand {
         return (String(host), Int(port))
     }
 
-    private static func existingFolder(_ path: String) throws(BlobError) -> String {
-        guard let real = realpath(path, nil) else {
-            throw BlobError(systemError: errno, doing: "Could not open \(path)")
-        }
-        defer { free(real) }
-        var status = stat()
-        guard stat(real, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
-            throw BlobError(.invalidArgument, "\(path) is no folder.")
-        }
-        return String(cString: real)
-    }
+    /// The time that signals leave to the reader of standard output.
+    private static let drainLimit = Duration.seconds(1)
 
-    /// Lets signals end the process, after files that have not arrived completely are removed.
-    private static func endOnSignals() {
+    private static let signals = {
         var signals = sigset_t()
         sigemptyset(&signals)
         for number in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
-        // Blocked before there are other threads, so that only the one below receives them.
+        return signals
+    }()
+
+    /// Blocks the signals that end the process. Called before there are other threads, so that only one receives them.
+    private static func blockSignals() {
+        var signals = self.signals
         pthread_sigmask(SIG_BLOCK, &signals, nil)
-        let waited = signals
+    }
+
+    /// Lets signals end the process, after files that have not arrived completely are removed.
+    private static func endOnSignals(after printer: LinePrinter) {
         Thread.detachNewThread {
-            var (waited, number) = (waited, CInt(0))
-            guard sigwait(&waited, &number) == 0 else { return }
+            var (signals, number) = (self.signals, CInt(0))
+            guard sigwait(&signals, &number) == 0 else { return }
+            printer.drain(for: self.drainLimit)
             PartFile.discardAll()
             _exit(128 + number)
         }
-    }
-}
-
-private let outputLock = NSLock()
-
-/// Prints a line, or the lines of one request, without interruption; ends the process when that fails.
-private func printLine(_ line: String) {
-    outputLock.lock()
-    defer { outputLock.unlock() }
-    do {
-        try Array("\(line)\n".utf8).withUnsafeBytes { try writeAll($0, to: STDOUT_FILENO, named: "standard output") }
-    } catch {
-        end(with: BlobError(wrapping: error))
     }
 }
 

@@ -8,13 +8,23 @@ import NIOPosix
 struct ReceivingServer {
     struct Settings: Sendable {
         let folder: String?
-        let maximumByteCount: Int64?
+        let maximumByteCount: Int64
+        /// The number of connections that are served; further ones are answered with 503.
+        let maximumConnectionCount: Int
         let idleTimeout: Double
+        /// The least number of bytes of a body that arrive in a second, on average over the idle timeout.
+        let minimumRate: Int64
         let headerTimeout: Double
     }
 
-    /// The maximum number of connections, more than experiments and tests need; further ones are closed.
-    private static let maximumConnectionCount = 512
+    /// The number of connections beyond the limit that are answered at once; further ones are closed.
+    private static let maximumBusyCount = 64
+
+    /// The number of descriptors of a connection: its socket, its part and the folder.
+    private static let descriptorCount = 3
+
+    /// The number of descriptors that the process needs beside those of its connections.
+    private static let otherDescriptorCount = 64
 
     /// The maximum number of bytes of one read from a connection; large pieces are hashed and stored faster.
     private static let receiveByteCount = 256 * 1024
@@ -27,6 +37,9 @@ struct ReceivingServer {
     /// Serves for ever. Calls `print` with the URL, then on threads of a pool with the lines of each request.
     func run(host: String, port: Int, print: @escaping @Sendable (String) -> Void) throws {
         let (settings, connectionCount) = (self.settings, self.connectionCount)
+        raiseDescriptorLimit(
+            to: settings.maximumConnectionCount * Self.descriptorCount + Self.maximumBusyCount
+                + Self.otherDescriptorCount)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: System.coreCount)
         let channel = try ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 256)
@@ -43,10 +56,13 @@ struct ReceivingServer {
                         return count
                     }
                     channel.closeFuture.whenComplete { _ in connectionCount.withLock { $0 -= 1 } }
-                    guard count <= Self.maximumConnectionCount else { return channel.close(promise: nil) }
+                    let excess = count - settings.maximumConnectionCount
+                    guard excess <= Self.maximumBusyCount else { return channel.close(promise: nil) }
+                    guard excess <= 0 else { return try channel.pipeline.syncOperations.addHandler(BusyHandler()) }
+                    let drain = DrainHandler()
                     try channel.pipeline.syncOperations.addHandlers([
-                        HTTPResponseEncoder(), ByteToMessageHandler(HTTPRequestDecoder()),
-                        ReceivingHandler(settings, print),
+                        drain, HTTPResponseEncoder(), ByteToMessageHandler(HTTPRequestDecoder()),
+                        ReceivingHandler(settings, drain, print),
                     ])
                 }
             }

@@ -1,0 +1,15 @@
+import Foundation
+
+#if canImport(Darwin)
+    private let descriptorLimit = RLIMIT_NOFILE
+#else
+    private let descriptorLimit = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
+#endif
+
+/// Lets this process open `count` descriptors, or as many as the system allows; never fewer than before.
+func raiseDescriptorLimit(to count: Int) {
+    var limit = rlimit()
+    guard getrlimit(descriptorLimit, &limit) == 0, limit.rlim_cur < rlim_t(count) else { return }
+    limit.rlim_cur = min(rlim_t(count), limit.rlim_max)
+    _ = setrlimit(descriptorLimit, &limit)
+}

@@ -1,0 +1,92 @@
+import BlobStreams
+import Foundation
+
+/// Prints lines to standard output, in order and on a thread of its own: a reader that stops reading stops nobody else.
+final class LinePrinter: Sendable {
+    /// The number of bytes that may wait for the reader; above it, further lines are dropped.
+    private static let maximumWaitingByteCount = 16 << 20
+
+    /// The time for which the first lines that a reader does not take are waited for.
+    private static let patience = Duration.milliseconds(100)
+
+    private struct Batch {
+        var lines: [String] = []
+        var byteCount = 0
+        var droppedCount = 0
+        var waiters: [WaitSignal] = []  // Signalled when the batch is written.
+    }
+
+    private struct State {
+        var waiting = Batch()
+        var isWriting = false
+        var isStuck = false
+    }
+
+    private let state = Locked(State())
+    private let signal = WaitSignal()
+
+    /// - Parameter fail: Called with the error when standard output cannot be written, on the thread of the printer.
+    init(fail: @escaping @Sendable (any Error) -> Void) {
+        Thread.detachNewThread {
+            while true {
+                do {
+                    try self.writeLines()
+                } catch {
+                    return fail(error)
+                }
+                _ = self.signal.wait(for: nil)
+            }
+        }
+    }
+
+    /// Prints lines without interruption; drops them if too many wait.
+    ///
+    /// Returns once they are written, unless nobody reads: then at once.
+    func print(_ lines: String) {
+        let isStuck = self.state.withLock { state in
+            if state.waiting.byteCount > Self.maximumWaitingByteCount {
+                state.waiting.droppedCount += 1
+            } else {
+                state.waiting.lines.append(lines)
+                state.waiting.byteCount += lines.utf8.count
+            }
+            return state.isStuck
+        }
+        self.signal.signal()
+        guard !isStuck, !self.drain(for: Self.patience) else { return }
+        self.state.withLock { $0.isStuck = $0.isWriting }
+    }
+
+    /// Waits until all lines are written; returns false when `duration` passes before that.
+    @discardableResult func drain(for duration: Duration) -> Bool {
+        let waiter = WaitSignal()
+        let mustWait = self.state.withLock { state in
+            let mustWait = state.isWriting || !state.waiting.lines.isEmpty
+            if mustWait { state.waiting.waiters.append(waiter) }
+            return mustWait
+        }
+        return !mustWait || waiter.wait(for: duration)
+    }
+
+    private func writeLines() throws {
+        while true {
+            let batch = self.state.withLock { state in
+                defer { state.waiting = Batch() }
+                state.isWriting = !state.waiting.lines.isEmpty
+                state.isStuck = false
+                return state.waiting
+            }
+            defer { for waiter in batch.waiters { waiter.signal() } }
+            if batch.lines.isEmpty { return }
+            try Self.write(batch.lines.joined(separator: "\n"), to: STDOUT_FILENO, named: "standard output")
+            guard batch.droppedCount > 0 else { continue }
+            try Self.write(
+                "blob-receive: warning: nobody read standard output, and the lines of \(batch.droppedCount) requests "
+                    + "were dropped", to: STDERR_FILENO, named: "standard error")
+        }
+    }
+
+    private static func write(_ text: String, to descriptor: CInt, named name: String) throws {
+        try Array("\(text)\n".utf8).withUnsafeBytes { try writeAll($0, to: descriptor, named: name) }
+    }
+}

@@ -1,0 +1,87 @@
+import BlobReceiving
+import BlobStreams
+import NIOCore
+import NIOHTTP1
+
+/// The requests of a connection.
+extension ReceivingHandler {
+    func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
+        guard case .awaitingHead = self.phase else { return }
+        self.endTimer()
+        guard head.version.major == 1, head.version.minor == 0 || head.headers["host"].count == 1 else {
+            return self.refuse(.badRequest, "A request names its Host once.", context)
+        }
+        guard head.method == .PUT || head.method == .POST else {
+            guard head.method == .GET else {
+                return self.refuse(.methodNotAllowed, "PUT and POST are taken here.", context)
+            }
+            self.phase = .answering(.methodNotAllowed, staysOpen: head.isKeepAlive)
+            return
+        }
+        // A body in another coding would be stored in that coding, as if it were the file.
+        let codings = head.headers["transfer-encoding"]
+        guard codings.isEmpty || head.version.minor > 0 && codings.map({ $0.lowercased() }) == ["chunked"] else {
+            return self.refuse(.notImplemented, "The only Transfer-Encoding taken here is chunked.", context)
+        }
+        let length = head.headers.first(name: "content-length").flatMap { Int64($0) }
+        if let length, length > self.settings.maximumByteCount {
+            let limit = self.settings.maximumByteCount
+            return self.refuse(.payloadTooLarge, "The body has more bytes than the limit of \(limit).", context)
+        }
+        let work = BodyWork()
+        self.phase = .receiving(work, staysOpen: head.isKeepAlive)
+        let asks = head.headers["expect"].contains { $0.lowercased() == "100-continue" }
+        let (path, type) = (head.uri, head.headers.first(name: "content-type"))
+        let begun = self.onLoop(context) { (handler, context, result: Result<Void, BlobError>) in
+            handler.didBegin(result, goingOn: asks, context)
+        }
+        work.begin(
+            { [settings] () throws(BlobError) in
+                try RequestReceiver(
+                    path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount)
+            }, then: begun)
+    }
+
+    private func didBegin(_ result: Result<Void, BlobError>, goingOn: Bool, _ context: ChannelHandlerContext) {
+        if case .failure(let error) = result { return self.refuse(error, context) }
+        guard case .receiving = self.phase else { return }
+        self.watchBody(context)
+        guard goingOn else { return }
+        context.writeAndFlush(
+            self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+    }
+
+    func take(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard case .receiving(let work, _) = self.phase else { return }
+        self.pace?.add(bytes.readableBytes, at: .now)
+        work.take(bytes, fail: self.onLoop(context) { $0.refuse($2, $1) })
+    }
+
+    func finish(_ context: ChannelHandlerContext) {
+        switch self.phase {
+        case .receiving(let work, let staysOpen):
+            self.endTimer()
+            self.phase = .finishing(staysOpen: staysOpen)
+            // Printed in the order of the requests, even when the sender does not wait for its answer.
+            let finished = self.onLoop(context) { (handler, context, result: Result<[String], BlobError>) in
+                handler.didFinish(result, context)
+            }
+            work.finish { [print] result in
+                if case .success(let lines) = result, !lines.isEmpty { print(lines.joined(separator: "\n")) }
+                finished(result)
+            }
+        case .answering(let status, let staysOpen):
+            self.answer(status, "PUT and POST are taken here.\n", staysOpen, context)
+        case .awaitingHead, .finishing, .refused: break
+        }
+    }
+
+    private func didFinish(_ result: Result<[String], BlobError>, _ context: ChannelHandlerContext) {
+        guard case .finishing(let staysOpen) = self.phase else { return }
+        switch result {
+        case .success(let lines): self.answer(.created, lines.joined(separator: "\n") + "\n", staysOpen, context)
+        case .failure(let error): self.refuse(error, context)
+        }
+        self.handlePendingEvents(context)
+    }
+}
