@@ -6,7 +6,8 @@ package struct MultipartHeader: Equatable, Sendable {
     /// contain these characters literally.
     package let name: [UInt8]
 
-    /// The file name, as received; nil for a field that is not a file.
+    /// The file name, as received, or that of `filename*`, decoded (RFC 8187), if there is no other; nil for a field
+    /// that is not a file.
     package let filename: [UInt8]?
 
     /// The media type, as received; nil if none was sent.
@@ -37,7 +38,11 @@ package struct MultipartHeader: Equatable, Sendable {
         let parameters = try Self.parameters(of: disposition, expecting: "form-data")
         guard let name = parameters["name"] else { throw BlobError(.corrupted, "A part has no name.") }
         self.name = name
-        self.filename = parameters["filename"]
+        if parameters["filename"] == nil, let extended = parameters["filename*"] {
+            self.filename = try Self.decodeExtended(extended)
+        } else {
+            self.filename = parameters["filename"]
+        }
         self.mediaType = fields["content-type"].map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -81,6 +86,19 @@ package struct MultipartHeader: Equatable, Sendable {
         return parameters
     }
 
+    /// Decodes a value such as `UTF-8''na%C3%AFve` (RFC 8187, section 3.2).
+    private static func decodeExtended(_ value: [UInt8]) throws(BlobError) -> [UInt8] {
+        let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3, String(decoding: parts[0], as: UTF8.self).lowercased() == "utf-8",
+            let name = PercentEncoding.decode(parts[2])
+        else { throw BlobError(.corrupted, "A filename* is not in UTF-8.") }
+        return name
+    }
+
+    /// Takes a value in quotes.
+    ///
+    /// Browsers and curl escape no backslash: `\"` is the end of a value if nothing, or the name of another parameter,
+    /// follows it. An escaped quote before such text is refused, because a quote at the end of the line is left over.
     private static func takeQuoted(_ rest: inout ArraySlice<UInt8>) throws(BlobError) -> [UInt8] {
         var value: [UInt8] = []
         rest = rest.dropFirst()
@@ -88,12 +106,23 @@ package struct MultipartHeader: Equatable, Sendable {
             if byte == UInt8(ascii: "\"") { return value }
             if byte == UInt8(ascii: "\\"), let escaped = rest.first, "\"\\".utf8.contains(escaped) {
                 rest = rest.dropFirst()
+                if escaped == UInt8(ascii: "\""), Self.isEnd(rest) { return value + [byte] }
                 value.append(escaped)
             } else {
                 value.append(byte)
             }
         }
         throw BlobError(.corrupted, "A quoted value has no end.")
+    }
+
+    /// Returns true when `rest`, which follows `\"`, is nothing or the beginning of another parameter.
+    private static func isEnd(_ rest: ArraySlice<UInt8>) -> Bool {
+        let rest = rest.trimmed
+        guard let first = rest.first else { return true }
+        guard first == UInt8(ascii: ";") else { return false }
+        let name = rest.dropFirst().drop { $0 == 0x20 || $0 == 0x09 }.prefix { $0 != UInt8(ascii: "=") }
+        return ["name", "filename", "filename*"].contains(String(decoding: name, as: UTF8.self).lowercased())
+            && rest.contains(UInt8(ascii: "="))
     }
 
     /// Returns the boundary of a `Content-Type`; nil if it is not that of a form.

@@ -122,11 +122,34 @@ import Testing
     @Test func quotedNamesKeepWhatBrowsersSend() throws {
         for (written, name) in [
             (#"a\"b"#, #"a"b"#), (#"a\\b"#, #"a\b"#), (#"C:\dir\x"#, #"C:\dir\x"#), ("%22%0D%0A", "%22%0D%0A"),
-            ("naïve 日本語; filename=evil", "naïve 日本語; filename=evil"),
+            ("naïve 日本語; filename=evil", "naïve 日本語; filename=evil"), (#"ends with\"#, #"ends with\"#),
+            ("a\tb", "a\tb"), (#"a\";b"#, #"a";b"#), (#"a\"; x=y"#, #"a"; x=y"#),
         ] {
             let text = "--B\r\nContent-Disposition: form-data; name=\"\(written)\"\r\n\r\n\r\n--B--"
             #expect(try parse([Array(text.utf8)[...]]) == [Part(name: name, content: "")])
         }
+    }
+
+    @Test(arguments: [
+        (#"name="f"; filename="ends with\""#, #"ends with\"#), (#"name="f\"; filename="x\" "#, #"x\"#),
+        (#"filename="x\"; name="f\""#, #"x\"#), (#"filename="x\" ; NAME=f"#, #"x\"#),
+        (#"name="f"; filename*=UTF-8''na%C3%AFve%20%22.txt"#, #"naïve ".txt"#),
+        (#"name="f"; filename="plain"; filename*=utf-8''other"#, "plain"), (#"name="f"; filename*=utf-8'en'"#, ""),
+        ("name=\"f\"; filename=\"a\tb\"", "a\tb"),
+    ])
+    func fileNamesThatBrowsersAndCurlSendAreTaken(parameters: String, name: String) throws {
+        let text = "--B\r\nContent-Disposition: form-data; \(parameters)\r\n\r\n\r\n--B--"
+        #expect(try parse([Array(text.utf8)[...]]).map(\.filename) == [name])
+    }
+
+    /// A name that another parser would take apart is never taken apart here.
+    @Test(arguments: [
+        #"name="a\"; filename=\"x""#, #"name="a\"; filename=x; z=\"""#, #"name="a\"; filename=x; filename="y""#,
+        #"name="f"; filename*=UTF-8''%2"#, #"name="f"; filename*=ISO-8859-1''a"#, #"name="f"; filename*=a"#,
+    ])
+    func anAmbiguousNameIsRefused(parameters: String) {
+        let text = "--B\r\nContent-Disposition: form-data; \(parameters)\r\n\r\n\r\n--B--"
+        #expect(codeThrown { try parse([Array(text.utf8)[...]]) } == .corrupted)
     }
 
     @Test func randomFormsComeBackWhole() throws {
