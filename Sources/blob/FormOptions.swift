@@ -26,7 +26,10 @@ struct FormOptions: ParsableArguments {
     func makeBody(_ source: SourceOptions, _ context: BlobContext) throws(BlobError) -> MultipartBody {
         let boundary: MultipartBoundary = if let text = self.boundary { try MultipartBoundary(text) } else { .random() }
         var form = MultipartForm()
-        for text in self.parts {
+        let parts = self.parts.flatMap {
+            $0.split(separator: RawArguments.partSeparator, omittingEmptySubsequences: false)
+        }
+        for text in parts.map(String.init) {
             let argument = try FormArgument(text)
             if argument.name.isEmpty {
                 printToStandardError("blob: warning: '\(printable(text))' has no name, and many receivers lose it\n")

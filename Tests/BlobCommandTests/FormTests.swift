@@ -130,6 +130,20 @@ import Testing
         #expect(outcome.output == self.body("Content-Disposition: form-data; name=\"\"", Array("b".utf8)))
     }
 
+    /// Twenty thousand fields took a minute, and half of them a quarter of that.
+    @Test func theTimeGrowsWithTheNumberOfFields() throws {
+        func time(_ count: Int) throws -> Duration {
+            let arguments = (0..<count).flatMap { ["-F", "name\($0)=value\($0)"] }
+            let start = ContinuousClock.now
+            let outcome = try Launch(["form", "--boundary", "B"] + arguments).run()
+            #expect(outcome.text.components(separatedBy: "--B\r\n").count == count + 1)
+            return ContinuousClock.now - start
+        }
+        _ = try time(1)
+        let (some, many) = (try time(2500), try time(20_000))
+        #expect(many < some * 24, "\(some) \(many)")
+    }
+
     // MARK: curl
 
     /// The same arguments give the same bytes; curl's own boundary is one that is taken.
