@@ -10,7 +10,7 @@ public struct MultipartNaming: Hashable, Sendable {
         /// The encoding of browsers (`multipart/form-data` in the HTML standard): `"` becomes `%22`, CR and LF become
         /// `%0D` and `%0A`, every line break in the name of a field becomes CR LF first, and nothing else changes.
         ///
-        /// With one deviation: a backslash at the very end becomes `%5C`, because many receivers lose a part that has
+        /// With one deviation: backslashes at the very end become `%5C`, because many receivers lose a part that has
         /// one before the closing quote.
         case browser
         /// The encoding of RFC 2046 and mail: a backslash before `"` and backslash. Only for receivers that are known
@@ -90,10 +90,11 @@ public struct MultipartNaming: Hashable, Sendable {
 
     private func escaped(_ bytes: [UInt8], of what: String) throws(BlobError) -> [UInt8] {
         var escaped: [UInt8] = []
+        let lastBackslashes = bytes.count - bytes.reversed().prefix { $0 == backslash }.count
         for (index, byte) in bytes.enumerated() {
             switch (byte, self.style) {
             case (backslash, .quotedPair), (quote, .quotedPair): escaped += [backslash, byte]
-            case (backslash, _) where index == bytes.count - 1: escaped += "%5C".utf8
+            case (backslash, _) where index >= lastBackslashes: escaped += "%5C".utf8
             case (quote, _): escaped += "%22".utf8
             case (carriageReturn, .browser), (carriageReturn, .sanitized): escaped += "%0D".utf8
             case (lineFeed, .browser), (lineFeed, .sanitized): escaped += "%0A".utf8

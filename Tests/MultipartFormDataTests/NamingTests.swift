@@ -29,7 +29,8 @@ import Testing
     @Test(arguments: [
         (#"my "best" file.txt"#, #""my %22best%22 file.txt""#), ("a\nb", #""a%0Ab""#), ("a\rb", #""a%0Db""#),
         ("a\r\nb", #""a%0D%0Ab""#), (#"dir\back.txt"#, #""dir\back.txt""#), (#"ends with\"#, #""ends with%5C""#),
-        (#"two\\"#, #""two\%5C""#), (#"a\"b"#, #""a\%22b""#), ("100%22 sure %0A", #""100%22 sure %0A""#),
+        (#"two\\"#, #""two%5C%5C""#),
+        (#"a\b\\\"#, #""a\b%5C%5C%5C""#), (#"a\"b"#, #""a\%22b""#), ("100%22 sure %0A", #""100%22 sure %0A""#),
         ("naïve 日本語", #""naïve 日本語""#), ("👩‍👩‍👧‍👦", #""👩‍👩‍👧‍👦""#), ("e\u{301}é", "\"e\u{301}é\""),
         ("a; name=z; filename=evil.txt", #""a; name=z; filename=evil.txt""#), ("", #""""#), (" a ", #"" a ""#),
     ])
