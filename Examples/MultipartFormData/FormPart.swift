@@ -23,8 +23,12 @@ struct FormPart: Sendable {
     var value: [UInt8]?
 
     /// Returns the header, including the empty line that ends it.
-    func header(_ info: BlobInfo, _ naming: MultipartNaming) throws(BlobError) -> [UInt8] {
-        let header = try self.unlimitedHeader(info, naming)
+    ///
+    /// - Parameter signedType: The media type that the beginning of the source shows, if nothing else tells one.
+    func header(
+        _ info: BlobInfo, _ naming: MultipartNaming, signedType: String? = nil
+    ) throws(BlobError) -> [UInt8] {
+        let header = try self.unlimitedHeader(info, naming, signedType)
         guard header.count <= naming.headerLimit else {
             throw BlobError(
                 .limitExceeded, "The header has \(header.count) bytes; the limit is \(naming.headerLimit).")
@@ -32,12 +36,27 @@ struct FormPart: Sendable {
         return header
     }
 
-    private func unlimitedHeader(_ info: BlobInfo, _ naming: MultipartNaming) throws(BlobError) -> [UInt8] {
+    /// Returns the media type that the beginning of a file shows, if nothing else tells one; nil if it shows none, or the
+    /// file cannot be read twice. An error is left to the reading of the body.
+    func signedType(_ info: BlobInfo, _ context: BlobContext) -> String? {
+        guard case .file(let fileName, nil) = self.heading, info.mediaType == nil,
+            MediaType.named(fileName ?? info.name ?? "") == nil, self.source.traits.contains(.repeatable),
+            let byteCount = info.byteCount
+        else { return nil }
+        let count = min(byteCount, Int64(MediaType.signatureByteCount))
+        let beginning = SliceSource(self.source, range: 0..<count)
+        return (try? beginning.data(upTo: Int(count), context: context)).flatMap(MediaType.identified)
+    }
+
+    private func unlimitedHeader(
+        _ info: BlobInfo, _ naming: MultipartNaming, _ signedType: String?
+    ) throws(BlobError) -> [UInt8] {
         switch self.heading {
         case .field(let mediaType): return try self.header(fileName: nil, mediaType, naming)
         case .file(let fileName, let mediaType):
             let fileName = fileName ?? info.name ?? Self.unknownFileName
-            let mediaType = mediaType ?? info.mediaType ?? MediaType.named(fileName) ?? MediaType.unknown
+            let mediaType =
+                mediaType ?? info.mediaType ?? MediaType.named(fileName) ?? signedType ?? MediaType.unknown
             return try self.header(fileName: fileName, mediaType, naming)
         case .headers(let headers):
             var bytes: [UInt8] = []

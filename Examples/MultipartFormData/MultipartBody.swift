@@ -13,11 +13,16 @@ public struct MultipartBody: BlobInputStreamDataSource {
     public let byteCount: Int64?
     private let parts: ConcatenatedSource
     private let validator: BlobValidator?
+    private let throttle: MultipartThrottle?
 
-    init(boundary: MultipartBoundary, _ parts: ConcatenatedSource, validator: BlobValidator?) {
+    init(
+        boundary: MultipartBoundary, _ parts: ConcatenatedSource, validator: BlobValidator?,
+        throttle: MultipartThrottle?
+    ) {
         self.boundary = boundary
         self.parts = parts
         self.validator = validator
+        self.throttle = throttle
         // Does not block: the parts return the info with which they were created.
         self.byteCount = try? parts.info().byteCount
     }
@@ -40,8 +45,9 @@ public struct MultipartBody: BlobInputStreamDataSource {
     ) throws -> any BlobReader {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
-        return BodyReader(
+        let reader = BodyReader(
             try self.parts.makeReader(at: byteOffset, matching: nil, context: context), info: info)
+        return self.throttle.map { ThrottledBodyReader(reader, $0, context) } ?? reader
     }
 }
 

@@ -25,6 +25,23 @@ extension MultipartForm {
                 source: MemorySource(value), name: name, heading: .field(mediaType: mediaType), value: Array(value)))
     }
 
+    /// Appends a field for each value in nested parameters, named and ordered as by AFNetworking: `a[b]` for the value
+    /// `b` of a dictionary `a`, `a[]` for each value of a list `a`, and `a` for each value of a set `a`. Dictionaries
+    /// are sorted by their names. Empty ones are not sent.
+    public mutating func appendParts(_ parameters: [String: MultipartValue]) throws(BlobError) {
+        var form = self  // Nothing is appended if a name is refused.
+        for (name, value) in parameters.sorted(by: { $0.key < $1.key }) {
+            try value.forEachField(name) { (name, value) throws(BlobError) in
+                switch value {
+                case .text(let text): try form.appendPart(value: text, name: name)
+                case .data(let data): try form.appendPart(value: data, name: name)
+                default: try form.appendPart(value: Data(), name: name)
+                }
+            }
+        }
+        self = form
+    }
+
     /// Appends a field with the bytes of any source, without a file name.
     public mutating func appendPart(
         value: any BlobInputStreamDataSource, name: String, mediaType: String? = nil

@@ -16,6 +16,8 @@ import Foundation
 public struct MultipartForm: Sendable {
     /// The rules for writing names.
     public let naming: MultipartNaming
+    /// The limit of the rate at which bodies are read; nil for none.
+    public var throttle: MultipartThrottle?
     private var parts: [FormPart] = []
 
     /// Creates a form without parts.
@@ -26,7 +28,8 @@ public struct MultipartForm: Sendable {
 
     /// Returns the body of the parts appended so far, and fixes the length, the name and the identity of each.
     ///
-    /// Queries the info of each source, which may block, and reads none.
+    /// Queries the info of each source, which may block, and reads none but the first bytes of files whose media type
+    /// neither the source nor the extension of their name tells.
     ///
     /// - Parameters:
     ///   - boundary: The boundary. With a boundary of your own, bodies of the same parts have the same bytes; they
@@ -42,12 +45,14 @@ public struct MultipartForm: Sendable {
             let label = "Part \(index + 1) of \(self.parts.count)" + (part.name.map { " ('\($0)')" } ?? "")
             do {
                 let info = try part.source.info(context)
-                assembly.append(part, info, heading: try part.header(info, self.naming), label: label)
+                let heading = try part.header(
+                    info, self.naming, signedType: part.signedType(info, context))
+                assembly.append(part, info, heading: heading, label: label)
             } catch {
                 throw error.naming(label)
             }
         }
-        return assembly.finish()
+        return assembly.finish(self.throttle)
     }
 
     /// Appends a part if its names are valid as far as they are known.
@@ -78,13 +83,14 @@ private struct Assembly {
         if let value = part.value { self.hash(value) } else { self.validators.append(info.validator) }
     }
 
-    mutating func finish() -> MultipartBody {
+    mutating func finish(_ throttle: MultipartThrottle?) -> MultipartBody {
         self.appendMemory(Array(((self.segments.isEmpty ? "" : "\r\n") + "--\(self.boundary.text)--\r\n").utf8))
         let validators = self.validators.compactMap(\.self)
         let recipe = "multipart-\(self.hasher.finalizeHexadecimal())"
         return MultipartBody(
             boundary: self.boundary, ConcatenatedSource(self.segments),
-            validator: validators.count == self.validators.count ? .combined(recipe, validators) : nil)
+            validator: validators.count == self.validators.count ? .combined(recipe, validators) : nil,
+            throttle: throttle)
     }
 
     private mutating func appendMemory(_ bytes: [UInt8]) {
