@@ -85,7 +85,8 @@ def measure(program, folder, sender):
     arguments = [program, "--directory", folder]
     with subprocess.Popen(arguments, stdout=subprocess.PIPE) as receiver:
         port = int(receiver.stdout.readline().strip(b"/\n").split(b":")[-1])
-        threading.Thread(target=lambda: all(receiver.stdout), daemon=True).start()
+        reader = threading.Thread(target=receiver.stdout.readlines, daemon=True)
+        reader.start()
         end = time.monotonic() + SECONDS
         threads = [
             threading.Thread(target=send_for_ever, args=(port, sender, lambda: time.monotonic() > end))
@@ -98,6 +99,7 @@ def measure(program, folder, sender):
         for thread in threads:
             thread.join()
         receiver.terminate()
+        reader.join()
     return sorted(times)
 
 
@@ -114,13 +116,15 @@ def main():
         arguments = [program, "--directory", folder]
         with subprocess.Popen(arguments, stdout=subprocess.PIPE) as receiver:
             port = int(receiver.stdout.readline().strip(b"/\n").split(b":")[-1])
-            threading.Thread(target=lambda: all(receiver.stdout), daemon=True).start()
+            reader = threading.Thread(target=receiver.stdout.readlines, daemon=True)
+            reader.start()
             start = time.monotonic()
             with connect(port) as connection:
                 connection.sendall(FORM % len(MANY) + MANY)
                 assert read_all(connection).startswith(b"HTTP/1.1 201 ")
             print(f"10,000 parts of one name: {time.monotonic() - start:.2f} s")
             receiver.terminate()
+            reader.join()
     sys.exit(worst > LIMIT)
 
 
