@@ -1,4 +1,5 @@
 import BlobStreams
+import Foundation
 
 /// A part as it was appended; its header may depend on the info of its source.
 struct FormPart: Sendable {
@@ -37,15 +38,20 @@ struct FormPart: Sendable {
     }
 
     /// Returns the media type that the beginning of a file shows, if nothing else tells one; nil if it shows none, or the
-    /// file cannot be read twice. An error is left to the reading of the body.
+    /// file cannot be read twice or has no known length. An error is left to the reading of the body.
     func signedType(_ info: BlobInfo, _ context: BlobContext) -> String? {
         guard case .file(let fileName, nil) = self.heading, info.mediaType == nil,
             MediaType.named(fileName ?? info.name ?? "") == nil, self.source.traits.contains(.repeatable),
-            let byteCount = info.byteCount
+            info.byteCount != nil, let reader = try? self.source.open(context: context)
         else { return nil }
-        let count = min(byteCount, Int64(MediaType.signatureByteCount))
-        let beginning = SliceSource(self.source, range: 0..<count)
-        return (try? beginning.data(upTo: Int(count), context: context)).flatMap(MediaType.identified)
+        defer { reader.close() }
+        var bytes = [UInt8](repeating: 0, count: MediaType.signatureByteCount)
+        let count = try? bytes.withUnsafeMutableBytes { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            while output.freeCapacity > 0, try reader.readWaiting(into: &output) == .bytes {}
+            return output.finalize(for: buffer)
+        }
+        return count.flatMap { MediaType.identified(by: Data(bytes.prefix($0))) }
     }
 
     private func unlimitedHeader(
