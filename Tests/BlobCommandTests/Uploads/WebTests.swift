@@ -43,7 +43,8 @@ import Testing
         let urls = [server.url, server.url + "2", server.url + "3", server.url + "missing", server.url + "5"]
         let outcome = try Launch(["cat"] + urls).run()
         #expect(!isMissing.withLock { $0 })
-        let isEqual = outcome.output == bytes + bytes + bytes  // Not compared in #expect, which would look for the edits.
+        // Not compared in #expect, which would look for the edits.
+        let isEqual = outcome.output == bytes + bytes + bytes
         #expect(isEqual)
         #expect(outcome.errorText.contains("notFound") && outcome.errorText.contains("missing"))
     }
