@@ -29,7 +29,8 @@ import Testing
     private func readWindows(_ source: HTTPSource, _ offsets: Range<Int>) throws {
         for offset in offsets.map({ $0 << 19 }) {
             let reader = try source.open(at: Int64(offset))
-            #expect(try read(reader, upTo: 1000).elementsEqual(Self.bytes[offset...].prefix(1000)))
+            let found = try read(reader, upTo: 1000)
+            #expect(!found.isEmpty && Self.bytes[offset...].starts(with: found))
             reader.close()
         }
     }
