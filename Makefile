@@ -145,6 +145,7 @@ benchmark: release
 	Benchmarks/archives.py $(BLOB)
 	Benchmarks/members.py $(BLOB)
 	Benchmarks/blocks.py $(BLOB)
+	Benchmarks/http.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 
