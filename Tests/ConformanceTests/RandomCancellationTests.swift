@@ -10,7 +10,6 @@ import Testing
     @Test func tenThousandCancellationsLeaveNothingBehind() async {
         await #expect(processExitsWith: .success) {
             let seed = UInt64.random(in: 0 ... .max)
-            print("seed \(seed)")
             let folder = try TemporaryFolder()
             let bytes = Data(makeContent(200_000))
             let path = try folder.write([UInt8](bytes), to: "data")
@@ -45,7 +44,8 @@ import Testing
                         if byteCount >= end { context.cancellation.cancel() }
                     }
                     let code = stream.streamError.map { BlobError(wrapping: $0).code }
-                    try #require(code == nil || code == .cancelled, "seed \(seed)")
+                    try #require(
+                        code == nil || code == .cancelled, "seed \(seed): \(stream.streamError.debugDescription)")
                     stream.close()
                     late.cancel()
                 }
@@ -55,9 +55,10 @@ import Testing
             let before = try await onThread { SettledMeasures() }
             try await onThreads(8) { try cancelSome(rounds, 8 + $0) }
             let after = try await onThread { SettledMeasures() }
-            print("before \(before), after \(after)")
-            try #require(after.descriptorCount <= before.descriptorCount && after.threadCount <= before.threadCount + 1)
-            try #require(after.allocatedByteCount - before.allocatedByteCount < 4 << 20)
+            let both: Comment = "seed \(seed): before \(before), after \(after)"
+            try #require(after.descriptorCount <= before.descriptorCount, both)
+            try #require(after.threadCount <= before.threadCount + 1, both)
+            try #require(after.allocatedByteCount - before.allocatedByteCount < 4 << 20, both)
         }
     }
 }

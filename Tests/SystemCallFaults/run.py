@@ -35,6 +35,8 @@ STATUS = {
 TEMPORARY = re.compile(r'(^|/)\.[^/]+\.[0-9a-z]{8,13}$|(^|/)blob-spool-')
 # A lack of memory in a library that reads a format, as the library tells it.
 MEMORY = {'corrupted', 'truncated', 'limitExceeded', 'unsupported', 'encrypted', 'checksumMismatch'}
+# Libraries that end the process without memory; GRDB does where SQLite cannot even end a transaction.
+FATAL = re.compile(r'(?:Fatal Internal Error in )?(libarchive|GRDB)[:/]')
 # GRDB has queues: libdispatch waits for ever for its threads, and traps without its loop.
 SPARED_FOR_DISPATCH = ' pthread_create epoll_create1 epoll_ctl eventfd '
 
@@ -177,13 +179,14 @@ class Suite:
 
     def judge(self, use, mode, outcome, stdout, stderr, output):
         status, expected = outcome['status'], use.expected
-        fatal = re.match(r'Fatal Internal Error in (\w+)', outcome['errors'])
+        fatal = FATAL.match(outcome['errors'])
         if mode.startswith('memory') and status != 0 and (outcome['crash'] or fatal):
             with self.lock:
-                self.limits[f"{outcome['crash']} crashes" if outcome['crash'] else f'{fatal[1]} ends the process'] += 1
+                self.limits[
+                    f"{outcome['crash']} crashes" if outcome['crash'] else f'{fatal[1]} ends the process'] += 1
             return None
         if status < 0:
-            return f'ended by signal {-status}'
+            return f'ended by signal {-status}: {stderr[:300]!r}'
         if use.output:
             path = os.path.join(output, use.output)
             found = None
