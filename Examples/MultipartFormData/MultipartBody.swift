@@ -11,27 +11,29 @@ public struct MultipartBody: BlobInputStreamDataSource {
     public let boundary: MultipartBoundary
     /// The length in bytes, for `Content-Length`; nil when the length of a part is unknown.
     public let byteCount: Int64?
+    /// The traits that all parts have.
+    public let traits: BlobTraits
     private let parts: ConcatenatedSource
     private let validator: BlobValidator?
     private let throttle: MultipartThrottle?
 
     init(
-        boundary: MultipartBoundary, _ parts: ConcatenatedSource, validator: BlobValidator?,
+        boundary: MultipartBoundary, _ parts: [any BlobInputStreamDataSource], validator: BlobValidator?,
         throttle: MultipartThrottle?
     ) {
         self.boundary = boundary
-        self.parts = parts
+        self.parts = ConcatenatedSource(parts)
+        // Opening does not block for the info of parts, which is known.
+        let neverBlocks = parts.allSatisfy { $0.traits.contains(.neverBlocks) }
+        self.traits = neverBlocks ? self.parts.traits.union(.neverBlocks) : self.parts.traits
         self.validator = validator
         self.throttle = throttle
         // Does not block: the parts return the info with which they were created.
-        self.byteCount = try? parts.info().byteCount
+        self.byteCount = try? self.parts.info().byteCount
     }
 
     /// The value of the header `Content-Type` for this body, with its boundary.
     public var contentType: String { "multipart/form-data; boundary=\(self.boundary.text)" }
-
-    /// The traits that all parts have.
-    public var traits: BlobTraits { self.parts.traits }
 
     /// Returns the length, ``contentType`` as the media type, and a validator made of the boundary, headers, values and
     /// the validators of all other parts, which is the same for the same form in another process.

@@ -88,7 +88,7 @@ private struct Assembly {
         let validators = self.validators.compactMap(\.self)
         let recipe = "multipart-\(self.hasher.finalizeHexadecimal())"
         return MultipartBody(
-            boundary: self.boundary, ConcatenatedSource(self.segments),
+            boundary: self.boundary, self.segments,
             validator: validators.count == self.validators.count ? .combined(recipe, validators) : nil,
             throttle: throttle)
     }

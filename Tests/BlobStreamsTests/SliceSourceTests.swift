@@ -1,3 +1,4 @@
+import BlobStreamsTesting
 import BlobTestSupport
 import Foundation
 import Testing
@@ -34,6 +35,54 @@ import Testing
             #expect(try slice.info().byteCount == Int64(range.count))
             #expect(try await self.readAll(slice) == bytes[Int(range.lowerBound)..<Int(range.upperBound)])
         }
+    }
+
+    /// An event-driven source that must not be asked for its info, as that of a web source blocks.
+    private struct LateSource: BlobInputStreamDataSource {
+        let base: DripSource
+        var traits: BlobTraits { self.base.traits }
+        func describe(_ context: BlobContext) throws -> BlobInfo {
+            Issue.record("The info was asked for.")
+            return try self.base.describe(context)
+        }
+        func makeReader(
+            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+        ) throws -> any BlobReader {
+            try self.base.makeReader(at: byteOffset, matching: validator, context: context)
+        }
+    }
+
+    @Test(arguments: [0..<10, 0..<0, 3..<7, 3..<3, 9..<10, 10..<10] as [Range<Int64>])
+    func aSliceOfABaseThatOpensLateDoesNotWaitForIt(range: Range<Int64>) async throws {
+        let memory = MemorySource(bytes)
+        let base = LateSource(base: DripSource(memory, pieceByteCount: 2))
+        let expected = self.bytes[Int(range.lowerBound)..<Int(range.upperBound)]
+        let slice = SliceSource(base, range: range)
+        let reader = try slice.open()
+        #expect(!reader.isOpen)
+        #expect(reader.info.byteCount == Int64(range.count))
+        #expect(try self.rest(of: reader) == expected)
+        #expect(reader.isOpen)
+        let validator = try #require(SliceSource(memory, range: range).info().validator)
+        #expect(reader.info.validator == validator)
+        #expect(try await self.readAll(slice, at: Int64(range.count)) == Data())
+        let other = try slice.open(matching: .combined("other", [validator]))
+        #expect(codeThrown { try self.rest(of: other) } == .changed)
+    }
+
+    @Test(arguments: [0..<11, 5..<20] as [Range<Int64>])
+    func aRangePastTheEndOfABaseThatOpensLateIsRefusedByTheFirstRead(range: Range<Int64>) throws {
+        let base = LateSource(base: DripSource(MemorySource(bytes)))
+        let reader = try SliceSource(base, range: range).open()
+        #expect(codeThrown { try self.rest(of: reader) } == .invalidArgument)
+    }
+
+    private func rest(of reader: BlobGuardedReader) throws -> Data {
+        var (bytes, buffer) = (Data(), [UInt8](repeating: 0, count: 4))
+        while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
+            bytes += buffer[..<count]
+        }
+        return bytes
     }
 
     @Test(arguments: [0, 4, 10] as [Int64]) func aSliceWithoutAnEndGoesOn(start: Int64) async throws {

@@ -2,7 +2,7 @@
 ///
 /// Its length is known when the length of every part is; it has random access when every part does. If the content of a
 /// part changes after the opening, reading throws ``BlobError/Code/changed``, so the parts of one pass always belong
-/// together.
+/// together. Opening queries the info of every part, which may block even when reading no part does.
 ///
 /// ```swift
 /// let whole = ConcatenatedSource([MemorySource(Data("Header\n".utf8)), source, other])
@@ -20,7 +20,7 @@ private struct Parts: NamedLayer {
     private let isTaken = Locked(false)
 
     var traits: BlobTraits {
-        self.parts.reduce([.neverBlocks, .repeatable, .concurrentReaders]) { $0.intersection($1.traits) }
+        self.parts.reduce([.repeatable, .concurrentReaders]) { $0.intersection($1.traits) }
     }
 
     func describe(_ context: BlobContext) throws -> BlobInfo {
@@ -76,6 +76,8 @@ private final class ConcatenatedReader: BlobReader {
     }
 
     let info: BlobInfo
+    // Unlike making a reader, which queries the parts.
+    let neverBlocks: Bool
     private var rest: ArraySlice<Part>
     private let context: BlobContext
     /// The reader of the current part; nil at the end. An error is final: of an opening, or because the reader is
@@ -85,6 +87,7 @@ private final class ConcatenatedReader: BlobReader {
     init(_ parts: ArraySlice<Part>, firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
         self.info = info
         self.rest = parts
+        self.neverBlocks = parts.allSatisfy { $0.source.traits.contains(.neverBlocks) }
         self.context = context
         self.current = .success(nil)
         self.openNext(at: firstOffset)

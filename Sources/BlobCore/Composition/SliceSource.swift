@@ -22,8 +22,8 @@ extension BlobInputStreamDataSource {
 /// A source of a range of the bytes of another source.
 package struct SliceSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
-    private let lowerBound: Int64
-    private let upperBound: Int64?
+    fileprivate let lowerBound: Int64
+    fileprivate let upperBound: Int64?
 
     package init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
         self.base = base
@@ -50,16 +50,17 @@ package struct SliceSource: ForwardingSource {
         try self.sliced(BlobInfo()).check(byteOffset: byteOffset, matching: nil)
         let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
         guard !overflows else { throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.") }
-        let reader = try self.base.open(at: start, context: context)
-        // The reader of a base that is still opening has no final info yet.
-        let baseInfo = try reader.isOpen ? reader.info : self.base.info(context)
-        let info = try self.sliced(baseInfo)
-        try info.check(byteOffset: byteOffset, matching: validator)
-        // A slice that reaches to the base's end reads through to it, so that the base checks its end.
-        return SliceReader(reader, info: info, end: self.upperBound == baseInfo.byteCount ? nil : self.upperBound)
+        let reader = try SliceReader(of: self, self.base.open(at: start, context: context), matching: validator)
+        do {
+            try reader.checkBase()
+        } catch {
+            reader.close()
+            throw error
+        }
+        return reader
     }
 
-    private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
+    fileprivate func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
         guard self.lowerBound >= 0 else {
             throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
         }
@@ -76,30 +77,59 @@ package struct SliceSource: ForwardingSource {
 }
 
 private final class SliceReader: ForwardingReader {
-    let info: BlobInfo
     var base: any BlobReader { self.guarded }
+    private let slice: SliceSource
     private let guarded: BlobGuardedReader
-    private let end: Int64?
+    private let startOffset: Int64
+    private let validator: BlobValidator?
+    /// The end in the base; nil for that of the base itself.
+    private var end: Int64?
+    /// The facts once the base is open, as it never blocks for them.
+    private var facts: BlobInfo?
 
-    init(_ guarded: BlobGuardedReader, info: BlobInfo, end: Int64?) {
-        self.guarded = guarded
-        self.info = info
-        self.end = end
+    init(of slice: SliceSource, _ guarded: BlobGuardedReader, matching validator: BlobValidator?) {
+        (self.slice, self.guarded, self.validator) = (slice, guarded, validator)
+        self.startOffset = guarded.byteOffset
+        self.end = slice.upperBound
     }
 
-    // An empty slice ends before its base is open.
-    var isOpen: Bool { self.guarded.isOpen || self.room == 0 }
+    var info: BlobInfo {
+        let known = self.guarded.isOpen ? self.guarded.info : BlobInfo()
+        return self.facts ?? (try? self.slice.sliced(known)) ?? BlobInfo()
+    }
 
-    private var room: Int { self.end.map { Int(clamping: $0 - self.guarded.byteOffset) } ?? .max }
+    /// Checks the range, the offset and the identity once the facts of the base are known.
+    func checkBase() throws {
+        guard self.facts == nil, self.guarded.isOpen else { return }
+        let base = self.guarded.info
+        let info = try self.slice.sliced(base)
+        try info.check(byteOffset: self.startOffset - self.slice.lowerBound, matching: self.validator)
+        // A slice that reaches to the base's end reads through to it, so that the base checks its end.
+        if self.end == base.byteCount { self.end = nil }
+        self.facts = info
+    }
+
+    private var room: Int { self.end.map { Int(clamping: max($0 - self.guarded.byteOffset, 0)) } ?? .max }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.room == 0, !self.guarded.isOpen, try self.readAhead() == .notYet { return .notYet }
+        try self.checkBase()
         let room = self.room
         var result = BlobReadResult.end
         // Also without room, because a closed reader must throw.
         try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
+        try self.checkBase()
         guard room > 0 else { return .end }
-        guard result == .end, let end else { return result }
+        guard result == .end, let end = self.end else { return result }
         throw BlobError(
             .truncated, "The base ended at byte \(self.guarded.byteOffset), before the slice's end at \(end).")
+    }
+
+    /// Reads a byte behind an empty slice: a base that is still opening has its facts with the first byte.
+    private func readAhead() throws -> BlobReadResult {
+        try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            return try self.guarded.read(into: &output)
+        }
     }
 }

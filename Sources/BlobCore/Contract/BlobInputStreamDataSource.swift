@@ -45,7 +45,8 @@ public protocol BlobInputStreamDataSource: Sendable {
     /// Available in constant time, without I/O, on any thread.
     var locator: BlobLocator? { get }
 
-    /// Returns the facts known about the blob without reading it. May block, unless the source never does.
+    /// Returns the facts known about the blob without reading it. May block, as that of a web source does, which asks
+    /// its server.
     ///
     /// Called by the framework; users call ``info(_:)``.
     ///
