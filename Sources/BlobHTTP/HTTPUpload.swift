@@ -31,10 +31,10 @@ package struct HTTPUpload: Sendable {
     /// The longest time for connecting, TLS included; a shorter idle limit takes precedence.
     package var connectLimit = Duration.seconds(30)
 
-    /// Called on the thread of the upload with the number of bytes of the body handed over so far, and the byte count.
+    /// Called on the thread that waits with the number of bytes of the body handed over so far, and the byte count.
     package var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
-    /// Called on the thread of the upload with the body of a successful answer, piece by piece; if nil, the response
+    /// Called on the thread that waits with the body of a successful answer, piece by piece; if nil, the response
     /// keeps the beginning.
     package var onAnswer: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
 

@@ -4,9 +4,8 @@ import Foundation
 
 /// Uploads sources to web servers.
 ///
-/// A thread makes one upload at a time: it runs the event loop of its request, while a thread of the pool reads the
-/// source. Each request has its own connection and is made once: redirections are not followed, and nothing is sent
-/// again.
+/// The thread of all transfers sends, while a thread of the pool reads the source. Each request has its own connection
+/// and is made once: redirections are not followed, and nothing is sent again.
 package struct HTTPUploader: Sendable {
     /// The longest time to wait for the reader to close after an upload.
     private static let closeTimeout = Duration.milliseconds(500)
@@ -45,29 +44,40 @@ package struct HTTPUploader: Sendable {
         // With a cancellation of its own: the end of an upload stops its reader, but not the job.
         let child = context.blocking.makeChild()
         let reader = try source.open(matching: validator, context: child)
-        let signal = WaitSignal()
-        let (handle, multi): (CurlHandle, CurlMulti)
-        do {
-            (handle, multi) = (try CurlHandle(), try CurlMulti())
-        } catch {
-            reader.close()
-            throw error
-        }
+        let exchange = UploadExchange()
+        let begun = Locked<UploadTransfer?>(nil)
         let pump = BodyPump(reader, isChunked: upload.isChunked) {
-            signal.signal()
-            multi.wake()
+            if let transfer = begun.withLock({ $0 }) { transfer.continueBody() } else { exchange.signal.signal() }
         }
         defer {
             child.cancellation.cancel()
+            begun.take()?.cancel()
             pump.stop(patience: Self.closeTimeout)
         }
         pump.start()
         // Later than the source, which has the same limit and a more precise error.
         var waiting = context
         waiting.idleLimit = context.idleLimit.map { $0 + .seconds(1) }
-        try waiting.wait(on: signal) { pump.hasNews() ? () : nil }
+        try waiting.wait(on: exchange.signal) { pump.hasNews() ? () : nil }
         // An empty body is complete once it is announced, so this is the last moment to throw.
         if let failure = pump.failure { throw failure }
-        return try UploadTransfer(upload, pump, handle, multi, pump.sourceInfo, context).run()
+        let transfer = UploadTransfer(upload, pump, exchange, idleLimit: context.idleLimit)
+        begun.withLock { $0 = transfer }
+        try transfer.start()
+        // From here on, the transfer has limits of its own.
+        waiting.idleLimit = nil
+        while true {
+            let news = try waiting.wait(on: exchange.signal) { exchange.take() }
+            if let sent = news.sent { upload.onProgress?(sent, transfer.info.byteCount) }
+            if !news.answer.isEmpty {
+                do {
+                    try news.answer.withUnsafeBytes { try upload.onAnswer?($0) }
+                } catch {
+                    throw BlobError(wrapping: error)
+                }
+                transfer.continueAnswer()
+            }
+            if let ending = news.ending { return try ending.checkedResult() }
+        }
     }
 }

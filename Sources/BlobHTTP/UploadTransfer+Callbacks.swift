@@ -2,42 +2,42 @@ import BlobTransfer
 import CCurl
 import Foundation
 
-// The callbacks of libcurl, which are called only within `perform` and `close`, while the transfer exists.
+// The callbacks of libcurl, which are called on the thread of the loop, while that retains the transfer.
 extension UploadTransfer {
-    func setCallbacks() {
+    func setCallbacks(_ handle: CurlHandle) {
         let this = Unmanaged.passUnretained(self).toOpaque()
         for option in [
             CURLOPT_READDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_XFERINFODATA,
             CURLOPT_CLOSESOCKETDATA, CURLOPT_SOCKOPTDATA,
         ] {
-            self.handle.set(option, this)
+            handle.set(option, this)
         }
-        self.handle.setReader { buffer, size, count, data in
+        handle.setReader { buffer, size, count, data in
             guard let buffer, let transfer = transfer(data) else { return Int(CURL_READFUNC_ABORT) }
             return transfer.supply(UnsafeMutableRawBufferPointer(start: buffer, count: size * count))
         }
         // A rewind would send the body again, to a server that may have accepted the first one: never.
-        self.handle.setSeeker { _, _, _ in CURL_SEEKFUNC_FAIL }
+        handle.setSeeker { _, _, _ in CURL_SEEKFUNC_FAIL }
         // With CURLOPT_HEADERDATA alone, the lines of the head would be passed to the write function.
-        self.handle.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
+        handle.setWriter(CURLOPT_HEADERFUNCTION) { buffer, size, count, data in
             let line = UnsafeRawBufferPointer(start: buffer, count: size * count)
             return transfer(data)?.takeLine(line) == true ? line.count : 0
         }
-        self.handle.setWriter(CURLOPT_WRITEFUNCTION) { buffer, size, count, data in
+        handle.setWriter(CURLOPT_WRITEFUNCTION) { buffer, size, count, data in
             let bytes = UnsafeRawBufferPointer(start: buffer, count: size * count)
-            return transfer(data)?.takeBody(bytes) == true ? bytes.count : 0
+            return transfer(data)?.takeBody(bytes) ?? 0
         }
-        self.handle.setProgress { data, _, down, _, up in
+        handle.setProgress { data, _, down, _, up in
             transfer(data)?.noteCounts(up: Int64(up), down: Int64(down))
             return 0
         }
-        self.handle.setSocketObserver { data, descriptor, _ in
+        handle.setSocketObserver { data, descriptor, _ in
             transfer(data)?.begin(PeerSocket(descriptor))
             return CInt(CURL_SOCKOPT_OK)
         }
-        self.handle.setCloser { data, descriptor in
-            transfer(data)?.end(PeerSocket(descriptor))
-            return close(descriptor)
+        handle.setCloser { data, descriptor in
+            guard let transfer = transfer(data) else { return close(descriptor) }
+            return transfer.end(PeerSocket(descriptor)) ? close(descriptor) : 0
         }
     }
 }

@@ -69,7 +69,7 @@ extension UploadTransfer {
     }
 
     private func error(for code: CURLcode) -> BlobError {
-        let text = self.handle.explanation(of: code)
+        let text = self.handle?.explanation(of: code) ?? ""
         switch CurlFailure(code) {
         case .noConnection:
             return self.error(.unavailable, "No connection: \(text).", isTransient: true)
@@ -89,7 +89,7 @@ extension UploadTransfer {
             return self.error(.io, "The server closed the connection without an answer; \(self.stage).")
         case .brokenConnection:
             var error = self.error(.io, "The connection broke: \(text); \(self.stage).")
-            error.systemErrorNumber = self.handle.systemErrorNumber
+            error.systemErrorNumber = self.handle?.systemErrorNumber
             return error
         }
     }

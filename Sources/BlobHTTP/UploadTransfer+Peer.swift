@@ -4,20 +4,17 @@ import Foundation
 
 // An answer claims that the server accepted the body. These checks show whether the connection allows that to be true.
 extension UploadTransfer {
-    /// The longest time for a server to close its direction of the connection after its answer.
-    ///
-    /// A server that has read everything closes it at once, so the wait is a round trip. One that keeps its direction
-    /// open costs each upload this much.
-    private static let lingering = Duration.milliseconds(250)
-
     func begin(_ socket: PeerSocket) { self.sockets.append(socket) }
 
-    /// Checks a connection that is about to be closed.
-    func end(_ socket: PeerSocket) {
+    /// Takes a connection that is about to be closed; returns false to keep it open, for ``UploadExchange/Ending``.
+    func end(_ socket: PeerSocket) -> Bool {
         self.salvage(from: socket)
-        // Over TLS the closing message is sent by now, and a server that has already closed responds with a reset.
-        if !self.isEncrypted { self.linger(on: socket) }
         self.sockets.removeAll { $0 == socket }
+        let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
+        // Over TLS the closing message is sent by now, and a server that has already closed responds with a reset.
+        guard isSuccess, self.closing == nil, !self.isEncrypted || !self.head.announcesClose else { return true }
+        self.closing = socket
+        return false
     }
 
     /// Checks, at the beginning of a success, that the server can have received all bytes of the body.
@@ -26,8 +23,8 @@ extension UploadTransfer {
     ///
     /// - Throws: ``BlobError/Code/io`` when bytes are unsent or unacknowledged.
     func checkBeginningOfAnswer() throws(BlobError) {
-        guard self.uploadedAtAnswer == nil, (200..<300).contains(self.head.status) else { return }
-        let uploaded = self.handle.uploadedByteCount
+        guard self.uploadedAtAnswer == nil, (200..<300).contains(self.head.status), let handle else { return }
+        let uploaded = handle.uploadedByteCount
         self.uploadedAtAnswer = uploaded
         let unsent = max(0, (self.byteCount ?? self.sent) - uploaded)
         let unacknowledged = Int64(self.sockets.last?.unacknowledgedByteCount ?? 0)
@@ -36,35 +33,26 @@ extension UploadTransfer {
         }
     }
 
-    /// Checks, after a success, that no bytes were sent after its beginning, and that no reset followed.
+    /// Checks, after a success, that no bytes were sent after its beginning.
     ///
     /// - Throws: ``BlobError/Code/io`` otherwise.
     func checkEndOfAnswer() throws(BlobError) {
-        guard self.uploadedAtAnswer == self.handle.uploadedByteCount else {
+        guard self.uploadedAtAnswer == self.handle?.uploadedByteCount else {
             throw self.early("bytes were still sent when the answer had begun")
         }
-        // The socket is still open, unless the server announced that it closes. Over TLS this has to come before
-        // `close`, which sends a message.
-        if let socket = self.sockets.last { self.linger(on: socket) }
-        self.closeConnection()
-        guard !self.isReset else {
-            throw self.error(
-                .io,
-                "The server answered \(self.head.status) and reset the connection, as it would for an unread body; "
-                    + "\(self.stage).")
-        }
+    }
+
+    /// The error of a success that a reset follows; nil without a success.
+    var resetError: BlobError? {
+        guard self.head.isSuccess else { return nil }
+        return self.error(
+            .io,
+            "The server answered \(self.head.status) and reset the connection, as it would for an unread body; "
+                + "\(self.stage).")
     }
 
     private func early(_ reason: String) -> BlobError {
         self.error(.io, "The server answered \(self.head.status) before it had taken the body: \(reason).")
-    }
-
-    private func linger(on socket: PeerSocket) {
-        guard !self.hasLingered, self.head.isSuccess, self.isBodySent, self.sent > 0, self.failure == nil else {
-            return
-        }
-        self.hasLingered = true
-        self.isReset = socket.isReset(within: Self.lingering)
     }
 
     private var isEncrypted: Bool { !self.upload.url.lowercased().hasPrefix("http://") }
@@ -83,5 +71,21 @@ extension UploadTransfer {
             // A chunked body would include its framing.
             if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.takeBody(rest) }
         }
+    }
+}
+
+extension UploadExchange.Ending {
+    /// The longest time for a server to close its direction of the connection after its answer.
+    ///
+    /// A server that has read everything closes it at once, so the wait is a round trip. One that keeps its direction
+    /// open costs each upload this much.
+    private static let lingering = Duration.milliseconds(250)
+
+    /// Returns the result once the connection is closed. Blocks until then, at most 250 ms.
+    func checkedResult() throws(BlobError) -> HTTPResponse {
+        defer { if let closing { close(closing.descriptor) } }
+        let response = try self.result.get()
+        if let closing, let resetError, closing.isReset(within: Self.lingering) { throw resetError }
+        return response
     }
 }

@@ -3,25 +3,25 @@ import BlobTransfer
 import CCurl
 import Foundation
 
-/// One upload, from the first byte of its source to the last of its answer. Use it on one thread.
-final class UploadTransfer {
-    /// The longest wait of the loop, for changes that no event announces.
-    private static let longestWait = Duration.milliseconds(250)
-
+/// One upload, from the first byte of its source to the last of its answer, run by the thread of all transfers.
+final class UploadTransfer: LoopTransfer, @unchecked Sendable {  // Safe: mutable state is used by that thread only.
     /// The longest wait for the body of a refusal, from the last byte received.
     private static let refusalTimeout = Duration.seconds(1)
 
     let upload: HTTPUpload
     let byteCount: Int64?
-    let handle: CurlHandle
-    private let multi: CurlMulti
+    let info: BlobInfo
     private let pump: BodyPump
-    private let context: BlobContext
-    private let info: BlobInfo
-    private let pipeSignal = PipeSignal()
+    private let exchange: UploadExchange
+    /// The idle limit of the source.
+    private let sourceLimit: Duration?
+    private(set) var handle: CurlHandle?
+    private weak var loop: TransferLoop?
     private var rateLimit: RateLimit?
     private var isPaused = false
-    private var lastActivity = ContinuousClock.now
+    private var isAnswerPaused = false
+    private var isOver = false
+    private var lastActivity = Moment.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
     /// The error for which a callback ended the request; libcurl only reports that one did.
@@ -34,63 +34,78 @@ final class UploadTransfer {
 
     /// The open sockets; while connecting, there may be one for each address.
     var sockets: [PeerSocket] = []
+    /// The socket of a success, which libcurl has closed as far as it knows.
+    var closing: PeerSocket?
     /// The number of bytes of the body sent when a success began, including framing.
     var uploadedAtAnswer: Int64?
-    var hasLingered = false
-    var isReset = false
 
-    init(
-        _ upload: HTTPUpload, _ pump: BodyPump, _ handle: CurlHandle, _ multi: CurlMulti, _ info: BlobInfo,
-        _ context: BlobContext
-    ) {
+    init(_ upload: HTTPUpload, _ pump: BodyPump, _ exchange: UploadExchange, idleLimit: Duration?) {
         self.upload = upload
-        self.byteCount = upload.isChunked ? nil : info.byteCount
-        self.info = info
-        (self.handle, self.multi) = (handle, multi)
-        self.pump = pump
-        self.context = context
+        self.info = pump.sourceInfo
+        self.byteCount = upload.isChunked ? nil : self.info.byteCount
+        (self.pump, self.exchange, self.sourceLimit) = (pump, exchange, idleLimit)
         self.rateLimit = upload.rateLimit.map { RateLimit(bytesPerSecond: $0) }
     }
 
-    func run() throws(BlobError) -> HTTPResponse {
-        let registration = self.context.cancellation.onCancel { [multi] in multi.wake() }
-        defer {
-            registration.cancel()
-            self.closeConnection()
-            self.pipeSignal.end()
-        }
-        self.setUp()
-        try self.multi.add(self.handle)
-        self.isBodySent = self.byteCount == 0
-        self.lastActivity = .now
-        while true {
-            try self.multi.perform()
-            if let (_, code) = self.multi.takeResult() { return try self.outcome(of: code) }
-            // While paused, libcurl would not end before the source does; with a server that stalls, never.
-            if self.isRefused, self.remainingRefusalTime <= .zero { return try self.outcome(of: CURLE_OK) }
-            let wait = try self.checkLimits()
-            if self.isRefused {
-                try self.wait(for: min(wait, self.remainingRefusalTime))
-            } else if self.isPaused {
-                let delay = self.delayOfRateLimit()
-                if delay == nil, self.pump.hasNews() {
-                    self.isPaused = false
-                    self.handle.resume()
-                    continue
-                }
-                try self.wait(for: min(wait, delay ?? wait))
-            } else {
-                try self.wait(for: wait)
-            }
+    // MARK: On any thread
+
+    /// Starts the request. Called once.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
+    func start() throws(BlobError) {
+        try TransferLoop.shared.get().perform { loop in
+            (self.loop, self.lastActivity) = (loop, .now)
+            loop.enqueue(self)
         }
     }
 
-    /// Ends the request, its connection and the callbacks. A second call has no effect.
-    func closeConnection() {
-        guard self.handle.identity != nil else { return }
-        self.multi.remove(self.handle)
-        self.handle.close()
-        self.multi.close()
+    /// Continues after the pump had no bytes.
+    func continueBody() { self.perform { self.resumeBody($0) } }
+
+    /// Continues after the exchange had no room.
+    func continueAnswer() {
+        self.perform { _ in
+            guard self.isAnswerPaused else { return }
+            (self.isAnswerPaused, self.lastActivity) = (false, .now)
+            self.handle?.resume()
+        }
+    }
+
+    /// Ends the upload; without effect when it has ended.
+    func cancel() { self.perform { self.end(.failure(BlobError(.cancelled, "The upload was cancelled.")), $0) } }
+
+    private func perform(_ job: @escaping @Sendable (TransferLoop) -> Void) { try? TransferLoop.shared.get().perform(job) }
+
+    // MARK: On the thread of the loop
+
+    func connect(_ loop: TransferLoop) {
+        guard !self.isOver else { return }
+        self.lastActivity = .now
+        do throws(BlobError) {
+            let handle = try CurlHandle()
+            self.handle = handle
+            self.setUp(handle)
+            self.isBodySent = self.byteCount == 0
+            try loop.add(handle, self)
+        } catch {
+            self.fail(error, loop)
+        }
+    }
+
+    func finish(_ code: CURLcode, _ loop: TransferLoop) {
+        self.end(Result { () throws(BlobError) in try self.outcome(of: code) }, loop)
+    }
+
+    func fail(_ error: BlobError, _ loop: TransferLoop) { self.end(.failure(error), loop) }
+
+    private func end(_ result: Result<HTTPResponse, BlobError>, _ loop: TransferLoop) {
+        guard !self.isOver else { return }
+        self.isOver = true
+        // Callbacks may still have a socket to close.
+        if let handle { loop.remove(handle) }
+        self.handle = nil
+        self.exchange.end(
+            UploadExchange.Ending(result: result, closing: self.closing.take(), resetError: self.resetError))
     }
 
     /// True once the server has refused the request; the rest of its answer is only an explanation.
@@ -99,14 +114,11 @@ final class UploadTransfer {
     /// The remaining time to wait for the rest of the explanation.
     private var remainingRefusalTime: Duration {
         if let length = self.head.contentLength, self.body.count >= length { return .zero }
-        let idleLimit = self.upload.idleLimit ?? self.context.idleLimit
-        return min(Self.refusalTimeout, idleLimit ?? Self.refusalTimeout) - (.now - self.lastActivity)
+        let idleLimit = self.upload.idleLimit ?? self.sourceLimit
+        return min(Self.refusalTimeout, idleLimit ?? Self.refusalTimeout) - self.idleTime
     }
 
-    private func wait(for duration: Duration) throws(BlobError) {
-        // Rounded up, so that the loop does not spin in the last millisecond.
-        try self.multi.wait(milliseconds: Int((duration.timeInterval * 1000).rounded(.up)))
-    }
+    private var idleTime: Duration { self.lastActivity.instant.duration(to: .now) }
 
     /// Returns the wait until the rate limit allows bytes; nil when it allows bytes now.
     private func delayOfRateLimit() -> Duration? {
@@ -114,31 +126,40 @@ final class UploadTransfer {
         return self.rateLimit?.delay
     }
 
-    /// Throws when a limit is reached; otherwise returns the time until the next check.
-    private func checkLimits() throws(BlobError) -> Duration {
-        try self.context.check()
-        let now = ContinuousClock.now
-        var wait = Self.longestWait
-        if let deadline = self.context.deadline { wait = min(wait, deadline - now) }
+    private func resumeBody(_ loop: TransferLoop) {
+        guard self.isPaused, !self.isRefused, let handle else { return }
+        if let delay = self.delayOfRateLimit() { return loop.check(within: delay) }
+        guard self.pump.hasNews() else { return }
+        self.isPaused = false
+        handle.resume()
+    }
+
+    func checkLimits(_ now: Moment, _ loop: TransferLoop) {
+        guard !self.isOver else { return }
+        if self.isRefused {
+            // While paused, libcurl would not end before the source does; with a server that stalls, never.
+            let rest = self.remainingRefusalTime
+            return rest > .zero ? loop.check(within: rest) : self.finish(CURLE_OK, loop)
+        }
+        self.resumeBody(loop)
+        guard !self.isAnswerPaused else { return }
         // The source checks this limit itself, and its error is more precise.
         let isSourceSlow = self.isPaused && self.delayOfRateLimit() == nil && !self.pump.hasNews()
-        let sourceLimit = self.context.idleLimit
-        guard let limit = isSourceSlow ? sourceLimit : self.upload.idleLimit ?? sourceLimit else { return wait }
-        let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - (now - self.lastActivity)
-        guard rest > .zero else {
-            let what = isSourceSlow ? "The source gave nothing" : "Nothing moved on the connection"
-            throw self.error(.timedOut, "\(what) for \(limit), which is the idle limit; \(self.stage).")
-        }
-        return min(wait, rest)
+        guard let limit = isSourceSlow ? self.sourceLimit : self.upload.idleLimit ?? self.sourceLimit else { return }
+        let rest = limit + (isSourceSlow ? .seconds(1) : .zero) - self.idleTime
+        guard rest <= .zero else { return loop.check(within: rest) }
+        let what = isSourceSlow ? "The source gave nothing" : "Nothing moved on the connection"
+        self.fail(self.error(.timedOut, "\(what) for \(limit), which is the idle limit; \(self.stage)."), loop)
     }
 
     // MARK: Setting up
 
-    private func setUp() {
-        let handle = self.handle
+    private func setUp(_ handle: CurlHandle) {
         handle.setUp(self.upload.url, connectLimit: self.connectLimit)
-        // A reused connection may be dead, and then the request would be sent again.
+        // A reused connection may be dead, and then the request would be sent again. And only the end of a connection
+        // shows whether the server has taken the body.
         handle.set(CURLOPT_FRESH_CONNECT, 1)
+        handle.set(CURLOPT_FORBID_REUSE, 1)
         handle.set(CURLOPT_NOPROGRESS, 0)
         handle.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
         switch self.upload.method {
@@ -150,11 +171,11 @@ final class UploadTransfer {
             handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: self.byteCount ?? -1)
         }
         handle.setHeaders(self.headerLines)
-        self.setCallbacks()
+        self.setCallbacks(handle)
     }
 
     private var connectLimit: Duration {
-        min(self.upload.connectLimit, self.upload.idleLimit ?? self.context.idleLimit ?? self.upload.connectLimit)
+        min(self.upload.connectLimit, self.upload.idleLimit ?? self.sourceLimit ?? self.upload.connectLimit)
     }
 
     private var headerLines: [String] {
@@ -179,7 +200,10 @@ final class UploadTransfer {
         var room = buffer
         if self.rateLimit != nil {
             let allowance = self.rateLimit?.allowance() ?? 0
-            guard allowance > 0 else { return self.pause() }
+            guard allowance > 0 else {
+                self.loop?.check(within: self.rateLimit?.delay ?? .zero)
+                return self.pause()
+            }
             room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(allowance))
         }
         switch self.pump.take(into: room) {
@@ -188,7 +212,7 @@ final class UploadTransfer {
             self.sent += Int64(count)
             self.isBodySent = self.sent == self.byteCount
             self.lastActivity = .now
-            self.upload.onProgress?(self.sent, self.info.byteCount)
+            if self.upload.onProgress != nil { self.exchange.note(sent: self.sent) }
             return count
         case .end:
             self.isBodySent = true
@@ -212,6 +236,7 @@ final class UploadTransfer {
         do {
             try self.head.take(line)
             try self.checkBeginningOfAnswer()
+            if self.isRefused { self.loop?.check(within: .zero) }
             return true
         } catch {
             self.failure = error
@@ -219,22 +244,18 @@ final class UploadTransfer {
         }
     }
 
-    /// Takes bytes of the response body; returns false to end the request.
-    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    /// Takes bytes of the response body; returns their number, or another one to pause or end the request.
+    func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         self.lastActivity = .now
-        if self.head.isSuccess, let onAnswer = self.upload.onAnswer {
-            do {
-                try self.pipeSignal.withoutBlocking { try onAnswer(bytes) }
-                return true
-            } catch {
-                self.failure = BlobError(wrapping: error)
-                return false
-            }
+        if self.head.isSuccess, self.upload.onAnswer != nil {
+            self.isAnswerPaused = !self.exchange.offer(bytes)
+            return self.isAnswerPaused ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         }
         let room = HTTPResponse.maximumBodyByteCount - self.body.count
         self.body.append(contentsOf: bytes.prefix(room))
+        if self.isRefused { self.loop?.check(within: .zero) }
         // The beginning of an explanation is enough; the excess of a success is dropped, but read to its end.
-        return bytes.count <= room || self.head.isSuccess
+        return bytes.count <= room || self.head.isSuccess ? bytes.count : 0
     }
 
     func noteCounts(up: Int64, down: Int64) {

@@ -65,7 +65,7 @@ import Testing
         for transfer in transfers { admission.enqueue(transfer) }
         var handles: [CurlHandle] = []
         for round in 0..<4 {
-            var begun: [Transfer] = []
+            var begun: [any LoopTransfer] = []
             while let transfer = admission.next() {
                 let handle = try CurlHandle()
                 handles.append(handle)

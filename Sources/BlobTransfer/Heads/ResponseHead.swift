@@ -8,6 +8,7 @@ package struct ResponseHead: Sendable {
     static let maximumInformationalCount = 100
 
     /// The status of the last head that began; 0 before the first.
+    private var version = ""
     package private(set) var status = 0
     package private(set) var reason = ""
     package private(set) var fields: [(name: String, value: String)] = []
@@ -27,6 +28,14 @@ package struct ResponseHead: Sendable {
     package var isFinal: Bool { self.isComplete && self.status >= 200 }
 
     package var isSuccess: Bool { self.isFinal && self.status < 300 }
+
+    /// True when the server closes the connection after this answer (RFC 9112, sections 6.3 and 9.3).
+    package var announcesClose: Bool {
+        let options = (self.value(of: "connection") ?? "").lowercased()
+        let isFramed = self.contentLength != nil || self.value(of: "transfer-encoding") != nil
+        return options.contains("close") || !isFramed && self.status != 204
+            || self.version == "HTTP/1.0" && !options.contains("keep-alive")
+    }
 
     /// Returns the first value of a field, whose name is given in lower case.
     package func value(of name: String) -> String? {
@@ -64,6 +73,7 @@ package struct ResponseHead: Sendable {
         guard parts.count >= 2, let status = Int(parts[1]), (100..<1000).contains(status) else {
             throw BlobError(.corrupted, "The answer begins with a malformed status line.")
         }
+        self.version = String(parts[0])
         self.status = status
         self.reason = parts.count > 2 ? String(parts[2]) : ""
         (self.fields, self.isComplete, self.contentLength, self.lineCount) = ([], false, nil, 0)

@@ -7,28 +7,28 @@ struct Admission {
     static let maximumLookupCount = 32
 
     /// The transfers that wait, in their order. Some may have ended.
-    private(set) var queue: ArraySlice<Transfer> = []
+    private(set) var queue: ArraySlice<any LoopTransfer> = []
 
     /// The requests whose host has no address yet. Callbacks of a request need its transfer.
-    private var lookups: [UnsafeMutableRawPointer: (handle: CurlHandle, transfer: Transfer)] = [:]
+    private var lookups: [UnsafeMutableRawPointer: (handle: CurlHandle, transfer: any LoopTransfer)] = [:]
 
     var isEmpty: Bool { self.queue.isEmpty && self.lookups.isEmpty }
 
     /// True when a transfer can begin.
     var hasNext: Bool { !self.queue.isEmpty && self.lookups.count < Self.maximumLookupCount }
 
-    mutating func enqueue(_ transfer: Transfer) { self.queue.append(transfer) }
+    mutating func enqueue(_ transfer: any LoopTransfer) { self.queue.append(transfer) }
 
     /// Takes the transfer that begins next; nil when there is none, or no room.
-    mutating func next() -> Transfer? { self.hasNext ? self.queue.popFirst() : nil }
+    mutating func next() -> (any LoopTransfer)? { self.hasNext ? self.queue.popFirst() : nil }
 
     /// Takes all transfers that wait.
-    mutating func takeQueue() -> ArraySlice<Transfer> {
+    mutating func takeQueue() -> ArraySlice<any LoopTransfer> {
         defer { self.queue = [] }
         return self.queue
     }
 
-    mutating func begin(_ identity: UnsafeMutableRawPointer, _ handle: CurlHandle, _ transfer: Transfer) {
+    mutating func begin(_ identity: UnsafeMutableRawPointer, _ handle: CurlHandle, _ transfer: any LoopTransfer) {
         self.lookups[identity] = (handle, transfer)
     }
 

@@ -1,11 +1,11 @@
 package import BlobCore
 import BlobPlatform
-import CCurl
+package import CCurl
 
 /// One GET request with the redirections that follow it, run by the thread of all transfers.
 ///
 /// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
-package final class Transfer: @unchecked Sendable {  // Safe: mutable state is used by the thread of the loop only.
+package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: mutable state is used by the thread of the loop only.
     /// The maximum number of bytes of an explanation that are kept.
     private static let maximumExplanationByteCount = 8 * 1024
 
@@ -76,8 +76,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
         loop.enqueue(self)
     }
 
-    /// Begins the request, whose turn it is; without effect when the transfer has ended.
-    func connect(_ loop: TransferLoop) {
+    package func connect(_ loop: TransferLoop) {
         guard self.sink != nil else { return }
         self.lastActivity = .now
         do throws(BlobError) {
@@ -167,7 +166,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
     }
 
     /// Ends the request with libcurl's result, and follows a redirection.
-    func finish(_ code: CURLcode, _ loop: TransferLoop) {
+    package func finish(_ code: CURLcode, _ loop: TransferLoop) {
         if self.failure == nil, self.route.follow() {
             if let handle { loop.remove(handle) }
             return self.begin(loop)
@@ -175,7 +174,9 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
         self.end(self.outcome(code), loop)
     }
 
-    func end(_ error: BlobError?, _ loop: TransferLoop) {
+    package func fail(_ error: BlobError, _ loop: TransferLoop) { self.end(error, loop) }
+
+    private func end(_ error: BlobError?, _ loop: TransferLoop) {
         if let handle { loop.remove(handle) }
         self.handle = nil
         guard let sink else { return }
@@ -185,7 +186,7 @@ package final class Transfer: @unchecked Sendable {  // Safe: mutable state is u
     }
 
     /// Ends a transfer whose connection is idle for too long.
-    func checkLimits(_ now: Moment, _ loop: TransferLoop) {
+    package func checkLimits(_ now: Moment, _ loop: TransferLoop) {
         guard !self.isPaused else { return }
         let idleTime = self.lastActivity.instant.duration(to: now.instant)
         if let disposition, disposition != .deliver, idleTime > Self.explanationTimeout {

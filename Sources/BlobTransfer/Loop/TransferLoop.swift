@@ -1,12 +1,12 @@
-import BlobCore
+package import BlobCore
 import BlobPlatform
 import CCurl
 
 /// The thread that runs all transfers of the process, on connections that they share.
 ///
 /// Started by the first transfer; it then stays, and costs nothing without transfers.
-final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; all else is used by the loop's thread.
-    typealias Job = @Sendable (TransferLoop) -> Void
+package final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; all else is used by the loop's thread.
+    package typealias Job = @Sendable (TransferLoop) -> Void
 
     /// Waits for events, for a number of milliseconds at most.
     typealias Wait = @Sendable (CurlMulti, Int) throws(BlobError) -> Void
@@ -18,7 +18,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
     }
 
     /// The loop of the process, or the error for which there is none.
-    static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
+    package static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
 
     /// The longest wait while there are transfers, whose limits of time no event announces.
     private static let longestWait = Duration.milliseconds(250)
@@ -29,7 +29,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
     private let sessions: UnsafeMutableRawPointer?
     private let inbox = Locked(Inbox())
     private let jobSignal = WaitSignal()
-    private var transfers: [UnsafeMutableRawPointer: Transfer] = [:]
+    private var transfers: [UnsafeMutableRawPointer: any LoopTransfer] = [:]
     private var admission = Admission()
     private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = Moment.now
@@ -45,7 +45,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
     }
 
     /// Runs `job` on the thread of the transfers. Does not wait for it.
-    func perform(_ job: @escaping Job) {
+    package func perform(_ job: @escaping Job) {
         let (isFirst, isParked) = self.inbox.withLock { inbox in
             inbox.jobs.append(job)
             defer { inbox.isParked = false }
@@ -82,7 +82,9 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
         self.flush()
         guard !self.admission.hasNext, self.inbox.withLock({ $0.jobs.isEmpty }) else { return }
         let isIdle = self.transfers.isEmpty && self.admission.isEmpty
-        try self.wait(self.multi, Int((isIdle ? Duration.seconds(60) : Self.longestWait).timeInterval * 1000))
+        let time = isIdle ? .seconds(60) : self.nextCheck.remaining
+        // Rounded up, so that the loop does not spin in the last millisecond.
+        try self.wait(self.multi, Int((time.timeInterval * 1000).rounded(.up)))
     }
 
     private func takeJobs() -> [Job] {
@@ -104,7 +106,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
     /// Ends all transfers after an error of libcurl itself, and waits for the next one: without transfers, an error that
     /// stays is met once by each.
     private func fail(_ error: BlobError) {
-        for transfer in Array(self.transfers.values) + self.admission.takeQueue() { transfer.end(error, self) }
+        for transfer in Array(self.transfers.values) + self.admission.takeQueue() { transfer.fail(error, self) }
         for handle in self.admission.takeAll() { self.free(handle) }
         self.flush()
         let isParked = self.inbox.withLock { inbox in
@@ -133,10 +135,15 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
 
     func noteNews(_ sink: any TransferSink) { self.newsSinks[ObjectIdentifier(sink)] = sink }
 
-    /// Calls ``Transfer/connect(_:)`` when there is room for another lookup.
-    func enqueue(_ transfer: Transfer) { self.admission.enqueue(transfer) }
+    /// Checks the limits of all transfers after `delay` at the latest.
+    package func check(within delay: Duration) {
+        self.nextCheck = min(self.nextCheck, Moment(Moment.now.instant + delay))
+    }
 
-    func add(_ handle: CurlHandle, _ transfer: Transfer) throws(BlobError) {
+    /// Calls ``LoopTransfer/connect(_:)`` when there is room for another lookup.
+    package func enqueue(_ transfer: any LoopTransfer) { self.admission.enqueue(transfer) }
+
+    package func add(_ handle: CurlHandle, _ transfer: any LoopTransfer) throws(BlobError) {
         if let sessions { handle.set(CURLOPT_SHARE, sessions) }
         guard let identity = handle.identity else { return }
         try self.multi.add(handle)
@@ -144,7 +151,7 @@ final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; 
         self.admission.begin(identity, handle, transfer)
     }
 
-    func remove(_ handle: CurlHandle) {
+    package func remove(_ handle: CurlHandle) {
         guard let identity = handle.identity else { return }
         self.transfers[identity] = nil
         if !self.admission.holds(identity) { self.free(handle) }
