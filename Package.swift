@@ -279,7 +279,8 @@ if hasUploads {
         .target(name: "BlobHTTP", dependencies: ["BlobStreams", "BlobTransfer", "CCurl"], swiftSettings: settings),
         plugin("HTTPSource", "BlobTransfer"),
         plugin("S3Source", "BlobTransfer", .product(name: "Crypto", package: "swift-crypto")),
-        tests("BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest"),
+        tests(
+            "BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest", "FileSource"),
         tests(
             "HTTPSourceTests", "ArchiveSource", "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
             "BlobStreamsTesting", "HTTPSource", "HTTPTestSupport"),

@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 package import BlobTransfer
 import Foundation
 
@@ -30,6 +30,13 @@ package struct HTTPUpload: Sendable {
 
     /// The longest time for connecting, TLS included; a shorter idle limit takes precedence.
     package var connectLimit = Duration.seconds(30)
+
+    /// The maximum number of repetitions after transient errors, each after the pause that the server asked for, or one
+    /// that doubles from a second to a minute. A POST is repeated only if the server received none of it, or refused it.
+    package var maximumRetryCount = 0
+
+    /// Called on the thread that waits with the error after which the request is repeated.
+    package var onRetry: (@Sendable (BlobError) -> Void)?
 
     /// Called on the thread that waits with the number of bytes of the body handed over so far, and the byte count.
     package var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?

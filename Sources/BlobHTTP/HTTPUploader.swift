@@ -4,11 +4,22 @@ import Foundation
 
 /// Uploads sources to web servers.
 ///
-/// The thread of all transfers sends, while a thread of the pool reads the source. Each request has its own connection
-/// and is made once: redirections are not followed, and nothing is sent again.
+/// The thread of all transfers sends, while a thread of the pool reads the source. Redirections are not followed, and
+/// nothing is sent again but by ``HTTPUpload/maximumRetryCount``.
+///
+/// A PUT of at most 64 KiB whose source is repeatable uses connections that are open, and leaves its own open for others. It
+/// is made again, on a new connection, when one that was open breaks before an answer. All others have a connection of
+/// their own.
 package struct HTTPUploader: Sendable {
     /// The longest time to wait for the reader to close after an upload.
     private static let closeTimeout = Duration.milliseconds(500)
+
+    /// The longest pause before a repetition; pauses double from one second.
+    private static let longestPause = Duration.seconds(60)
+
+    /// The maximum length of bodies that share connections. A server reads as much with the head, or soon after; of a
+    /// longer body, a success before it was read would not be noticed.
+    private static let maximumPooledByteCount: Int64 = 64 * 1024
 
     /// Creates an uploader, and loads libcurl the first time.
     ///
@@ -21,9 +32,10 @@ package struct HTTPUploader: Sendable {
     /// incomplete body that looks complete.
     ///
     /// A success is an error if its first byte arrives while bytes are unsent or unacknowledged, or if a reset of the
-    /// connection follows it. To detect the reset, the connection is half-closed, and the server has 250 ms to close it
-    /// too; over TLS this is omitted if the server announced that it closes. Bytes that the server's system
-    /// acknowledged but its program never reads cannot be detected otherwise: only the answer vouches for them.
+    /// connection follows it. To detect the reset, a connection that is closed is half-closed first, and the server has
+    /// 250 ms to close it too; over TLS this is omitted if the server announced that it closes. Bytes that the server's
+    /// system acknowledged but its program never reads cannot be detected otherwise, nor on a connection that stays open:
+    /// only the answer vouches for them.
     ///
     /// - Parameters:
     ///   - source: The source of the body, opened once, at its start.
@@ -41,6 +53,36 @@ package struct HTTPUploader: Sendable {
         context: BlobContext = BlobContext()
     ) throws(BlobError) -> HTTPResponse {
         try upload.validate()
+        // The content of the first attempt is that of all.
+        var (validator, pause, retryCount) = (validator, Duration.seconds(1), 0)
+        while true {
+            do throws(BlobError) {
+                return try self.attempt(source, matching: &validator, as: upload, context)
+            } catch {
+                let canRepeat = error.isTransient && error.operation == "write" && source.traits.contains(.repeatable)
+                guard canRepeat, retryCount < upload.maximumRetryCount else { throw error }
+                retryCount += 1
+                upload.onRetry?(error)
+                try context.pause(for: error.retryDelay ?? pause)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+    }
+
+    /// Makes the request, and again if a connection that was open breaks.
+    private func attempt(
+        _ source: any BlobInputStreamDataSource, matching validator: inout BlobValidator?, as upload: HTTPUpload,
+        _ context: BlobContext
+    ) throws(BlobError) -> HTTPResponse {
+        let first = try self.request(source, matching: &validator, as: upload, context, isRepetition: false)
+        guard first.isStale else { return try first.checkedResult() }
+        return try self.request(source, matching: &validator, as: upload, context, isRepetition: true).checkedResult()
+    }
+
+    private func request(
+        _ source: any BlobInputStreamDataSource, matching validator: inout BlobValidator?, as upload: HTTPUpload,
+        _ context: BlobContext, isRepetition: Bool
+    ) throws(BlobError) -> UploadExchange.Ending {
         // With a cancellation of its own: the end of an upload stops its reader, but not the job.
         let child = context.blocking.makeChild()
         let reader = try source.open(matching: validator, context: child)
@@ -61,14 +103,20 @@ package struct HTTPUploader: Sendable {
         try waiting.wait(on: exchange.signal) { pump.hasNews() ? () : nil }
         // An empty body is complete once it is announced, so this is the last moment to throw.
         if let failure = pump.failure { throw failure }
-        let transfer = UploadTransfer(upload, pump, exchange, idleLimit: context.idleLimit)
+        let info = pump.sourceInfo
+        validator = validator ?? info.validator
+        let isPooled =
+            upload.method == .put && !upload.isChunked && source.traits.contains(.repeatable)
+            && info.byteCount ?? .max <= Self.maximumPooledByteCount
+        let transfer = UploadTransfer(
+            upload, info, pump, exchange, isPooled ? isRepetition ? .new : .pooled : .own, idleLimit: context.idleLimit)
         begun.withLock { $0 = transfer }
         try transfer.start()
         // From here on, the transfer has limits of its own.
         waiting.idleLimit = nil
         while true {
             let news = try waiting.wait(on: exchange.signal) { exchange.take() }
-            if let sent = news.sent { upload.onProgress?(sent, transfer.info.byteCount) }
+            if let sent = news.sent { upload.onProgress?(sent, info.byteCount) }
             if !news.answer.isEmpty {
                 do {
                     try news.answer.withUnsafeBytes { try upload.onAnswer?($0) }
@@ -77,7 +125,22 @@ package struct HTTPUploader: Sendable {
                 }
                 transfer.continueAnswer()
             }
-            if let ending = news.ending { return try ending.checkedResult() }
+            if let ending = news.ending { return ending }
         }
+    }
+}
+
+extension BlobContext {
+    /// Waits for the duration; throws when the job is cancelled or times out before.
+    fileprivate func pause(for duration: Duration) throws(BlobError) {
+        let end = ContinuousClock.now + duration
+        let signal = WaitSignal()
+        let registration = self.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
+        while ContinuousClock.now < end {
+            try self.check()
+            _ = signal.wait(for: min(end, self.deadline ?? end) - .now)
+        }
+        try self.check()
     }
 }

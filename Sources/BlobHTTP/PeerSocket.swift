@@ -34,7 +34,7 @@ struct PeerSocket: Equatable {
     }
 
     /// True when the socket has a pending error. Reading the error itself would clear it.
-    private var hasFailed: Bool {
+    var hasFailed: Bool {
         var request = pollfd(fd: self.descriptor, events: 0, revents: 0)
         return poll(&request, 1, 0) > 0 && request.revents & Int16(POLLERR) != 0
     }

@@ -5,6 +5,8 @@ final class UploadExchange: Sendable {
     /// The end of an upload.
     struct Ending: Sendable {
         let result: Result<HTTPResponse, BlobError>
+        /// True when a connection that was used before broke before an answer.
+        let isStale: Bool
         /// The connection of a success, which a reset may follow; to be checked and closed.
         let closing: PeerSocket?
         /// The error if it does.

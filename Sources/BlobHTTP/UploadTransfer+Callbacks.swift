@@ -8,7 +8,7 @@ extension UploadTransfer {
         let this = Unmanaged.passUnretained(self).toOpaque()
         for option in [
             CURLOPT_READDATA, CURLOPT_HEADERDATA, CURLOPT_WRITEDATA, CURLOPT_XFERINFODATA,
-            CURLOPT_CLOSESOCKETDATA, CURLOPT_SOCKOPTDATA,
+            CURLOPT_PREREQDATA,
         ] {
             handle.set(option, this)
         }
@@ -31,13 +31,9 @@ extension UploadTransfer {
             transfer(data)?.noteCounts(up: Int64(up), down: Int64(down))
             return 0
         }
-        handle.setSocketObserver { data, descriptor, _ in
-            transfer(data)?.begin(PeerSocket(descriptor))
-            return CInt(CURL_SOCKOPT_OK)
-        }
-        handle.setCloser { data, descriptor in
-            guard let transfer = transfer(data) else { return close(descriptor) }
-            return transfer.end(PeerSocket(descriptor)) ? close(descriptor) : 0
+        handle.setPrerequisite { data, _, _, remotePort, localPort in
+            let isKnown = transfer(data)?.begin(localPort: localPort, remotePort: remotePort) == true
+            return CInt(isKnown ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT)
         }
     }
 }

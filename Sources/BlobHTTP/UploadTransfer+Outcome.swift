@@ -27,7 +27,12 @@ extension UploadTransfer {
         // The error for which a callback ended the request comes before libcurl's own.
         if let failure { throw self.located(failure) }
         if self.head.isFinal, !self.head.isSuccess { throw self.refusal }
-        guard code == CURLE_OK else { throw self.error(for: code) }
+        guard code == CURLE_OK else {
+            // libcurl only sends again what it sent on a connection that was used before.
+            let isReused = CurlFailure(code) == .needsRewind || self.handle?.hasReusedConnection == true
+            self.isStale = self.connection == .pooled && isReused && self.head.status == 0
+            throw self.error(for: code)
+        }
         guard self.head.isComplete else {
             throw self.error(.truncated, "The answer ended within its header; \(self.stage).")
         }
@@ -65,6 +70,7 @@ extension UploadTransfer {
         var error = BlobError(
             .refused, message, isTransient: isTransient, cause: HTTPRefusal(response: self.response))
         error.operation = "write"
+        error.retryDelay = self.head.retryDelay
         return self.located(error)
     }
 

@@ -4,15 +4,20 @@ import Foundation
 
 // An answer claims that the server accepted the body. These checks show whether the connection allows that to be true.
 extension UploadTransfer {
-    func begin(_ socket: PeerSocket) { self.sockets.append(socket) }
+    /// Takes the connection of the request; returns false when it cannot be told which it is.
+    func begin(localPort: CInt, remotePort: CInt) -> Bool {
+        self.socket = self.loop?.sockets.claim(localPort: localPort, remotePort: remotePort, for: self)
+            .map(PeerSocket.init)
+        return self.socket != nil
+    }
 
-    /// Takes a connection that is about to be closed; returns false to keep it open, for ``UploadExchange/Ending``.
-    func end(_ socket: PeerSocket) -> Bool {
+    func closes(_ descriptor: CInt) -> Bool {
+        let socket = PeerSocket(descriptor)
         self.salvage(from: socket)
-        self.sockets.removeAll { $0 == socket }
+        self.socket = nil
         let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
         // Over TLS the closing message is sent by now, and a server that has already closed responds with a reset.
-        guard isSuccess, self.closing == nil, !self.isEncrypted || !self.head.announcesClose else { return true }
+        guard isSuccess, !self.isEncrypted || !self.head.announcesClose else { return true }
         self.closing = socket
         return false
     }
@@ -27,7 +32,7 @@ extension UploadTransfer {
         let uploaded = handle.uploadedByteCount
         self.uploadedAtAnswer = uploaded
         let unsent = max(0, (self.byteCount ?? self.sent) - uploaded)
-        let unacknowledged = Int64(self.sockets.last?.unacknowledgedByteCount ?? 0)
+        let unacknowledged = Int64(self.socket?.unacknowledgedByteCount ?? 0)
         guard self.isBodySent, unsent + unacknowledged == 0 else {
             throw self.early("\(unsent + unacknowledged) bytes were unsent or unacknowledged")
         }
@@ -40,6 +45,8 @@ extension UploadTransfer {
         guard self.uploadedAtAnswer == self.handle?.uploadedByteCount else {
             throw self.early("bytes were still sent when the answer had begun")
         }
+        // The connection stays open.
+        if let socket, socket.hasFailed, let resetError { throw resetError }
     }
 
     /// The error of a success that a reset follows; nil without a success.

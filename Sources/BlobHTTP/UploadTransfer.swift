@@ -4,19 +4,30 @@ import CCurl
 import Foundation
 
 /// One upload, from the first byte of its source to the last of its answer, run by the thread of all transfers.
-final class UploadTransfer: LoopTransfer, @unchecked Sendable {  // Safe: mutable state is used by that thread only.
+final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // Safe: mutable state is used by that thread only.
     /// The longest wait for the body of a refusal, from the last byte received.
     private static let refusalTimeout = Duration.seconds(1)
 
+    /// The connection of a request.
+    enum Connection {
+        /// One that was used before, if there is one.
+        case pooled
+        /// A new one, which is used again.
+        case new
+        /// A new one, which is closed after the request.
+        case own
+    }
+
     let upload: HTTPUpload
+    let connection: Connection
     let byteCount: Int64?
-    let info: BlobInfo
+    private let info: BlobInfo
     private let pump: BodyPump
     private let exchange: UploadExchange
     /// The idle limit of the source.
     private let sourceLimit: Duration?
     private(set) var handle: CurlHandle?
-    private weak var loop: TransferLoop?
+    private(set) var loop: TransferLoop?
     private var rateLimit: RateLimit?
     private var isPaused = false
     private var isAnswerPaused = false
@@ -32,16 +43,20 @@ final class UploadTransfer: LoopTransfer, @unchecked Sendable {  // Safe: mutabl
     private(set) var sent: Int64 = 0
     private(set) var isBodySent = false
 
-    /// The open sockets; while connecting, there may be one for each address.
-    var sockets: [PeerSocket] = []
+    /// The socket of the request, once it is connected.
+    var socket: PeerSocket?
     /// The socket of a success, which libcurl has closed as far as it knows.
     var closing: PeerSocket?
+    /// True when a connection that was used before broke before an answer.
+    var isStale = false
     /// The number of bytes of the body sent when a success began, including framing.
     var uploadedAtAnswer: Int64?
 
-    init(_ upload: HTTPUpload, _ pump: BodyPump, _ exchange: UploadExchange, idleLimit: Duration?) {
-        self.upload = upload
-        self.info = pump.sourceInfo
+    init(
+        _ upload: HTTPUpload, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange, _ connection: Connection,
+        idleLimit: Duration?
+    ) {
+        (self.upload, self.info, self.connection) = (upload, info, connection)
         self.byteCount = upload.isChunked ? nil : self.info.byteCount
         (self.pump, self.exchange, self.sourceLimit) = (pump, exchange, idleLimit)
         self.rateLimit = upload.rateLimit.map { RateLimit(bytesPerSecond: $0) }
@@ -104,8 +119,10 @@ final class UploadTransfer: LoopTransfer, @unchecked Sendable {  // Safe: mutabl
         // Callbacks may still have a socket to close.
         if let handle { loop.remove(handle) }
         self.handle = nil
+        if let socket { loop.sockets.release(socket.descriptor) }
         self.exchange.end(
-            UploadExchange.Ending(result: result, closing: self.closing.take(), resetError: self.resetError))
+            UploadExchange.Ending(
+                result: result, isStale: self.isStale, closing: self.closing.take(), resetError: self.resetError))
     }
 
     /// True once the server has refused the request; the rest of its answer is only an explanation.
@@ -156,10 +173,10 @@ final class UploadTransfer: LoopTransfer, @unchecked Sendable {  // Safe: mutabl
 
     private func setUp(_ handle: CurlHandle) {
         handle.setUp(self.upload.url, connectLimit: self.connectLimit)
-        // A reused connection may be dead, and then the request would be sent again. And only the end of a connection
-        // shows whether the server has taken the body.
-        handle.set(CURLOPT_FRESH_CONNECT, 1)
-        handle.set(CURLOPT_FORBID_REUSE, 1)
+        // A connection that is used again may be dead, and then the request is made again.
+        if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
+        // Only the end of a connection shows whether the server has read the body.
+        if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
         handle.set(CURLOPT_NOPROGRESS, 0)
         handle.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
         switch self.upload.method {

@@ -94,6 +94,10 @@ CURLcode blob_curl_set_socket_observer(CURL *easy, curl_sockopt_callback observe
     return table.curl_easy_setopt_(easy, CURLOPT_SOCKOPTFUNCTION, observer);
 }
 
+CURLcode blob_curl_set_prerequisite(CURL *easy, curl_prereq_callback prerequisite) {
+    return table.curl_easy_setopt_(easy, CURLOPT_PREREQFUNCTION, prerequisite);
+}
+
 CURLcode blob_curl_set_http_only(CURL *easy) {
 #if LIBCURL_VERSION_NUM >= 0x075500
     CURLcode code = table.curl_easy_setopt_(easy, CURLOPT_PROTOCOLS_STR, "http,https");

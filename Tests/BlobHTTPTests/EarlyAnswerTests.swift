@@ -84,11 +84,33 @@ import Testing
         }
         for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), HTTPUpload(.put, server.url)) }
         let waiting = try ScriptedServer { connection in
-            connection.receiveBody(byteCount)
-            connection.send("HTTP/1.1 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok")
-            connection.receiveAll()
+            repeat {
+                connection.receiveBody(byteCount)
+                connection.send("HTTP/1.1 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok")
+                connection.forget()
+            } while connection.receive()
         }
         for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), HTTPUpload(.put, waiting.url)) }
+    }
+
+    /// Connections that the server closes after some answers, each of which the next small body is sent on first.
+    @Test(arguments: [1, 3], [1, 65_536]) func smallBodiesShareConnectionsAndNoneIsLostWithOne(
+        answerCount: Int, byteCount: Int
+    ) async throws {
+        let content = makeContent(byteCount)
+        let bodies = Locked(0)
+        let server = try ScriptedServer { connection in
+            for _ in 0..<answerCount {
+                connection.receiveBody(byteCount)
+                guard connection.body?.elementsEqual(content) == true else { return }
+                bodies.withLock { $0 += 1 }
+                connection.send(created)
+                connection.forget()
+            }
+        }
+        for _ in 0..<60 { try await upload(MemorySource(content), HTTPUpload(.put, server.url)) }
+        #expect(bodies.withLock { $0 } == 60)
+        #expect(answerCount == 1 || server.connectionCount < 60)
     }
 
     @Test(arguments: ["Content-Length: 10\r\n", "Transfer-Encoding: chunked\r\n", ""])

@@ -3,6 +3,7 @@ import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport
 import BlobTransfer
+import FileSource
 import Foundation
 import Testing
 
@@ -100,6 +101,39 @@ import Testing
         let start = ContinuousClock.now
         _ = try await upload(MemorySource(makeContent(200_000)), request)
         #expect(ContinuousClock.now - start > .milliseconds(420))
+    }
+
+    @Test(arguments: [
+        ("300", 299...300), ("86401", 86_400...86_400), ("-1", 0...0), ("soon", 0...0),
+        ("Fri, 31 Dec 2100 23:59:59 GMT", 86_400...86_400), ("Thu, 01 Jan 1970 00:00:00 GMT", 0...0),
+    ]) func theDelayThatAServerAsksForIsKnown(value: String, seconds: ClosedRange<Int>) async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(1)
+            connection.send("HTTP/1.1 503 No\r\nRetry-After: \(value)\r\nContent-Length: 0\r\n\r\n")
+        }
+        let error = try await failure(of: MemorySource([1]), HTTPUpload(.put, server.url))
+        #expect(error.isTransient)
+        #expect(seconds.contains(Int(error.retryDelay?.components.seconds ?? 0)))
+    }
+
+    /// The content of the first request is that of all.
+    @Test(arguments: [true, false]) func aSourceThatChangesBetweenRequestsIsChanged(changes: Bool) async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(3)
+            let isFirst = connection.body?.elementsEqual([1, 2, 3]) == true
+            connection.send("HTTP/1.1 \(isFirst ? 503 : 201) Oh\r\nRetry-After: 0\r\nContent-Length: 0\r\n\r\n")
+        }
+        let folder = try TemporaryFolder()
+        let source = FileSource(path: try folder.write([1, 2, 3], to: "file"))
+        let repetitions = Recorder<BlobError.Code>()
+        var request = HTTPUpload(.put, server.url)
+        request.maximumRetryCount = 2
+        request.onRetry = { error in
+            repetitions.append(error.code)
+            if changes { _ = try? folder.write([1, 2, 4], to: "file") }
+        }
+        #expect(try await failure(of: source, request).code == (changes ? .changed : .refused))
+        #expect(repetitions.values.count == (changes ? 1 : 2))
     }
 
     @Test(arguments: [

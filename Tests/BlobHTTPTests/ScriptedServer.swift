@@ -89,6 +89,9 @@ final class ScriptedServer: Sendable {
             while self.body?.count ?? 0 < byteCount, self.receive() {}
         }
 
+        /// Drops the request, before another one on this connection.
+        func forget() { (self.received, self.bodyStart, self.hasContinued) = ([], nil, false) }
+
         /// Waits until the system has so many bytes for this program, and leaves them there.
         func waitForUnread(_ byteCount: Int) {
             var (count, request) = (CInt(byteCount), pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0))

@@ -64,6 +64,11 @@ package final class CurlHandle {
         self.note(blob_curl_set_socket_observer(self.easy, observer))
     }
 
+    /// - Parameter prerequisite: Called once there is a connection, before the request is sent.
+    package func setPrerequisite(_ prerequisite: @escaping curl_prereq_callback) {
+        self.note(blob_curl_set_prerequisite(self.easy, prerequisite))
+    }
+
     /// Sets what all requests have in common.
     ///
     /// - Parameters:
@@ -135,6 +140,13 @@ package final class CurlHandle {
         var count: Int64 = 0
         guard let easy, blob_curl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T, &count) == CURLE_OK else { return 0 }
         return count
+    }
+
+    /// True when the request was made on a connection of an earlier one.
+    package var hasReusedConnection: Bool {
+        var count = 0
+        guard let easy, blob_curl_get_long(easy, CURLINFO_NUM_CONNECTS, &count) == CURLE_OK else { return false }
+        return count == 0
     }
 
     /// True once the host has an address, or a connection is used again.

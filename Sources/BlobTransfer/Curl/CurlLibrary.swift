@@ -3,8 +3,8 @@ import CCurl
 
 /// The libcurl library, loaded when first needed: linking it would make a program start ten times as slowly.
 package enum CurlLibrary {
-    /// Version 7.68, the first with `curl_multi_wakeup`.
-    private static let oldestVersion: UInt32 = 0x07_4400
+    /// Version 7.80 of 2021, the first with `CURLOPT_PREREQFUNCTION`.
+    private static let oldestVersion: UInt32 = 0x07_5000
 
     private static let loading: Result<Void, BlobError> = {
         if let reason = blob_curl_load() {
@@ -16,7 +16,7 @@ package enum CurlLibrary {
         guard blob_curl_version_number() >= Self.oldestVersion else {
             let version = String(cString: blob_curl_version_text())
             return .failure(
-                BlobError(.unavailable, "Transfers need libcurl 7.68; this is \(version).", isTransient: false))
+                BlobError(.unavailable, "Transfers need libcurl 7.80; this is \(version).", isTransient: false))
         }
         return .success(())
     }()

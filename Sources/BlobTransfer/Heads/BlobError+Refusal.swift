@@ -9,9 +9,6 @@ extension BlobError {
 
     private static let excerptLength = 200
 
-    /// The longest delay that a server can ask for: a day.
-    private static let longestRetryDelay: Int64 = 86_400
-
     /// Creates the error for an answer that is not the one that was asked for.
     ///
     /// The code is ``Code/notFound`` for 404 and 410, ``Code/permissionDenied`` for 401, 403 and 407,
@@ -33,14 +30,20 @@ extension BlobError {
             message += ": " + text.prefix(Self.excerptLength) + (text.count > Self.excerptLength ? "..." : "")
         }
         self.init(code, message + ".", isTransient: Self.transientStatuses.contains(head.status))
-        self.retryDelay = Self.retryDelay(head)
+        self.retryDelay = head.retryDelay
     }
+}
 
-    /// The delay of a `Retry-After` field, in seconds or as a date.
-    private static func retryDelay(_ head: ResponseHead) -> Duration? {
-        guard let text = head.value(of: "retry-after") else { return nil }
-        if let seconds = Int64(text) { return seconds >= 0 ? .seconds(min(seconds, self.longestRetryDelay)) : nil }
+extension ResponseHead {
+    /// The longest delay that a server can ask for, in seconds: a day.
+    private static let longestRetryDelay: Int64 = 86_400
+
+    /// The delay of a `Retry-After` field, in seconds or as a date (RFC 9110, section 10.2.3), at most a day; nil without
+    /// one.
+    package var retryDelay: Duration? {
+        guard let text = self.value(of: "retry-after") else { return nil }
+        if let seconds = Int64(text) { return seconds >= 0 ? .seconds(min(seconds, Self.longestRetryDelay)) : nil }
         let date = Int64(blob_curl_date(text))
-        return date < 0 ? nil : .seconds(min(max(0, date - Int64(time(nil))), self.longestRetryDelay))
+        return date < 0 ? nil : .seconds(min(max(0, date - Int64(time(nil))), Self.longestRetryDelay))
     }
 }

@@ -27,6 +27,8 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has 
     private let wait: Wait
     /// The TLS sessions, which libcurl would otherwise keep for each request.
     private let sessions: UnsafeMutableRawPointer?
+    /// Used on the thread of the loop only.
+    package let sockets = OpenSockets()
     private let inbox = Locked(Inbox())
     private let jobSignal = WaitSignal()
     private var transfers: [UnsafeMutableRawPointer: any LoopTransfer] = [:]
@@ -144,6 +146,7 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has 
     package func enqueue(_ transfer: any LoopTransfer) { self.admission.enqueue(transfer) }
 
     package func add(_ handle: CurlHandle, _ transfer: any LoopTransfer) throws(BlobError) {
+        self.sockets.observe(handle)
         if let sessions { handle.set(CURLOPT_SHARE, sessions) }
         guard let identity = handle.identity else { return }
         try self.multi.add(handle)

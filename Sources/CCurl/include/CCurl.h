@@ -30,6 +30,7 @@ CURLcode blob_curl_set_writer(CURL *easy, CURLoption option, curl_write_callback
 CURLcode blob_curl_set_progress(CURL *easy, curl_xferinfo_callback progress);
 CURLcode blob_curl_set_closer(CURL *easy, curl_closesocket_callback closer);
 CURLcode blob_curl_set_socket_observer(CURL *easy, curl_sockopt_callback observer);
+CURLcode blob_curl_set_prerequisite(CURL *easy, curl_prereq_callback prerequisite);
 /// Restricts a transfer and its redirections to HTTP and HTTPS.
 CURLcode blob_curl_set_http_only(CURL *easy);
 CURLcode blob_curl_get_long(CURL *easy, CURLINFO info, long *value);

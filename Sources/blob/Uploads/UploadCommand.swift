@@ -91,6 +91,6 @@ struct UploadCommand: ParsableCommand {
             try writeAll(bytes, to: STDOUT_FILENO, named: "standard output")
         }
         let body = self.offset > 0 ? source.slice(self.offset...) : source
-        try self.request.send(body, upload, context)
+        _ = try HTTPUploader().upload(body, as: upload, context: context)
     }
 }

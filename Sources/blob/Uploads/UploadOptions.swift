@@ -9,9 +9,6 @@ struct UploadOptions: ParsableArguments {
     /// The default idle limit of the connection: a server may need this time to store a large body.
     private static let defaultIdleLimit = Duration.seconds(60)
 
-    /// The longest pause before a repetition; pauses double from one second.
-    private static let longestPause = Duration.seconds(60)
-
     @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
     var method: HTTPUpload.Method?
 
@@ -55,36 +52,10 @@ struct UploadOptions: ParsableArguments {
                 upload.fields.append(field)
             }
         }
+        (upload.maximumRetryCount, upload.onRetry) = (self.retry, { report($0) })
         upload.rateLimit = self.limitRate?.bytesPerSecond
         upload.idleLimit = idleTimeout.map { .seconds($0) } ?? Self.defaultIdleLimit
         return upload
-    }
-
-    /// Makes the request, and repeats it after transient errors, at most ``retry`` times.
-    func send(_ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext) throws {
-        let uploader = try HTTPUploader()
-        var (pause, left) = (Duration.seconds(1), self.retry)
-        var validator: BlobValidator?
-        while let error = self.failure(of: {
-            try uploader.upload(source, matching: validator, as: upload, context: context)
-        }) {
-            let canRepeat = error.isTransient && error.operation == "write"
-            guard left > 0, canRepeat, source.traits.contains(.repeatable) else { throw error }
-            report(error)
-            left -= 1
-            validator = try source.info(context).validator
-            try context.pause(for: error.retryDelay ?? pause)
-            pause = min(pause * 2, Self.longestPause)
-        }
-    }
-
-    private func failure(of attempt: () throws -> HTTPResponse) -> BlobError? {
-        do {
-            _ = try attempt()
-            return nil
-        } catch {
-            return BlobError(wrapping: error)
-        }
     }
 
     private func field(_ text: String) throws -> HTTPUpload.Field {
@@ -99,26 +70,3 @@ struct UploadOptions: ParsableArguments {
 }
 
 extension HTTPUpload.Method: ExpressibleByArgument {}
-
-extension BlobError {
-    /// The delay that the server requested, if it is at most 255 seconds.
-    fileprivate var retryDelay: Duration? {
-        let text = (self.cause as? HTTPRefusal)?.response.value(of: "retry-after")
-        return text.flatMap { UInt8($0) }.map { .seconds(Int($0)) }
-    }
-}
-
-extension BlobContext {
-    /// Waits for the duration; throws when the job is cancelled or times out before.
-    fileprivate func pause(for duration: Duration) throws(BlobError) {
-        let end = ContinuousClock.now + duration
-        let signal = WaitSignal()
-        let registration = self.cancellation.onCancel { signal.signal() }
-        defer { registration.cancel() }
-        while ContinuousClock.now < end {
-            try self.check()
-            _ = signal.wait(for: min(end, self.deadline ?? end) - .now)
-        }
-        try self.check()
-    }
-}
