@@ -4,7 +4,8 @@ import CCurl
 import Foundation
 
 /// One upload, from the first byte of its source to the last of its answer, run by the thread of all transfers.
-final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // Safe: mutable state is used by that thread only.
+// Safe: mutable state is used by that thread only.
+final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
     /// The longest wait for the body of a refusal, from the last byte received.
     private static let refusalTimeout = Duration.seconds(1)
 
@@ -89,7 +90,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// Ends the upload; without effect when it has ended.
     func cancel() { self.perform { self.end(.failure(BlobError(.cancelled, "The upload was cancelled.")), $0) } }
 
-    private func perform(_ job: @escaping @Sendable (TransferLoop) -> Void) { try? TransferLoop.shared.get().perform(job) }
+    private func perform(_ job: @escaping TransferLoop.Job) { try? TransferLoop.shared.get().perform(job) }
 
     // MARK: On the thread of the loop
 

@@ -5,7 +5,8 @@ package import CCurl
 /// One GET request with the redirections that follow it, run by the thread of all transfers.
 ///
 /// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
-package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: mutable state is used by the thread of the loop only.
+// Safe: mutable state is used by the thread of the loop only.
+package final class Transfer: LoopTransfer, @unchecked Sendable {
     /// The maximum number of bytes of an explanation that are kept.
     private static let maximumExplanationByteCount = 8 * 1024
 

@@ -5,7 +5,8 @@ import CCurl
 /// The thread that runs all transfers of the process, on connections that they share.
 ///
 /// Started by the first transfer; it then stays, and costs nothing without transfers.
-package final class TransferLoop: @unchecked Sendable {  // Safe: the inbox has a lock; all else is used by the loop's thread.
+// Safe: the inbox has a lock; all else is used by the loop's thread.
+package final class TransferLoop: @unchecked Sendable {
     package typealias Job = @Sendable (TransferLoop) -> Void
 
     /// Waits for events, for a number of milliseconds at most.
