@@ -196,7 +196,7 @@ let package = Package(
             swiftSettings: partSettings),
         tests("BlobIndexTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams"),
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CZlib"),
-        tests("BlobReceivingTests", "BlobMultipart", "BlobTestSupport", "BlobReceiving"),
+        tests("BlobReceivingTests", "BlobMultipart", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests("BlobTestSupportTests", "BlobTestSupport"),

@@ -59,14 +59,21 @@ package final class PartFile {
     ///
     /// - Returns: The path of the file.
     func commit() throws(BlobError) -> String {
-        let path = try FileNumbers.shared.claim("\(self.folder)/\(self.name)") { path throws(BlobError) in
-            // Unlike `rename`, this never replaces a file.
-            if link(self.temporaryPath, path) == 0 { return true }
-            guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(self.name)") }
-            return false
-        }
+        let path = try Self.link(self.temporaryPath, in: self.folder, as: self.name)
         self.committedPath = path
         return path
+    }
+
+    /// Gives a file the name, or an unused one of `NAME-2`, `NAME-3` and so on, besides the name that it has.
+    ///
+    /// - Returns: The new path of the file.
+    static func link(_ path: String, in folder: String, as name: String) throws(BlobError) -> String {
+        try FileNumbers.shared.claim("\(folder)/\(name)") { newPath throws(BlobError) in
+            // Unlike `rename`, this never replaces a file.
+            if Foundation.link(path, newPath) == 0 { return true }
+            guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(name)") }
+            return false
+        }
     }
 
     /// Removes the temporary file, and the committed one too unless it is to be kept.

@@ -17,13 +17,13 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
 
     private let queue = SerialQueue()
     private let state = Locked(State())
-    private var receiver: RequestReceiver?
+    private var receiver: (any BodyReceiver)?
 
     // MARK: Called on the event loop
 
     /// Creates the receiver.
     func begin(
-        _ make: @escaping @Sendable () throws(BlobError) -> RequestReceiver, then: @escaping Outcome<Void>
+        _ make: @escaping @Sendable () throws(BlobError) -> any BodyReceiver, then: @escaping Outcome<Void>
     ) {
         self.queue.run {
             do throws(BlobError) {
@@ -61,12 +61,12 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
     /// True while pieces wait for the disk.
     var hasPendingPieces: Bool { self.state.withLock { $0.waitingCount > 0 } }
 
-    /// Ends a complete body: `then` receives a line for each part, stored and named. Not called after an error.
-    func finish(then: @escaping Outcome<[String]>) {
+    /// Ends a complete body: `then` receives the answer, with all parts stored and named. Not called after an error.
+    func finish(then: @escaping Outcome<RequestAnswer>) {
         self.queue.run {
             guard let receiver = self.receiver else { return }
             do throws(BlobError) {
-                then(.success(try receiver.finish().map(\.line)))
+                then(.success(try receiver.answer()))
             } catch {
                 self.drop()
                 then(.failure(error))

@@ -9,12 +9,17 @@ import Foundation
 struct ReceiveProgram: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "blob-receive",
-        abstract: "Receives uploads for experiments and tests: raw bodies and forms.",
+        abstract: "Receives uploads for experiments and tests: raw bodies, forms and resumable uploads.",
         discussion: """
             Prints its URL first, then one line of JSON for each part that has arrived completely, which is also the \
             answer to the sender. Accepts PUT and POST at any path. Without --directory, nothing is stored. Bytes are \
             stored and hashed as received: a Content-Encoding is not decoded. Lines that nobody reads are dropped when \
             more than 16 MiB wait.
+
+            With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 with \
+            creation, creation-with-upload, termination and checksum by sha256 or sha1). Its URL begins with /files/. \
+            Its bytes stay when the sender or this process is killed, in hidden files of the folder, for a week after \
+            the last byte. A HEAD or PATCH ends an earlier PATCH of the same upload.
             """)
 
     @Option(help: "The address to listen on, HOST:PORT; port 0 selects a free one.")
@@ -60,10 +65,11 @@ struct ReceiveProgram: ParsableCommand {
         Self.endOnSignals(after: printer)
         do {
             let (host, port) = try Self.address(self.listen)
+            let folder = try self.directory.map(PartOwner.claim)
             let settings = ReceivingServer.Settings(
-                folder: try self.directory.map(PartOwner.claim), maximumByteCount: self.maxBytes,
-                maximumConnectionCount: self.maxConnections, idleTimeout: self.idleTimeout, minimumRate: self.minRate,
-                headerTimeout: self.headerTimeout)
+                folder: folder, uploads: folder.map { ResumableUploads(in: $0, maximumByteCount: self.maxBytes) },
+                maximumByteCount: self.maxBytes, maximumConnectionCount: self.maxConnections,
+                idleTimeout: self.idleTimeout, minimumRate: self.minRate, headerTimeout: self.headerTimeout)
             try ReceivingServer(settings).run(host: host, port: port) { printer.print($0) }
         } catch {
             end(with: BlobError(wrapping: error))

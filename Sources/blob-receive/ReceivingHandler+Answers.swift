@@ -17,9 +17,10 @@ extension ReceivingHandler {
     private static let fullDisk: Set = [ENOSPC, EDQUOT, EFBIG]
 
     func answer(
-        _ status: HTTPResponseStatus, _ text: String, _ staysOpen: Bool, _ context: ChannelHandlerContext
+        _ status: HTTPResponseStatus, fields: [RequestAnswer.Field] = [], text: String, _ staysOpen: Bool,
+        _ context: ChannelHandlerContext
     ) {
-        self.write(status, text, closes: !staysOpen, context)
+        self.write(status, fields, text, closes: !staysOpen, context)
         guard staysOpen else {
             self.phase = .refused
             return self.linger(for: Self.briefLingering, context)
@@ -29,20 +30,25 @@ extension ReceivingHandler {
     }
 
     func refuse(_ error: BlobError, _ context: ChannelHandlerContext) {
+        let refusal = error.cause as? RequestRefusal
         let status: HTTPResponseStatus =
             switch error.code {
+            case _ where refusal != nil: HTTPResponseStatus(statusCode: refusal?.status ?? 500)
             case .limitExceeded: .payloadTooLarge
             case .corrupted, .truncated, .invalidArgument: .badRequest
             case .io where Self.fullDisk.contains(error.systemErrorNumber ?? 0): .insufficientStorage
             default: .internalServerError
             }
-        self.refuse(status, error.description, context)
+        self.refuse(status, error.description, fields: refusal?.fields ?? [], context)
     }
 
-    func refuse(_ status: HTTPResponseStatus, _ message: String, _ context: ChannelHandlerContext) {
+    func refuse(
+        _ status: HTTPResponseStatus, _ message: String, fields: [RequestAnswer.Field] = [],
+        _ context: ChannelHandlerContext
+    ) {
         if case .refused = self.phase { return }
         self.abandon()
-        self.write(status, message + "\n", closes: true, context)
+        self.write(status, fields, message + "\n", closes: true, context)
         self.linger(for: Self.lingering, context)
         self.handlePendingEvents(context)
     }
@@ -55,12 +61,16 @@ extension ReceivingHandler {
     }
 
     private func write(
-        _ status: HTTPResponseStatus, _ text: String, closes: Bool, _ context: ChannelHandlerContext
+        _ status: HTTPResponseStatus, _ fields: [RequestAnswer.Field], _ text: String, closes: Bool,
+        _ context: ChannelHandlerContext
     ) {
+        // Neither this status nor a HEAD has a body, and the status no length of one (RFC 9110, section 8.6).
+        let text = self.omitsBody || status == .noContent ? "" : text
         var head = HTTPResponseHead(version: .http1_1, status: status)
         let type = status == .created ? "application/x-ndjson" : "text/plain; charset=utf-8"
-        head.headers.add(name: "Content-Type", value: type)
-        head.headers.add(name: "Content-Length", value: String(text.utf8.count))
+        for field in fields { head.headers.add(name: field.name, value: field.value) }
+        if !text.isEmpty { head.headers.add(name: "Content-Type", value: type) }
+        if status != .noContent { head.headers.add(name: "Content-Length", value: String(text.utf8.count)) }
         if status == .methodNotAllowed { head.headers.add(name: "Allow", value: "PUT, POST") }
         if closes { head.headers.add(name: "Connection", value: "close") }
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)

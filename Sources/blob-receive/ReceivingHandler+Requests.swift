@@ -11,7 +11,10 @@ extension ReceivingHandler {
         guard head.version.major == 1, head.version.minor == 0 || head.headers["host"].count == 1 else {
             return self.refuse(.badRequest, "A request names its Host once.", context)
         }
-        guard head.method == .PUT || head.method == .POST else {
+        self.omitsBody = head.method == .HEAD
+        let tus = TusRequest(
+            method: head.method.rawValue, path: head.uri, fields: head.headers.map { ($0.name, $0.value) })
+        guard tus != nil || head.method == .PUT || head.method == .POST else {
             guard head.method == .GET else {
                 return self.refuse(.methodNotAllowed, "PUT and POST are taken here.", context)
             }
@@ -37,7 +40,8 @@ extension ReceivingHandler {
         }
         work.begin(
             { [settings] () throws(BlobError) in
-                try RequestReceiver(
+                if let tus { return try tus.makeReceiver(settings.uploads) }
+                return try RequestReceiver(
                     path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount)
             }, then: begun)
     }
@@ -63,25 +67,33 @@ extension ReceivingHandler {
             self.endTimer()
             self.phase = .finishing(staysOpen: staysOpen)
             // Printed in the order of the requests, even when the sender does not wait for its answer.
-            let finished = self.onLoop(context) { (handler, context, result: Result<[String], BlobError>) in
+            let finished = self.onLoop(context) { (handler, context, result: Result<RequestAnswer, BlobError>) in
                 handler.didFinish(result, context)
             }
             work.finish { [print] result in
-                if case .success(let lines) = result, !lines.isEmpty { print(lines.joined(separator: "\n")) }
+                if case .success(let answer) = result, !answer.parts.isEmpty { print(answer.lines) }
                 finished(result)
             }
         case .answering(let status, let staysOpen):
-            self.answer(status, "PUT and POST are taken here.\n", staysOpen, context)
+            self.answer(status, text: "PUT and POST are taken here.\n", staysOpen, context)
         case .awaitingHead, .finishing, .refused: break
         }
     }
 
-    private func didFinish(_ result: Result<[String], BlobError>, _ context: ChannelHandlerContext) {
+    private func didFinish(_ result: Result<RequestAnswer, BlobError>, _ context: ChannelHandlerContext) {
         guard case .finishing(let staysOpen) = self.phase else { return }
         switch result {
-        case .success(let lines): self.answer(.created, lines.joined(separator: "\n") + "\n", staysOpen, context)
+        case .success(let answer):
+            let text = answer.parts.isEmpty ? "" : answer.lines + "\n"
+            self.answer(
+                HTTPResponseStatus(statusCode: answer.status), fields: answer.fields, text: text, staysOpen, context)
         case .failure(let error): self.refuse(error, context)
         }
         self.handlePendingEvents(context)
     }
+}
+
+extension RequestAnswer {
+    /// A line for each part.
+    fileprivate var lines: String { self.parts.map(\.line).joined(separator: "\n") }
 }

@@ -33,6 +33,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     let print: @Sendable (String) -> Void
     var phase = Phase.awaitingHead
     var timer: Scheduled<Void>?
+    var omitsBody = false  // True when the request is a HEAD.
     var pace: BodyPace?  // Set while the time of a body is watched.
     private var waiting = CircularBuffer<Event>()  // Events that arrived while a request is being finished.
     private var holdsRead = false

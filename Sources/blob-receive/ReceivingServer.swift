@@ -8,6 +8,8 @@ import NIOPosix
 struct ReceivingServer {
     struct Settings: Sendable {
         let folder: String?
+        /// The resumable uploads of the folder; nil without one.
+        let uploads: ResumableUploads?
         let maximumByteCount: Int64
         /// The number of connections that are served; further ones are answered with 503.
         let maximumConnectionCount: Int

@@ -135,5 +135,5 @@ extension RequestReceiver {
 }
 
 extension TemporaryFolder {
-    fileprivate var visibleNames: [String] { self.names.filter { !$0.hasPrefix(".") } }
+    var visibleNames: [String] { self.names.filter { !$0.hasPrefix(".") } }
 }

@@ -1,0 +1,62 @@
+package import BlobCore
+import Foundation
+
+/// The resumable uploads of a folder, those of earlier receivers included.
+package final class ResumableUploads: Sendable {
+    /// The time after which uploads that nobody continued, and records of complete ones, are removed: a week.
+    private static let lifetime = 7 * 24 * 3600.0
+
+    /// The number of uploads from which those that are no longer in use are forgotten.
+    private static let maximumIdleCount = 1024
+
+    private struct Entry {
+        weak var upload: ResumableUpload?
+    }
+
+    private let folder: String
+    /// The maximum length of an upload in bytes.
+    package let maximumByteCount: Int64
+    private let entries = Locked<[String: Entry]>([:])
+
+    /// Removes what is older than a week.
+    package init(in folder: String, maximumByteCount: Int64) {
+        self.folder = folder
+        self.maximumByteCount = maximumByteCount
+        let files = FileManager.default
+        for name in (try? files.contentsOfDirectory(atPath: folder)) ?? [] {
+            guard name.wholeMatch(of: /\.[0-9a-f]{32}\.upload(\.json)?/) != nil else { continue }
+            // The bytes change when some arrive; their record goes with them.
+            let bytes = "\(folder)/\(name.prefix(ResumableUpload.fileNameLength))"
+            let path = files.fileExists(atPath: bytes) ? bytes : "\(folder)/\(name)"
+            let change = (try? files.attributesOfItem(atPath: path))?[.modificationDate] as? Date
+            guard let change, change.timeIntervalSinceNow < -Self.lifetime else { continue }
+            _ = unlink("\(folder)/\(name)")
+        }
+    }
+
+    func create(_ part: ReceivedPart) throws(BlobError) -> ResumableUpload {
+        let upload = try ResumableUpload(creating: part, in: self.folder)
+        self.entries.withLock { Self.add(upload, to: &$0) }
+        return upload
+    }
+
+    /// Returns the only object for an upload.
+    ///
+    /// - Throws: ``BlobError/Code/notFound``.
+    func find(_ identifier: String) throws(BlobError) -> ResumableUpload {
+        guard identifier.wholeMatch(of: /[0-9a-f]{32}/) != nil else {
+            throw BlobError(.notFound, "There is no such upload.")
+        }
+        return try self.entries.withLock { entries throws(BlobError) in
+            if let upload = entries[identifier]?.upload { return upload }
+            let upload = try ResumableUpload(identifier, in: self.folder)
+            Self.add(upload, to: &entries)
+            return upload
+        }
+    }
+
+    private static func add(_ upload: ResumableUpload, to entries: inout [String: Entry]) {
+        if entries.count >= self.maximumIdleCount { entries = entries.filter { $0.value.upload != nil } }
+        entries[upload.identifier] = Entry(upload: upload)
+    }
+}
