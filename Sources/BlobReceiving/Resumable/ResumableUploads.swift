@@ -1,4 +1,4 @@
-package import BlobCore
+import BlobCore
 import Foundation
 
 /// The resumable uploads of a folder, those of earlier receivers included.
