@@ -7,6 +7,9 @@ package struct HTTPUpload: Sendable {
     package enum Method: String, Sendable {
         case put = "PUT"
         case post = "POST"
+        case patch = "PATCH"
+        /// A request whose source must be empty: it has no body.
+        case head = "HEAD"
     }
 
     package typealias Field = HTTPField

@@ -187,6 +187,12 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         case .post:
             handle.set(CURLOPT_POST, 1)
             handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: self.byteCount ?? -1)
+        case .patch:
+            handle.set(CURLOPT_UPLOAD, 1)
+            handle.set(CURLOPT_CUSTOMREQUEST, self.upload.method.rawValue)
+            handle.set(CURLOPT_INFILESIZE_LARGE, bytes: self.byteCount ?? -1)
+        case .head:
+            handle.set(CURLOPT_NOBODY, 1)
         }
         handle.setHeaders(self.headerLines)
         self.setCallbacks(handle)
