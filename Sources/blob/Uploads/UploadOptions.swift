@@ -69,4 +69,10 @@ struct UploadOptions: ParsableArguments {
     }
 }
 
-extension HTTPUpload.Method: ExpressibleByArgument {}
+extension HTTPUpload.Method: ExpressibleByArgument {
+    /// The methods that people may choose.
+    public init?(argument: String) {
+        self.init(rawValue: argument)
+        guard self == .put || self == .post else { return nil }
+    }
+}

@@ -1,0 +1,55 @@
+import BlobCore
+import Foundation
+
+/// The facts by which another process continues a resumable upload, in a small file.
+package struct UploadState: Codable, Equatable, Sendable {
+    /// The URL at which the upload was created.
+    package var url: String
+    /// The URL of the upload itself, which may be a secret.
+    package var location: String
+    /// The length of the source in bytes.
+    package var byteCount: Int64
+    /// The validator of the source in one word.
+    package var validator: String
+    /// The boundary of a form, which makes it the same bytes again.
+    package var boundary: String?
+}
+
+/// A file with the state of one upload.
+package struct UploadStateFile: Sendable {
+    /// The largest file that is read.
+    private static let maximumByteCount = 1 << 20
+
+    private let path: String
+
+    package init(path: String) { self.path = path }
+
+    /// Returns the state; nil if there is none, or if the file is no state.
+    package func load() -> UploadState? {
+        guard let file = FileHandle(forReadingAtPath: self.path) else { return nil }
+        let bytes = (try? file.read(upToCount: Self.maximumByteCount)) ?? Data()
+        return try? JSONDecoder().decode(UploadState.self, from: bytes)
+    }
+
+    /// Replaces the state, for this user alone, and waits until it is on the disk. Makes the folder if it is missing.
+    func store(_ state: UploadState) throws(BlobError) {
+        do {
+            let url = URL(fileURLWithPath: self.path)
+            let folder = url.deletingLastPathComponent().path
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+            let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
+            defer { close(descriptor) }
+            let file = try AtomicFile(named: url.lastPathComponent, in: descriptor)
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            try encoder.encode(state).withUnsafeBytes { try file.write($0) }
+            try file.commit()
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    func remove() { _ = unlink(self.path) }
+}

@@ -1,0 +1,201 @@
+import BlobHTTP
+import BlobStreams
+import BlobTestSupport
+import BlobTransfer
+import Foundation
+import Testing
+
+/// Resumable uploads to a server of tus that fails as each test says.
+@Suite struct ResumableUploaderTests {
+    private static let byteCount = 3_000_000
+
+    private let bytes = makeContent(byteCount)
+    private let folder: TemporaryFolder
+
+    init() throws { self.folder = try TemporaryFolder() }
+
+    private var statePath: String { self.folder.path("a/state") }
+
+    private func upload(
+        _ source: (any BlobInputStreamDataSource)? = nil, to server: TusServer, patience: Int? = nil,
+        recoveries: Locked<[BlobError]> = Locked([])
+    ) async throws -> String {
+        var uploader = ResumableUploader(HTTPUpload(.post, server.url))
+        uploader.stateFile = UploadStateFile(path: self.statePath)
+        uploader.patience = patience
+        uploader.onRecovery = { error in recoveries.withLock { $0.append(error) } }
+        let source = source ?? MemorySource(self.bytes, validator: .strong("1"))
+        return try await onThread { [uploader] in try uploader.upload(source) }
+    }
+
+    private func failure(
+        of source: (any BlobInputStreamDataSource)? = nil, to server: TusServer, patience: Int? = 0
+    ) async -> BlobError {
+        do {
+            _ = try await self.upload(source, to: server, patience: patience)
+            Issue.record("It succeeded.")
+            return BlobError(.internalError, "No error.")
+        } catch {
+            return BlobError(wrapping: error)
+        }
+    }
+
+    @Test func aBodyThatIsCutGoesOnWhereItWasCut() async throws {
+        let server = try TusServer { number, method in
+            // Some of the questions are lost as well.
+            method == "PATCH" && number < 20 || method == "HEAD" && number % 3 == 2 ? .cut(after: number * 9973) : .none
+        }
+        let recoveries = Locked<[BlobError]>([])
+        #expect(try await self.upload(to: server, recoveries: recoveries) == server.url + "/1")
+        #expect(recoveries.withLock { $0.count } > 5)
+        let isEqual = server.stored == self.bytes
+        #expect(isEqual, "\(server.stored.count) bytes")
+        #expect(!FileManager.default.fileExists(atPath: self.statePath))
+    }
+
+    @Test func aLostAnswerIsAskedFor() async throws {
+        let server = try TusServer { number, _ in number == 1 ? .cut(after: .max) : .none }
+        _ = try await self.upload(to: server)
+        let isEqual = server.stored == self.bytes
+        #expect(isEqual, "\(server.stored.count) bytes")
+        #expect(server.requests == ["POST", "PATCH", "HEAD"])
+    }
+
+    @Test func emptySourcesNeedNoBytes() async throws {
+        let server = try TusServer { _, _ in .none }
+        _ = try await self.upload(MemorySource([UInt8](), validator: .strong("0")), to: server)
+        #expect(server.requests == ["POST"])
+        // The media type and the name, in base64.
+        #expect(server.metadata == "filename dXBsb2Fk,filetype YXBwbGljYXRpb24vb2N0ZXQtc3RyZWFt")
+    }
+
+    @Test func anotherUploaderContinues() async throws {
+        let server = try TusServer { number, _ in number == 1 ? .cut(after: 1_000_000) : .none }
+        #expect(await self.failure(to: server).code == .io)
+        #expect(try self.folder.mode("a/state") == 0o600)
+        _ = try await self.upload(to: server)
+        #expect(server.requests == ["POST", "PATCH", "HEAD", "PATCH"])
+        let isEqual = server.stored == self.bytes
+        #expect(isEqual, "\(server.stored.count) bytes")
+    }
+
+    @Test(arguments: [
+        MemorySource(makeContent(byteCount), validator: .strong("2")), MemorySource([1], validator: .strong("1")),
+    ])
+    func otherContentBeginsAnew(source: MemorySource) async throws {
+        let server = try TusServer { number, _ in number == 1 ? .cut(after: 1_000_000) : .none }
+        #expect(await self.failure(to: server).code == .io)
+        _ = try await self.upload(source, to: server)
+        #expect(server.requests == ["POST", "PATCH", "POST", "PATCH"])
+    }
+
+    @Test func everyPrefixOfAStateBeginsAnew() async throws {
+        let server = try TusServer { number, _ in number == 1 ? .cut(after: 10) : .none }
+        #expect(await self.failure(to: server).code == .io)
+        let state = Array(try #require(self.folder.read("a/state")).utf8)
+        let file = UploadStateFile(path: self.statePath)
+        #expect(file.load()?.byteCount == Int64(Self.byteCount))
+        for count in state.indices {
+            try self.folder.write(Array(state[..<count]), to: "a/state")
+            #expect(file.load() == nil)
+        }
+    }
+
+    @Test(arguments: [404, 410]) func anUploadThatTheServerLostBeginsAnewOnce(status: Int) async throws {
+        let once = try TusServer { number, _ in number == 1 ? .status(status) : .none }
+        _ = try await self.upload(to: once)
+        #expect(once.requests == ["POST", "PATCH", "POST", "PATCH"])
+        let always = try TusServer { _, method in method == "POST" ? .none : .status(status) }
+        #expect(await self.failure(to: always).code == .refused)
+        #expect(always.requests == ["POST", "PATCH", "POST", "PATCH"])
+    }
+
+    @Test func failuresWithoutProgressAreLimited() async throws {
+        let server = try TusServer { _, method in method == "POST" ? .none : .status(503) }
+        #expect(await self.failure(to: server, patience: 2).code == .refused)
+        #expect(server.requests == ["POST", "PATCH", "HEAD", "HEAD"])
+        let dripping = try TusServer { number, method in number < 12 && method == "PATCH" ? .cut(after: 9) : .none }
+        // Each connection brings progress.
+        _ = try await self.upload(to: dripping, patience: 1)
+        #expect(dripping.requests.count { $0 == "PATCH" } == 7)
+    }
+
+    @Test(arguments: [401, 403, 412, 413, 415]) func aRefusalEndsIt(status: Int) async throws {
+        for number in 0...1 {
+            let server = try TusServer { $0 >= number ? .status($1 == "" ? 0 : status) : .none }
+            #expect(await self.failure(to: server, patience: nil).code == .refused)
+            #expect(server.requests.count == number + 1)
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 201 Created\r\nLocation: http://127.0.0.1:1/files/1\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 201 Created\r\nLocation: file:///x\r\nContent-Length: 0\r\n\r\n",
+    ])
+    func aCreationNamesAnUploadOfTheSameServer(answer: String) async throws {
+        let server = try TusServer { _, _ in .text(answer) }
+        #expect(await self.failure(to: server).code == .corrupted)
+        #expect(server.requests == ["POST"])
+    }
+
+    @Test(arguments: ["-1", "3000001", "", "x", "1\r\nUpload-Length: 5"])
+    func anOffsetIsWithinTheSource(offset: String) async throws {
+        let server = try TusServer { number, _ in
+            [
+                1: .cut(after: 10),
+                2: .text("HTTP/1.1 200 OK\r\nUpload-Offset: \(offset)\r\nContent-Length: 0\r\n\r\n"),
+            ][number] ?? .none
+        }
+        #expect(await self.failure(to: server, patience: nil).code == .corrupted)
+    }
+
+    @Test func aServerThatTakesNothingIsNotAskedForEver() async throws {
+        let answer = "HTTP/1.1 204 No\r\nUpload-Offset: 0\r\n\r\n"
+        let server = try TusServer { _, method in method == "PATCH" ? .swallow(answer) : .none }
+        #expect(await self.failure(to: server, patience: nil).code == .corrupted)
+        #expect(server.requests == ["POST", "PATCH"])
+    }
+
+    @Test func aSourceThatChangesIsNotMixed() async throws {
+        let source = ChangingSource()
+        let server = try TusServer { number, _ in number == 1 ? .cut(after: 3) : .none }
+        var uploader = ResumableUploader(HTTPUpload(.post, server.url))
+        uploader.onRecovery = { _ in source.isChanged.withLock { $0 = true } }
+        let code = try await onThread { [uploader] in
+            do {
+                _ = try uploader.upload(source)
+                return BlobError.Code.internalError
+            } catch {
+                return BlobError(wrapping: error).code
+            }
+        }
+        #expect(code == .changed)
+        #expect(server.stored == Array("fir".utf8))
+    }
+
+    @Test func aSourceThatCannotBeReadAgainIsUnsupported() async throws {
+        let server = try TusServer { _, _ in .none }
+        #expect(await self.failure(of: pipeSource(Data("abc".utf8)), to: server).code == .unsupported)
+        #expect(server.requests == [])
+    }
+}
+
+/// Content of which the validator changes.
+private struct ChangingSource: BlobInputStreamDataSource {
+    let isChanged = Locked(false)
+
+    var traits: BlobTraits { self.base.traits }
+
+    private var base: MemorySource {
+        MemorySource("first".utf8, validator: .strong(self.isChanged.withLock { $0 } ? "2" : "1"))
+    }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
+    }
+}
