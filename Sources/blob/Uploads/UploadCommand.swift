@@ -24,6 +24,8 @@ struct UploadCommand: ParsableCommand {
 
     @OptionGroup var request: UploadOptions
 
+    @OptionGroup var resumable: ResumableOptions
+
     @Option(help: "Start at this byte of the body, from 0; for a form, give the same --boundary as before.")
     var offset: Int64 = 0
 
@@ -34,6 +36,7 @@ struct UploadCommand: ParsableCommand {
 
     func validate() throws {
         guard self.offset >= 0 else { throw ValidationError("--offset cannot be negative.") }
+        try self.validateResumable()
         guard self.form.parts.isEmpty else {
             guard self.arguments.count == 1 else { throw ValidationError("-F goes with the URL alone.") }
             guard self.request.contentEncoding == .identity else {
@@ -42,8 +45,18 @@ struct UploadCommand: ParsableCommand {
             return
         }
         guard self.arguments.count >= 2 else { throw ValidationError("Name at least one source, then the URL.") }
-        guard self.arguments.count == 2 || UploadFolder(self.url) != nil else {
+        guard self.arguments.count == 2 || self.resumable.isOn || UploadFolder(self.url) != nil else {
             throw ValidationError("Several sources need a URL that ends with '/'.")
+        }
+    }
+
+    private func validateResumable() throws {
+        guard self.resumable.isOn else { return }
+        guard self.offset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
+            throw ValidationError("--resumable goes without --offset, -X and --content-encoding.")
+        }
+        guard self.arguments.count <= 2 || self.resumable.stateFile == nil else {
+            throw ValidationError("--state is for one source.")
         }
     }
 
@@ -54,7 +67,8 @@ struct UploadCommand: ParsableCommand {
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
         let arguments = self.arguments.dropLast()
         let sources = try arguments.map { try self.source.source($0, context) }
-        var folder = UploadFolder(self.url)
+        // A server of resumable uploads chooses their URLs.
+        var folder = self.resumable.isOn ? nil : UploadFolder(self.url)
         // All requests are made before the first byte is sent, so that a mistake in one sends nothing.
         let uploads = try zip(sources, arguments).map { source, argument in
             try self.request.makeUpload(
@@ -69,23 +83,38 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func sendForm(_ context: BlobContext) throws {
-        let body = try self.form.makeBody(self.source, context)
+        // The same boundary makes the same bytes again.
+        let state = self.resumable.isOn ? self.state(of: self.form.parts) : nil
+        var form = self.form
+        form.boundary = form.boundary ?? state?.load()?.boundary
+        let body = try form.makeBody(self.source, context)
         var upload = try self.request.makeUpload(.post, self.url, idleTimeout: self.source.idleTimeout)
         guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
             throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': that of a form names its boundary.")
         }
         // Set here, because a slice of the form has no media type.
         upload.fields.append(HTTPUpload.Field("Content-Type", body.contentType))
-        try self.send(body, upload, context)
+        try self.send(body, upload, context, state, boundary: body.boundary.text)
+    }
+
+    private func state(of words: [String]) -> UploadStateFile? {
+        self.resumable.state(of: [self.url, FileManager.default.currentDirectoryPath] + words)
     }
 
     private func send(
-        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext
+        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext,
+        _ state: UploadStateFile? = nil, boundary: String? = nil
     ) throws {
         let line = Locked(ProgressLine(self.progress))
         defer { line.withLock { $0.clear() } }
         var upload = upload
         upload.onProgress = { sent, byteCount in line.withLock { $0.show(sent, of: byteCount) } }
+        if self.resumable.isOn {
+            let words = [source.locator?.description ?? ""]
+            return try self.resumable.send(
+                source, upload, state ?? self.state(of: words), boundary: boundary, patience: self.request.retry,
+                context)
+        }
         upload.onAnswer = { bytes in
             line.withLock { $0.clear() }
             try writeAll(bytes, to: STDOUT_FILENO, named: "standard output")

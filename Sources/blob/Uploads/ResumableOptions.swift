@@ -1,0 +1,65 @@
+import ArgumentParser
+import BlobHTTP
+import BlobStreamsStandard
+import BlobTransfer
+import Foundation
+
+/// A protocol for uploads that continue where they were interrupted.
+enum ResumableProtocol: String, ExpressibleByArgument, CaseIterable {
+    case none, tus
+}
+
+/// The options of resumable uploads.
+struct ResumableOptions: ParsableArguments {
+    @Option(
+        name: .customLong("resumable"),
+        help: ArgumentHelp(
+            "Upload in a way that continues after any interruption: tus, or none (the default).",
+            discussion: """
+                The URL is the one at which a tus 1.0 server creates uploads; the upload's own URL is printed in the \
+                end. After an error the server is asked for the bytes that it has, and the rest is sent, until 8 (or \
+                --retry) errors in a row brought no progress. The same command continues after a kill, unless the \
+                source has changed: then, and when the server has lost the upload, it begins anew.
+                """))
+    var resumption = ResumableProtocol.none
+
+    @Option(
+        name: .customLong("state"),
+        help: ArgumentHelp(
+            "The file by which the same command continues a resumable upload (default: in ~/.local/state/blob).",
+            valueName: "file"))
+    var stateFile: String?
+
+    func validate() throws {
+        guard self.resumption == .none else { return }
+        guard self.stateFile == nil else { throw ValidationError("--state goes with --resumable.") }
+    }
+
+    var isOn: Bool { self.resumption != .none }
+
+    /// Returns the file of the state of one upload; nil if there is no folder for it.
+    ///
+    /// - Parameter words: What tells the upload from others: its source and its URL.
+    func state(of words: [String]) -> UploadStateFile? {
+        if let stateFile { return UploadStateFile(path: stateFile) }
+        let environment = ProcessInfo.processInfo.environment
+        // The XDG Base Directory Specification ignores relative paths.
+        let folders = [environment["XDG_STATE_HOME"], environment["HOME"].map { "\($0)/.local/state" }]
+        guard let folder = folders.compactMap(\.self).first(where: { $0.hasPrefix("/") }) else { return nil }
+        var hasher = CryptoDigest.sha256.makeHasher()
+        Array(words.joined(separator: "\0").utf8).withUnsafeBytes { hasher.update($0) }
+        return UploadStateFile(path: "\(folder)/blob/\(hasher.finalizeHexadecimal().prefix(32)).upload")
+    }
+
+    /// Uploads a source, and prints the URL of the upload.
+    func send(
+        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ state: UploadStateFile?, boundary: String?,
+        patience: Int, _ context: BlobContext
+    ) throws(BlobError) {
+        var uploader = ResumableUploader(upload)
+        (uploader.stateFile, uploader.boundary) = (state, boundary)
+        uploader.patience = patience > 0 ? patience : nil
+        uploader.onRecovery = { report($0) }
+        try printLine(uploader.upload(source, context: context))
+    }
+}
