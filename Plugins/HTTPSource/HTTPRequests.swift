@@ -15,14 +15,10 @@ struct HTTPRequests: RemoteRequests {
     /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/unavailable``.
     init(_ locator: BlobLocator, _ options: HTTPSource.Options) throws(BlobError) {
         var request = TransferRequest(try TransferURL("\(locator.scheme):\(locator.schemeSpecificPart)"))
-        for (name, value) in options.headers {
-            let field = HTTPField(name, value)
-            try field.validate(reserved: Self.reservedFields, "follows from how the object is read")
-            request.privateFields.append(field)
-        }
-        request.settings.certificateFile = options.certificateFile
-        request.settings.proxy = options.proxy
-        request.settings.netrcFile = options.netrcFile
+        request.privateFields = options.headers.map { HTTPField($0.name, $0.value) }
+        try HTTPField.validate(
+            request.privateFields, reserved: Self.reservedFields, "follows from how the object is read")
+        request.settings = options.transfers
         self.request = request
         self.name = ContentDisposition.name(ofPath: request.url.path)
     }

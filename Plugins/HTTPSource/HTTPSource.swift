@@ -1,5 +1,5 @@
 public import BlobCore
-import BlobTransfer
+package import BlobTransfer
 
 /// The bytes of a URL with the scheme `http` or `https`.
 ///
@@ -29,17 +29,29 @@ public struct HTTPSource: BlobInputStreamDataSource {
         public var headers: [(name: String, value: String)] = []
 
         /// The path of a file with the certificates of trusted authorities, in PEM; nil trusts those of the system.
-        public var certificateFile: String?
+        public var certificateFile: String? {
+            get { self.transfers.certificateFile }
+            set { self.transfers.certificateFile = newValue }
+        }
 
         /// The URL of a proxy; nil, the default, uses the variables of the environment that curl uses, and an empty
         /// text none.
-        public var proxy: String?
+        public var proxy: String? {
+            get { self.transfers.proxy }
+            set { self.transfers.proxy = newValue }
+        }
 
         /// The path of a netrc file with users and passwords by host; nil, the default, uses none.
-        public var netrcFile: String?
+        public var netrcFile: String? {
+            get { self.transfers.netrcFile }
+            set { self.transfers.netrcFile = newValue }
+        }
 
         /// The number of bytes kept for the readers of one source together: 4 MiB by default.
         public var cacheByteCount = RemoteObject.defaultCacheByteCount
+
+        /// All settings of connections.
+        package var transfers = TransferSettings()
 
         /// Creates the default settings.
         public init() {}

@@ -22,8 +22,9 @@ extension S3Store {
             case .keys(let keys): KeyChain(try keys.checked())
             case .automatic: try KeyChain(environment) { try profile.get() }
             }
-        var transfers = TransferSettings()
-        (transfers.certificateFile, transfers.proxy) = (options.certificateFile, options.proxy)
+        var transfers = options.transfers
+        // The signature is the only authorization.
+        (transfers.credentials, transfers.netrcFile) = (nil, nil)
         self.init(endpoint, keys, region: region, transfers)
     }
 }

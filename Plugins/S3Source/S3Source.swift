@@ -1,5 +1,5 @@
 public import BlobCore
-import BlobTransfer
+package import BlobTransfer
 
 /// An object of AWS S3, or of another store with its interface.
 ///
@@ -60,11 +60,20 @@ public struct S3Source: BlobInputStreamDataSource {
         public var credentials = Credentials.automatic
 
         /// The path of a file with the certificates of trusted authorities, in PEM; nil trusts those of the system.
-        public var certificateFile: String?
+        public var certificateFile: String? {
+            get { self.transfers.certificateFile }
+            set { self.transfers.certificateFile = newValue }
+        }
 
         /// The URL of a proxy; nil, the default, uses the variables of the environment that curl uses, and an empty
         /// text none.
-        public var proxy: String?
+        public var proxy: String? {
+            get { self.transfers.proxy }
+            set { self.transfers.proxy = newValue }
+        }
+
+        /// All settings of connections; credentials other than those above are not sent.
+        package var transfers = TransferSettings()
 
         /// Creates the default settings.
         public init() {}

@@ -31,8 +31,8 @@ package struct HTTPUpload: Sendable {
     /// The longest time without activity on the connection; nil uses the idle limit of the context, that of the source.
     package var idleLimit: Duration?
 
-    /// The longest time for connecting, TLS included; a shorter idle limit takes precedence.
-    package var connectLimit = Duration.seconds(30)
+    /// The settings of the connection; a shorter idle limit takes precedence over that of connecting.
+    package var settings = TransferSettings()
 
     /// The maximum number of repetitions after transient errors, each after the pause that the server asked for, or one
     /// that doubles from a second to a minute. A POST is repeated only if the server received none of it, or refused it.
@@ -65,7 +65,7 @@ package struct HTTPUpload: Sendable {
     }
 
     /// - Throws: ``BlobError/Code/invalidArgument``.
-    func validate() throws(BlobError) {
+    package func validate() throws(BlobError) {
         let lowercased = self.url.lowercased()
         guard lowercased.hasPrefix("http://") || lowercased.hasPrefix("https://") else {
             throw BlobError(.invalidArgument, "Uploads go to http:// and https:// only, not to \(self.printableURL).")
@@ -74,9 +74,7 @@ package struct HTTPUpload: Sendable {
             throw BlobError(.invalidArgument, "The URL \(self.printableURL) has a space or a control character in it.")
         }
         guard self.rateLimit ?? 1 > 0 else { throw BlobError(.invalidArgument, "A rate limit must be above 0.") }
-        for field in self.fields {
-            try field.validate(
-                reserved: ["content-length", "transfer-encoding", "expect"], "follows from the body")
-        }
+        try HTTPField.validate(
+            self.fields, reserved: ["content-length", "transfer-encoding", "expect"], "follows from the body")
     }
 }

@@ -100,7 +100,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         do throws(BlobError) {
             let handle = try CurlHandle()
             self.handle = handle
-            self.setUp(handle)
+            try self.setUp(handle)
             self.isBodySent = self.byteCount == 0
             try loop.add(handle, self)
         } catch {
@@ -172,8 +172,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
 
     // MARK: Setting up
 
-    private func setUp(_ handle: CurlHandle) {
-        handle.setUp(self.upload.url, connectLimit: self.connectLimit)
+    private func setUp(_ handle: CurlHandle) throws(BlobError) {
+        let url = try TransferURL(self.upload.url)
+        handle.setUp(url.text, self.settings, url.credentials)
         // A connection that is used again may be dead, and then the request is made again.
         if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
         // Only the end of a connection shows whether the server has read the body.
@@ -198,8 +199,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         self.setCallbacks(handle)
     }
 
-    private var connectLimit: Duration {
-        min(self.upload.connectLimit, self.upload.idleLimit ?? self.sourceLimit ?? self.upload.connectLimit)
+    private var settings: TransferSettings {
+        var settings = self.upload.settings
+        settings.connectLimit = min(
+            settings.connectLimit, self.upload.idleLimit ?? self.sourceLimit ?? settings.connectLimit)
+        return settings
     }
 
     private var headerLines: [String] {

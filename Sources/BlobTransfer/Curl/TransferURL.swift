@@ -35,7 +35,7 @@ package struct TransferURL: Sendable, Equatable {
     /// Returns the URL to which a `Location` field points.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, or has another scheme.
-    func resolving(_ location: String) throws(BlobError) -> TransferURL {
+    package func resolving(_ location: String) throws(BlobError) -> TransferURL {
         try TransferURL(location, relativeTo: self.text)
     }
 

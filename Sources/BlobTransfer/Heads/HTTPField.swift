@@ -39,6 +39,30 @@ package struct HTTPField: Sendable, Equatable {
         }
     }
 
+    /// Validates the fields of a request, each as by ``validate(reserved:_:)``.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument``, also for a field that is given twice and may not be.
+    package static func validate(
+        _ fields: [HTTPField], reserved: Set<String>, _ reason: String
+    ) throws(BlobError) {
+        var names: Set<String> = []
+        for field in fields {
+            try field.validate(reserved: reserved, reason)
+            let name = field.name.lowercased()
+            guard names.insert(name).inserted || !self.singularNames.contains(name) else {
+                throw BlobError(.invalidArgument, "The header field \(field.name) is given twice, and has one value.")
+            }
+        }
+    }
+
+    /// The names of fields that are no lists (RFC 9110, section 5.3; RFC 6265, section 5.4).
+    private static let singularNames: Set = [
+        "authorization", "content-disposition", "content-length", "content-location", "content-md5", "content-range",
+        "content-type", "cookie", "date", "etag", "from", "host", "if-modified-since", "if-range",
+        "if-unmodified-since", "last-modified", "location", "max-forwards", "origin", "proxy-authorization", "range",
+        "referer", "tus-resumable", "upload-complete", "upload-length", "upload-offset", "user-agent",
+    ]
+
     /// The characters of `token` (RFC 9110, section 5.6.2).
     private static let tokenCharacters = Set(
         "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)

@@ -2,7 +2,7 @@ package import BlobCore
 import BlobPlatform
 package import CCurl
 
-/// One GET request with the redirections that follow it, run by the thread of all transfers.
+/// One GET or HEAD request with the redirections that follow it, run by the thread of all transfers.
 ///
 /// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
 // Safe: mutable state is used by the thread of the loop only.
@@ -91,24 +91,15 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {
     }
 
     private func setUp(_ handle: CurlHandle) {
-        let settings = self.request.settings
         // The idle limit is checked here, and does not end a lookup: see `Admission`.
-        handle.setUp(self.route.url.text, connectLimit: settings.connectLimit)
+        handle.setUp(
+            self.route.url.text, self.request.settings, self.request.url.credentials,
+            mayAuthenticate: !self.route.hasLeftOrigin)
+        if self.request.isHead { handle.set(CURLOPT_NOBODY, 1) }
         handle.set(CURLOPT_PATH_AS_IS, 1)
         handle.set(CURLOPT_BUFFERSIZE, 512 * 1024)
-        if let file = settings.certificateFile { handle.set(CURLOPT_CAINFO, file) }
-        if let proxy = settings.proxy { handle.set(CURLOPT_PROXY, proxy) }
         var fields = self.request.fields
-        if !self.route.hasLeftOrigin {
-            fields += self.request.privateFields
-            if let credentials = self.request.url.credentials {
-                handle.set(CURLOPT_USERNAME, credentials.user)
-                handle.set(CURLOPT_PASSWORD, credentials.password)
-            } else if let file = settings.netrcFile {
-                handle.set(CURLOPT_NETRC, Int(CURL_NETRC_REQUIRED.rawValue))
-                handle.set(CURLOPT_NETRC_FILE, file)
-            }
-        }
+        if !self.route.hasLeftOrigin { fields += self.request.privateFields }
         let names = Set(fields.map { $0.name.lowercased() })
         for field in [HTTPField("Accept-Encoding", "identity"), HTTPField("User-Agent", "BlobStreams")]
         where !names.contains(field.name.lowercased()) {

@@ -1,6 +1,6 @@
 package import BlobCore
 
-/// A GET request.
+/// A GET or HEAD request.
 package struct TransferRequest: Sendable {
     /// The URL; its credentials are sent if there are no others.
     package var url: TransferURL
@@ -13,6 +13,9 @@ package struct TransferRequest: Sendable {
 
     package var settings = TransferSettings()
 
+    /// True for a HEAD request, whose answer has no body.
+    package var isHead = false
+
     /// The longest time without activity on the connection, unless the sink has paused it.
     package var idleLimit = TransferSettings.defaultIdleLimit
 
@@ -23,26 +26,6 @@ package struct TransferRequest: Sendable {
     package var relocation: Relocation?
 
     package init(_ url: TransferURL, fields: [HTTPField] = []) { (self.url, self.fields) = (url, fields) }
-}
-
-/// The settings of connections.
-package struct TransferSettings: Sendable, Equatable {
-    /// The longest time without activity, if the context of a job has no limit of its own.
-    package static let defaultIdleLimit = Duration.seconds(60)
-
-    /// The path of a file with the certificates to trust, in PEM; nil is the system's.
-    package var certificateFile: String?
-
-    /// The URL of a proxy; nil is that of the environment, as curl has it, and an empty one is none.
-    package var proxy: String?
-
-    /// The path of a netrc file with users and passwords; nil uses none.
-    package var netrcFile: String?
-
-    /// The longest time for connecting, TLS included.
-    package var connectLimit = Duration.seconds(30)
-
-    package init() {}
 }
 
 /// The handling of an answer, decided at the end of its head.
