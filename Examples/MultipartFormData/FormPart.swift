@@ -41,17 +41,9 @@ struct FormPart: Sendable {
     /// file cannot be read twice or has no known length. An error is left to the reading of the body.
     func signedType(_ info: BlobInfo, _ context: BlobContext) -> String? {
         guard case .file(let fileName, nil) = self.heading, info.mediaType == nil,
-            MediaType.named(fileName ?? info.name ?? "") == nil, self.source.traits.contains(.repeatable),
-            info.byteCount != nil, let reader = try? self.source.open(context: context)
+            MediaType.named(fileName ?? info.name ?? "") == nil, info.byteCount != nil
         else { return nil }
-        defer { reader.close() }
-        var bytes = [UInt8](repeating: 0, count: MediaType.signatureByteCount)
-        let count = try? bytes.withUnsafeMutableBytes { buffer in
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            while output.freeCapacity > 0, try reader.readWaiting(into: &output) == .bytes {}
-            return output.finalize(for: buffer)
-        }
-        return count.flatMap { MediaType.identified(by: Data(bytes.prefix($0))) }
+        return MediaType.identified(byBeginningOf: self.source, context)
     }
 
     private func unlimitedHeader(

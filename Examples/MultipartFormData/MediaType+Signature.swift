@@ -1,3 +1,4 @@
+package import BlobStreams
 import Foundation
 
 extension MediaType {
@@ -23,5 +24,21 @@ extension MediaType {
     /// Returns the media type of a file that begins with these bytes; nil if none of the signatures is there.
     static func identified(by bytes: Data) -> String? {
         self.signatures.first { bytes.dropFirst($0.offset).starts(with: $0.bytes) }?.mediaType
+    }
+
+    /// Returns the media type that the beginning of a source shows; nil if it shows none, or the source cannot be read
+    /// twice. An error is left to the reading of the body.
+    package static func identified(
+        byBeginningOf source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) -> String? {
+        guard source.traits.contains(.repeatable), let reader = try? source.open(context: context) else { return nil }
+        defer { reader.close() }
+        var bytes = [UInt8](repeating: 0, count: self.signatureByteCount)
+        let count = try? bytes.withUnsafeMutableBytes { buffer in
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            while output.freeCapacity > 0, try reader.readWaiting(into: &output) == .bytes {}
+            return output.finalize(for: buffer)
+        }
+        return count.flatMap { self.identified(by: Data(bytes.prefix($0))) }
     }
 }

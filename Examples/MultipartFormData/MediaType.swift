@@ -1,9 +1,9 @@
 /// The media types of the file name extensions that are most common in forms.
 ///
 /// For any other type, pass a media type when you append the part.
-enum MediaType {
+package enum MediaType {
     /// The media type of a file of unknown content (HTML standard, and RFC 2046, section 4.5.1).
-    static let unknown = "application/octet-stream"
+    package static let unknown = "application/octet-stream"
 
     private static let byExtension = [
         "7z": "application/x-7z-compressed", "avif": "image/avif", "bmp": "image/bmp", "csv": "text/csv",
@@ -17,7 +17,7 @@ enum MediaType {
     ]
 
     /// Returns the media type for the extension after the last dot of a name; nil if it is not in the table.
-    static func named(_ fileName: String) -> String? {
+    package static func named(_ fileName: String) -> String? {
         guard let dot = fileName.lastIndex(of: ".") else { return nil }
         return self.byExtension[fileName[fileName.index(after: dot)...].lowercased()]
     }
