@@ -22,11 +22,12 @@ struct ProgressLine {
         self.isShown = mode == .always || mode == .auto && isatty(STDERR_FILENO) == 1
     }
 
-    mutating func show(_ byteOffset: Int64, of byteCount: Int64?) {
+    /// - Parameter note: Begins the line.
+    mutating func show(_ byteOffset: Int64, of byteCount: Int64?, note: String = "") {
         guard self.isDue else { return }
         let seconds = max((ContinuousClock.now - self.start).timeInterval, 0.001)
         let rate = Self.text(Int64(Double(byteOffset) / seconds))
-        var line = Self.text(byteOffset)
+        var line = note + Self.text(byteOffset)
         if let byteCount, byteCount > 0 {
             let percents = Int(min(100, 100 * Double(byteOffset) / Double(byteCount)))
             line += " of \(Self.text(byteCount)), \(percents)%"

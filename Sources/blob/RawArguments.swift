@@ -32,7 +32,7 @@ enum RawArguments {
                 // The argument parser would split `-Fname=value` at its '='.
                 arguments += ["-F", String(text.dropFirst(2))]
             } else {
-                arguments.append(text)
+                arguments.append(isOption && text == "--skip-existing" ? "--skip-existing=digest" : text)
                 if text == "--" { isBehindTerminator = true }
             }
         }

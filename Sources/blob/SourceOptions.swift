@@ -4,9 +4,6 @@ import Foundation
 
 /// The options of all commands that read from locators.
 struct SourceOptions: ParsableArguments {
-    /// Thirty years in seconds: a limit that can be added to any clock.
-    private static let maximumIdleTimeout = 1_000_000_000.0
-
     @Option(help: "Fail if nothing arrives for this many seconds (default: 60 from web servers, otherwise never).")
     var idleTimeout: Double?
 
@@ -59,10 +56,7 @@ struct SourceOptions: ParsableArguments {
     func validate() throws {
         if let spoolLimit, spoolLimit < 0 { throw ValidationError("--spool-limit takes a number of bytes from 0.") }
         if let maxRatio, maxRatio < 1 { throw ValidationError("--max-ratio takes a number from 1.") }
-        guard let idleTimeout else { return }
-        guard idleTimeout > 0, idleTimeout <= Self.maximumIdleTimeout else {
-            throw ValidationError("--idle-timeout takes a number above 0, at most \(Int(Self.maximumIdleTimeout)).")
-        }
+        try Seconds.validate(self.idleTimeout, "--idle-timeout")
     }
 
     /// Returns the context of the command. Called once: reads the password file.

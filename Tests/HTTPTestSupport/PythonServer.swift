@@ -8,12 +8,17 @@ package final class PythonServer: Sendable {
         case files(String)
         /// The same over TLS, with the certificate of ``authority``.
         case filesOverTLS(String)
+        /// The same for clients that have the certificate of ``client``.
+        case filesForClients(String)
         /// Sends the head and the first byte of an answer, and then nothing.
         case stalled
     }
 
     /// The path of the certificate of the authority behind ``Kind/filesOverTLS(_:)``.
     package static let authority = certificates.appendingPathComponent("authority.pem").path
+
+    /// The path of the certificate and the key of the client of ``Kind/filesForClients(_:)``.
+    package static let client = certificates.appendingPathComponent("client.pem").path
 
     private static let certificates = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("Certificates")
@@ -28,9 +33,11 @@ package final class PythonServer: Sendable {
         process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
         let arguments =
             switch kind {
-            case .files(let folder): [Self.files, folder, ""]
+            case .files(let folder): [Self.files, folder]
             case .filesOverTLS(let folder):
                 [Self.files, folder, Self.certificates.appendingPathComponent("server.pem").path]
+            case .filesForClients(let folder):
+                [Self.files, folder, Self.certificates.appendingPathComponent("server.pem").path, Self.client]
             case .stalled: [Self.stalled]
             }
         process.arguments = ["python3", "-c", Self.watch + arguments[0]] + arguments.dropFirst()
@@ -56,15 +63,47 @@ package final class PythonServer: Sendable {
 
         """
 
+    /// Stores what is put, makes the folders for it, and answers with the fields of the request. Redirects from `/to/`.
     private static let files = """
-        import functools, http.server, ssl, sys
+        import base64, functools, hashlib, http.server, os, ssl, sys
         class Handler(http.server.SimpleHTTPRequestHandler):
             protocol_version = 'HTTP/1.1'
+            def body(self):
+                if 'Content-Length' in self.headers: return self.rfile.read(int(self.headers['Content-Length']))
+                body = b''
+                while count := int(self.rfile.readline(), 16):
+                    body += self.rfile.read(count)
+                    self.rfile.readline()
+                self.rfile.readline()
+                return body
+            def do_PUT(self):
+                body, path = self.body(), self.translate_path(self.path)
+                if self.path.startswith('/to/'):
+                    self.send_response(307)
+                    self.send_header('Location', self.path[4:])
+                    self.send_header('Content-Length', '0')
+                    return self.end_headers()
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, 'wb') as file: file.write(body)
+                answer = ''.join(f'{name}: {value}\\n' for name, value in self.headers.items()).encode()
+                self.send_response(201)
+                self.send_header('Content-Length', str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+            def end_headers(self):
+                path = self.translate_path(self.path)
+                if self.command == 'HEAD' and os.path.isfile(path) and 'without' not in path:
+                    with open(path, 'rb') as file: digest = hashlib.sha256(file.read()).digest()
+                    self.send_header('Repr-Digest', f'sha-256=:{base64.b64encode(digest).decode()}:')
+                super().end_headers()
         handler = functools.partial(Handler, directory=sys.argv[1])
         server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)
-        if sys.argv[2]:
+        if len(sys.argv) > 2:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(sys.argv[2])
+            if len(sys.argv) > 3:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(sys.argv[3])
             server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         print(server.server_port, flush=True)
         server.serve_forever()

@@ -51,15 +51,15 @@ struct ResumableOptions: ParsableArguments {
         return UploadStateFile(path: "\(folder)/blob/\(hasher.finalizeHexadecimal().prefix(32)).upload")
     }
 
-    /// Uploads a source, and prints the URL of the upload.
+    /// Uploads a source, and returns the URL of the upload.
     func send(
         _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ state: UploadStateFile?, boundary: String?,
-        patience: Int, _ context: BlobContext
-    ) throws(BlobError) {
+        patience: Int, _ context: BlobContext, onRecovery: @escaping @Sendable (BlobError) -> Void
+    ) throws(BlobError) -> String {
         var uploader = ResumableUploader(upload)
         (uploader.stateFile, uploader.boundary) = (state, boundary)
         uploader.patience = patience > 0 ? patience : nil
-        uploader.onRecovery = { report($0) }
-        try printLine(uploader.upload(source, context: context))
+        uploader.onRecovery = onRecovery
+        return try uploader.upload(source, context: context)
     }
 }

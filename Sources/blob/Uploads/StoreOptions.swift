@@ -1,5 +1,6 @@
 import ArgumentParser
 import BlobStreamsStandard
+import BlobTransfer
 
 /// The options of reading from stores with the interface of S3.
 struct StoreOptions: ParsableArguments {
@@ -16,14 +17,14 @@ struct StoreOptions: ParsableArguments {
     var noSignRequest = false
 
     /// Returns a registry whose stores have these options.
-    func applied(to registry: BlobRegistry, certificateFile: String?, proxy: String?) -> BlobRegistry {
-        guard self.noSignRequest || (self.endpointUrl ?? self.region ?? certificateFile ?? proxy) != nil else {
-            return registry
-        }
+    func applied(to registry: BlobRegistry, _ settings: TransferSettings) -> BlobRegistry {
+        guard
+            self.noSignRequest || (self.endpointUrl ?? self.region) != nil || settings != TransferSettings()
+        else { return registry }
         var options = S3Source.Options()
         (options.endpoint, options.region) = (self.endpointUrl, self.region)
         if self.noSignRequest { options.credentials = .anonymous }
-        (options.certificateFile, options.proxy) = (certificateFile, proxy)
+        options.transfers = settings
         var registry = registry
         do {
             try registry.register(S3Source.provider(options), replacing: true)

@@ -10,11 +10,12 @@ struct UploadCommand: ParsableCommand {
         commandName: "upload",
         abstract: "Sends sources to a web server: each as the body of a request, or all as a form.",
         discussion: """
-            Answers are printed to standard output. The name of the source is appended to a URL that ends with '/', as \
-            by curl -T; several sources need such a URL, and different names. Redirections are not followed. A source \
-            of unknown length is sent in chunks. With -F the only body is a form, sent by POST. A success that a \
-            server reports before its system has the whole body, or before it resets the connection, is an error; \
-            bytes that its system has and its program never reads cannot be detected.
+            The answer to a single source is printed to standard output. The name of the source is appended to a URL \
+            that ends with '/', as by curl -T; several sources need such a URL, and different names: each that is done \
+            is a line with its SHA-256, and one that fails stops no other. A source of unknown length is sent in \
+            chunks. With -F the only body is a form, sent by POST. A success that a server reports before its system \
+            has the whole body, or before it resets the connection, is an error; bytes that its system has and its \
+            program never reads cannot be detected.
             """)
 
     @Argument(help: ArgumentHelp("The sources, then the URL; with -F, the URL alone.", valueName: "source ... url"))
@@ -24,13 +25,14 @@ struct UploadCommand: ParsableCommand {
 
     @OptionGroup var request: UploadOptions
 
+    @OptionGroup var list: ListOptions
+
     @OptionGroup var resumable: ResumableOptions
+
+    @OptionGroup var answers: AnswerOptions
 
     @Option(help: "Start at this byte of the body, from 0; for a form, give the same --boundary as before.")
     var offset: Int64 = 0
-
-    @Option(help: "Show progress: auto, always, never.")
-    var progress = ProgressMode.auto
 
     @OptionGroup var source: SourceOptions
 
@@ -42,10 +44,19 @@ struct UploadCommand: ParsableCommand {
             guard self.request.contentEncoding == .identity else {
                 throw ValidationError("--content-encoding is for raw bodies: it goes without -F.")
             }
+            guard !self.list.isAsked else {
+                throw ValidationError("-F goes without --recursive, --from-file, --skip-existing and --journal.")
+            }
             return
         }
-        guard self.arguments.count >= 2 else { throw ValidationError("Name at least one source, then the URL.") }
-        guard self.arguments.count == 2 || self.resumable.isOn || UploadFolder(self.url) != nil else {
+        guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
+            throw ValidationError("Name at least one source, then the URL.")
+        }
+        guard self.list.skipExisting == nil || self.offset == 0 && self.request.contentEncoding == .identity else {
+            throw ValidationError("--skip-existing goes without --offset and --content-encoding.")
+        }
+        let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
+        guard isSingle || self.resumable.isOn || UploadFolder(self.url) != nil else {
             throw ValidationError("Several sources need a URL that ends with '/'.")
         }
     }
@@ -55,6 +66,10 @@ struct UploadCommand: ParsableCommand {
         guard self.offset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
             throw ValidationError("--resumable goes without --offset, -X and --content-encoding.")
         }
+        guard !self.list.isAsked, !self.request.followsRedirections, !self.answers.isAsked else {
+            throw ValidationError(
+                "--resumable goes without --recursive, --from-file, --skip-existing, --journal, -L, -o and -w.")
+        }
         guard self.arguments.count <= 2 || self.resumable.stateFile == nil else {
             throw ValidationError("--state is for one source.")
         }
@@ -62,24 +77,69 @@ struct UploadCommand: ParsableCommand {
 
     private var url: String { self.arguments.last ?? "" }
 
+    /// The options for reading sources, whose servers get nothing that is for the receiver.
+    private var reading: SourceOptions {
+        var options = self.source
+        options.web = self.source.web.forSources
+        return options
+    }
+
     func run() throws {
-        let context = try self.source.makeContext()
+        let context = self.request.limited(try self.source.makeContext())
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
-        let arguments = self.arguments.dropLast()
-        let sources = try arguments.map { try self.source.source($0, context) }
-        // A server of resumable uploads chooses their URLs.
-        var folder = self.resumable.isOn ? nil : UploadFolder(self.url)
-        // All requests are made before the first byte is sent, so that a mistake in one sends nothing.
-        let uploads = try zip(sources, arguments).map { source, argument in
-            try self.request.makeUpload(
-                .put, folder?.url(for: source, argument: argument, context) ?? self.url,
-                idleTimeout: self.source.idleTimeout)
+        // Made before the first byte is sent, so that a mistake in it sends nothing.
+        let upload = try self.request.makeUpload(.put, self.url, self.source, context)
+        try upload.validate()
+        if self.resumable.isOn { return try self.sendResumably(upload, context) }
+        guard self.arguments.count > 2 || self.list.isAsked else { return try self.sendOne(upload, context) }
+        let reading = self.reading
+        let registry = reading.registry
+        var items = UploadItems(self.url, isRecursive: self.list.recursive, registry, context)
+        for argument in self.arguments.dropLast() { try items.add(argument) }
+        if let file = self.list.fromFile {
+            for line in try UploadItems.lines(of: reading.source(file, context), context) { try items.add(line) }
         }
-        for (source, upload) in zip(sources, uploads) {
+        try ParallelUploads(
+            items, upload, self.request, self.list, AnswerOutput(self.answers, count: items.items.count), registry,
+            offset: self.offset
+        ).run(context)
+    }
+
+    private func sendOne(_ upload: HTTPUpload, _ context: BlobContext) throws {
+        var upload = upload
+        let argument = self.arguments[0]
+        let source = try self.reading.source(argument, context)
+        var folder = UploadFolder(self.url)
+        upload.url = try folder?.url(for: source, argument: argument, context) ?? self.url
+        try upload.setMediaType(of: source, context)
+        try self.send(self.request.contentEncoding.encode(source, &upload, context), upload, context)
+    }
+
+    private func sendResumably(_ upload: HTTPUpload, _ context: BlobContext) throws {
+        let sources = try self.arguments.dropLast().map { try self.reading.source($0, context) }
+        for source in sources {
             var upload = upload
-            let body = try self.request.contentEncoding.encode(source, &upload, context)
-            try self.send(body, upload, context)
+            try upload.setMediaType(of: source, context)
+            let state = self.state(of: [source.locator?.description ?? ""])
+            try self.sendResumably(source, upload, context, state)
         }
+    }
+
+    private func sendResumably(
+        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext,
+        _ state: UploadStateFile?, boundary: String? = nil
+    ) throws {
+        let output = try AnswerOutput(self.answers)
+        var upload = upload
+        upload.onProgress = { sent, byteCount in output.show(0, sent, of: byteCount) }
+        let url = try self.resumable.send(
+            source, upload, state, boundary: boundary, patience: self.request.retry, context
+        ) { output.report($0) }
+        try output.end(0, line: url)
+    }
+
+    private func state(of words: [String]) -> UploadStateFile? {
+        self.resumable.state(of: [self.url, FileManager.default.currentDirectoryPath] + words)
     }
 
     private func sendForm(_ context: BlobContext) throws {
@@ -87,39 +147,43 @@ struct UploadCommand: ParsableCommand {
         let state = self.resumable.isOn ? self.state(of: self.form.parts) : nil
         var form = self.form
         form.boundary = form.boundary ?? state?.load()?.boundary
-        let body = try form.makeBody(self.source, context)
-        var upload = try self.request.makeUpload(.post, self.url, idleTimeout: self.source.idleTimeout)
+        let body = try form.makeBody(self.reading, context)
+        var upload = try self.request.makeUpload(.post, self.url, self.source, context)
         guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
             throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': that of a form names its boundary.")
         }
         // Set here, because a slice of the form has no media type.
         upload.fields.append(HTTPUpload.Field("Content-Type", body.contentType))
-        try self.send(body, upload, context, state, boundary: body.boundary.text)
-    }
-
-    private func state(of words: [String]) -> UploadStateFile? {
-        self.resumable.state(of: [self.url, FileManager.default.currentDirectoryPath] + words)
+        if self.resumable.isOn {
+            return try self.sendResumably(body, upload, context, state, boundary: body.boundary.text)
+        }
+        try self.send(body, upload, context)
     }
 
     private func send(
-        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext,
-        _ state: UploadStateFile? = nil, boundary: String? = nil
+        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext
     ) throws {
-        let line = Locked(ProgressLine(self.progress))
-        defer { line.withLock { $0.clear() } }
+        let output = try AnswerOutput(self.answers)
         var upload = upload
-        upload.onProgress = { sent, byteCount in line.withLock { $0.show(sent, of: byteCount) } }
-        if self.resumable.isOn {
-            let words = [source.locator?.description ?? ""]
-            return try self.resumable.send(
-                source, upload, state ?? self.state(of: words), boundary: boundary, patience: self.request.retry,
-                context)
-        }
-        upload.onAnswer = { bytes in
-            line.withLock { $0.clear() }
-            try writeAll(bytes, to: STDOUT_FILENO, named: "standard output")
-        }
+        upload.onProgress = { sent, byteCount in output.show(0, sent, of: byteCount) }
+        upload.onAnswer = { try output.write($0) }
         let body = self.offset > 0 ? source.slice(self.offset...) : source
-        _ = try HTTPUploader().upload(body, as: upload, context: context)
+        var attempts = try UploadAttempts(upload, self.request, output)
+        let (result, facts) = attempts.run(body, number: 0, context)
+        try output.end(0, facts)
+        _ = try result.get()
+        try output.commit()
+    }
+}
+
+extension HTTPUpload {
+    /// Adds the media type of a source that does not tell one, by its name or its beginning.
+    mutating func setMediaType(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        guard !self.fields.contains(where: { $0.name.lowercased() == "content-type" }) else { return }
+        let info = try source.info(context)
+        guard info.mediaType == nil,
+            let type = MediaType.named(info.name ?? "") ?? MediaType.identified(byBeginningOf: source, context)
+        else { return }
+        self.fields.append(HTTPField("Content-Type", type))
     }
 }

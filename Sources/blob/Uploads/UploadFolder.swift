@@ -24,14 +24,22 @@ struct UploadFolder {
                 .invalidArgument, "This source has no name to put behind the '/' of the URL.",
                 locator: source.locator?.description)
         }
+        return try self.url(for: [Self.bytes(of: name, source.locator)[...]], argument: argument)
+    }
+
+    /// Returns the URL for a path below this one, of which each component is percent-encoded.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for the path of an earlier source.
+    mutating func url(for components: [ArraySlice<UInt8>], argument: String) throws(BlobError) -> String {
         let path = self.url.prefix { $0 != "?" && $0 != "#" }
-        let component = PercentEncoding.encode(
-            Self.bytes(of: name, source.locator), leaving: PercentEncoding.pathCharacters.subtracting("/".utf8))
-        let url = "\(path)\(component)\(self.url.dropFirst(path.count))"
+        let relative = components.map {
+            PercentEncoding.encode($0, leaving: PercentEncoding.pathCharacters.subtracting("/".utf8))
+        }.joined(separator: "/")
+        let url = "\(path)\(relative)\(self.url.dropFirst(path.count))"
         if let other = self.arguments.updateValue(argument, forKey: url) {
             throw BlobError(
                 .invalidArgument,
-                "Two sources would be uploaded as '\(component)', the second in place of the first: "
+                "Two sources would be uploaded as '\(relative)', the second in place of the first: "
                     + "\(printable(other)) and \(printable(argument)).")
         }
         return url

@@ -2,7 +2,6 @@ import ArgumentParser
 import BlobHTTP
 import BlobStreamsStandard
 import BlobTransfer
-import Foundation
 
 /// The options of an upload request.
 struct UploadOptions: ParsableArguments {
@@ -11,11 +10,6 @@ struct UploadOptions: ParsableArguments {
 
     @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
     var method: HTTPUpload.Method?
-
-    @Option(
-        name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: "A header field: 'Name: value', or 'Name;' without a value.")
-    var headers: [String] = []
 
     @Option(help: "Send at most this many bytes per second; k, M and G stand for powers of 1024.")
     var limitRate: ByteRate?
@@ -26,6 +20,19 @@ struct UploadOptions: ParsableArguments {
             refused it.
             """)
     var retry = 0
+
+    @Flag(
+        name: [.customShort("L"), .customLong("location")],
+        help: """
+            Follow redirections with status 307 and 308 within the same origin, if the source can be read again; at \
+            most \(UploadAttempts.maximumRedirectionCount).
+            """)
+    var followsRedirections = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The longest time for everything together; --idle-timeout limits each stall.", valueName: "seconds"))
+    var maxTime: Double?
 
     @Option(
         help: ArgumentHelp(
@@ -38,34 +45,33 @@ struct UploadOptions: ParsableArguments {
 
     func validate() throws {
         guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
-        for header in self.headers { _ = try self.field(header) }
+        try Seconds.validate(self.maxTime, "--max-time")
     }
 
+    /// Returns the request for a URL, without its body.
     func makeUpload(
-        _ defaultMethod: HTTPUpload.Method, _ url: String, idleTimeout: Double?
+        _ defaultMethod: HTTPUpload.Method, _ url: String, _ source: SourceOptions, _ context: BlobContext
     ) throws -> HTTPUpload {
         var upload = HTTPUpload(self.method ?? defaultMethod, url)
-        for field in try self.headers.map(self.field) {
+        for field in try source.web.fields(context) {
             if field.name.lowercased() == "transfer-encoding", field.value.lowercased() == "chunked" {
                 upload.isChunked = true
             } else {
                 upload.fields.append(field)
             }
         }
-        (upload.maximumRetryCount, upload.onRetry) = (self.retry, { report($0) })
+        upload.settings = try source.web.connection.checkedSettings(context)
+        upload.settings.credentials = source.web.credentials
         upload.rateLimit = self.limitRate?.bytesPerSecond
-        upload.idleLimit = idleTimeout.map { .seconds($0) } ?? Self.defaultIdleLimit
+        upload.idleLimit = source.idleLimit ?? Self.defaultIdleLimit
         return upload
     }
 
-    private func field(_ text: String) throws -> HTTPUpload.Field {
-        guard let field = HTTPUpload.Field(line: text) else {
-            throw ValidationError(
-                text.contains(":")
-                    ? "-H '\(text)': write 'Name;' for a field without a value."
-                    : "-H takes 'Name: value', or 'Name;' without a value.")
-        }
-        return field
+    /// Returns the context with the limit of ``maxTime``, from now.
+    func limited(_ context: BlobContext) -> BlobContext {
+        var context = context
+        if let maxTime { context.deadline = .now + .seconds(maxTime) }
+        return context
     }
 }
 

@@ -1,11 +1,18 @@
 import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
-import Foundation
 
-/// The options of reading from web servers.
+/// The options of requests to web servers. Those with secrets belong to one server: in an upload, to its receiver.
 struct WebOptions: ParsableArguments {
     private static let maximumHeaderFileByteCount = 64 * 1024
+
+    @Option(
+        name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Send a header field: 'Name: value', or 'Name;' without a value; or the fields in @FILE, one a line.",
+            discussion: "The field goes to the server of each source; in an upload, only to that of the URL.",
+            valueName: "field"))
+    var headers: [String] = []
 
     @Option(
         help: ArgumentHelp(
@@ -13,28 +20,53 @@ struct WebOptions: ParsableArguments {
             valueName: "file"))
     var headerFile: String?
 
-    @Flag(help: "Take users and passwords for web servers from ~/.netrc.")
-    var netrc = false
-
-    @Option(help: ArgumentHelp("Take users and passwords for web servers from this file.", valueName: "file"))
-    var netrcFile: String?
-
     @Option(
-        help: ArgumentHelp("Trust web servers by the certificates in this file, in PEM, only.", valueName: "file"))
-    var caFile: String?
-
-    @Option(
+        name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
-            "Read from web servers through this proxy; '' is none (default: as the environment says).",
-            valueName: "url"))
-    var proxy: String?
+            "The user and the password for the web server of a source; in an upload, only for that of the URL.",
+            discussion: "Other users of this machine may see it in the list of processes: --netrc-file hides it.",
+            valueName: "user:password"))
+    var user: String?
+
+    @OptionGroup var connection: ConnectionOptions
 
     @OptionGroup var store: StoreOptions
 
+    func validate() throws {
+        guard self.user?.contains(":") ?? true else {
+            throw ValidationError("-u takes USER:PASSWORD; it does not ask for a password.")
+        }
+        for header in self.headers where !header.hasPrefix("@") { _ = try Self.field(header) }
+    }
+
+    /// The user and the password; nil without.
+    var credentials: TransferURL.Credentials? {
+        self.user.map { user in
+            let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            return TransferURL.Credentials(user: String(parts[0]), password: String(parts.last ?? ""))
+        }
+    }
+
+    /// Returns the fields of ``headers``, those of files included.
+    func fields(_ context: BlobContext) throws -> [HTTPField] {
+        try self.headers.flatMap { header in
+            header.hasPrefix("@")
+                ? try Self.fields(in: String(header.dropFirst()), context) : [try Self.field(header)]
+        }
+    }
+
+    /// Returns these options for the sources of an upload, whose servers get nothing that is for the receiver.
+    var forSources: WebOptions {
+        var options = self
+        (options.headers, options.user) = ([], nil)
+        return options
+    }
+
     /// Returns a registry whose web sources have these options.
     func applied(to registry: BlobRegistry) -> BlobRegistry {
-        var registry = self.store.applied(to: registry, certificateFile: self.caFile, proxy: self.proxy)
-        guard self.headerFile != nil || self.netrc || (self.netrcFile ?? self.caFile ?? self.proxy) != nil else {
+        let settings = self.connection.settings
+        var registry = self.store.applied(to: registry, settings)
+        guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != TransferSettings() else {
             return registry
         }
         let provider = BlobProvider(
@@ -54,19 +86,26 @@ struct WebOptions: ParsableArguments {
 
     private func make(_ made: inout HTTPSource.Options?, _ context: BlobContext) throws -> HTTPSource.Options {
         var options = HTTPSource.Options()
-        options.certificateFile = self.caFile
-        options.proxy = self.proxy
-        let home = ProcessInfo.processInfo.environment["HOME"] ?? ""
-        options.netrcFile = self.netrcFile ?? (self.netrc ? "\(home)/.netrc" : nil)
-        for file in [options.certificateFile, options.netrcFile].compactMap(\.self) {
-            _ = try FileSource(path: file).info(context)
-        }
-        if let headerFile { options.headers = try Self.fields(in: headerFile, context) }
+        options.transfers = try self.connection.checkedSettings(context)
+        options.transfers.credentials = self.credentials
+        let file = try self.headerFile.map { try Self.fields(in: $0, context) } ?? []
+        options.headers = (try self.fields(context) + file).map { ($0.name, $0.value) }
         made = options
         return options
     }
 
-    private static func fields(in file: String, _ context: BlobContext) throws -> [(name: String, value: String)] {
+    private static func field(_ text: String) throws -> HTTPField {
+        guard let field = HTTPField(line: text) else {
+            // Not the text itself, which may be a secret.
+            throw ValidationError(
+                text.contains(":")
+                    ? "-H: write 'Name;' for a field without a value."
+                    : "-H takes 'Name: value', 'Name;' without a value, or @FILE.")
+        }
+        return field
+    }
+
+    private static func fields(in file: String, _ context: BlobContext) throws -> [HTTPField] {
         let bytes = try FileSource(path: file).data(upTo: self.maximumHeaderFileByteCount, context: context)
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
         return try lines.enumerated().map { index, line in
@@ -75,7 +114,7 @@ struct WebOptions: ParsableArguments {
                 throw BlobError(
                     .invalidArgument, "Line \(index + 1) of '\(printableArgument(file))' is no 'Name: value'.")
             }
-            return (field.name, field.value)
+            return field
         }
     }
 }

@@ -1,0 +1,82 @@
+import ArgumentParser
+import BlobStreamsStandard
+import BlobTransfer
+import Foundation
+
+/// The options of connections to web servers.
+struct ConnectionOptions: ParsableArguments {
+    /// The variables of the environment that name a file of certificates, as curl has them.
+    private static let certificateVariables = ["CURL_CA_BUNDLE", "SSL_CERT_FILE"]
+
+    @Option(
+        name: [.customLong("cacert"), .customLong("ca-file")],
+        help: ArgumentHelp(
+            "Trust web servers by the certificates in this file, in PEM, only (default: CURL_CA_BUNDLE, SSL_CERT_FILE).",
+            valueName: "file"))
+    var certificateFile: String?
+
+    @Option(help: ArgumentHelp("Show web servers the certificate in this file, in PEM.", valueName: "file"))
+    var cert: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The private key of --cert, in PEM and not encrypted (default: in the same file).", valueName: "file"))
+    var key: String?
+
+    @Flag(
+        name: [.customShort("k"), .customLong("insecure")],
+        help: "Accept any certificate of a web server: anybody on the way can read and change everything.")
+    var isInsecure = false
+
+    @Flag(name: .shortAndLong, help: "Take users and passwords for web servers from ~/.netrc.")
+    var netrc = false
+
+    @Option(help: ArgumentHelp("Take users and passwords for web servers from this file.", valueName: "file"))
+    var netrcFile: String?
+
+    @Option(
+        name: [.customShort("x"), .customLong("proxy")],
+        help: ArgumentHelp(
+            "Reach web servers through this proxy; '' is none (default: as the environment says).", valueName: "url"))
+    var proxy: String?
+
+    @Option(help: ArgumentHelp("The longest time for connecting, TLS included (default: 30).", valueName: "seconds"))
+    var connectTimeout: Double?
+
+    func validate() throws {
+        guard self.key == nil || self.cert != nil else { throw ValidationError("--key goes with --cert.") }
+        try Seconds.validate(self.connectTimeout, "--connect-timeout")
+    }
+
+    /// The settings of connections, without looking at the files. Warns once about ``isInsecure``.
+    var settings: TransferSettings {
+        let environment = ProcessInfo.processInfo.environment
+        var settings = TransferSettings()
+        settings.certificateFile =
+            self.certificateFile
+            ?? Self.certificateVariables.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
+        (settings.clientCertificateFile, settings.clientKeyFile) = (self.cert, self.key)
+        settings.isInsecure = self.isInsecure
+        settings.netrcFile = self.netrcFile ?? (self.netrc ? "\(environment["HOME"] ?? "")/.netrc" : nil)
+        settings.proxy = self.proxy
+        if let connectTimeout { settings.connectLimit = .seconds(connectTimeout) }
+        if self.isInsecure, !Self.hasWarned.exchange(true) {
+            printToStandardError("blob: warning: certificates of web servers are not verified (--insecure)\n")
+        }
+        return settings
+    }
+
+    /// Returns the settings, whose files are there.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` and the like for a file that is not.
+    func checkedSettings(_ context: BlobContext) throws(BlobError) -> TransferSettings {
+        let settings = self.settings
+        let files = [
+            settings.certificateFile, settings.clientCertificateFile, settings.clientKeyFile, settings.netrcFile,
+        ]
+        for case let file? in files { _ = try FileSource(path: file).info(context) }
+        return settings
+    }
+
+    private static let hasWarned = Locked(false)
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import BlobStreamsStandard
+import BlobTransfer
+import Foundation
+
+/// The evidence that a server has a file already.
+enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
+    case digest, size
+
+    /// Returns true when the object at a URL is the source.
+    ///
+    /// - Parameter onDigest: Receives the SHA-256 when the source was read for a comparison.
+    /// - Throws: The errors of reading the source; those of the request mean that the object may not be there.
+    func isMet(
+        _ source: any BlobInputStreamDataSource, _ request: TransferRequest, _ context: BlobContext,
+        onDigest: (String) -> Void
+    ) throws -> Bool {
+        guard source.traits.contains(.repeatable), let head = try? request.head(context), head.isSuccess,
+            head.value(of: "content-encoding") == nil, let byteCount = try source.info(context).byteCount
+        else { return false }
+        guard self == .digest else { return head.contentLength == byteCount }
+        guard head.contentLength == nil || head.contentLength == byteCount, let stored = head.digest else {
+            return false
+        }
+        var hashers = [CryptoDigest.sha256.makeHasher(), stored.algorithm.makeHasher()]
+        let reader = try source.open(context: context)
+        defer { reader.close() }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
+        defer { buffer.deallocate() }
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+            for index in hashers.indices { hashers[index].update(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
+        }
+        onDigest(hashers[0].finalizeHexadecimal())
+        return hashers[1].finalize() == stored.value
+    }
+}
+
+extension ResponseHead {
+    /// The names of digests in `Repr-Digest` (RFC 9530) and `Digest` (RFC 3230), the strongest first.
+    private static let digests: [(name: String, algorithm: CryptoDigest)] = [
+        ("sha-512", .sha512), ("sha-256", .sha256), ("sha", .sha1), ("md5", .md5),
+    ]
+
+    /// The strongest digest of the object; nil when there is none.
+    var digest: (algorithm: CryptoDigest, value: [UInt8])? {
+        var found: [String: [UInt8]] = [:]
+        for field in ["repr-digest", "digest"] {
+            for item in (self.value(of: field) ?? "").split(separator: ",") {
+                let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts.count == 2 else { continue }
+                let name = parts[0].trimmingCharacters(in: .whitespaces).lowercased()
+                // RFC 9530 has colons around the base64 (RFC 8941, section 3.3.5).
+                let text = parts[1].trimmingCharacters(in: .whitespaces).split(separator: ":").first ?? ""
+                if let value = Data(base64Encoded: String(text)) { found[name] = Array(value) }
+            }
+        }
+        for (name, algorithm) in Self.digests {
+            if let value = found[name] { return (algorithm, value) }
+        }
+        if let text = self.value(of: "content-md5"), let value = Data(base64Encoded: text) {
+            return (.md5, Array(value))
+        }
+        return self.value(of: "etag").flatMap(Self.md5).map { (.md5, $0) }
+    }
+
+    /// Returns the bytes of an entity tag of 32 hexadecimal digits, the MD5 of many stores; nil for any other.
+    private static func md5(entityTag tag: String) -> [UInt8]? {
+        let text = tag.split(separator: "\"", omittingEmptySubsequences: false)
+        guard text.count == 3, text[0].isEmpty, text[2].isEmpty, text[1].utf8.count == 32 else { return nil }
+        let digits = text[1].compactMap(\.hexDigitValue)
+        guard digits.count == 32 else { return nil }
+        return stride(from: 0, to: 32, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
+    }
+}

@@ -1,0 +1,77 @@
+import BlobStreamsStandard
+import Foundation
+
+/// The files below a folder, found without opening any of them.
+///
+/// Links to files are files; links to folders are not followed, so that there are no circles.
+struct FolderFiles {
+    /// The paths, relative to the folder, in the order of their bytes.
+    private(set) var paths: [[UInt8]] = []
+    /// The errors of what is no file, and of folders that cannot be read.
+    private(set) var errors: [BlobError] = []
+
+    /// - Parameter folder: The bytes of its path.
+    init(in folder: [UInt8]) {
+        let folder = folder.last == UInt8(ascii: "/") ? folder : folder + [UInt8(ascii: "/")]
+        var folders: [[UInt8]] = [[]]
+        while let parent = folders.popLast() {
+            do throws(BlobError) {
+                for name in try Self.names(in: folder + parent) {
+                    let path = parent + name
+                    let whole = folder + path
+                    switch try Self.kind(whole) {
+                    case S_IFDIR: folders.append(path + [UInt8(ascii: "/")])
+                    case S_IFREG: self.paths.append(path)
+                    case S_IFLNK: break
+                    default:
+                        self.errors.append(
+                            BlobError(
+                                .unsupported, "This is neither a file nor a folder.", operation: "open",
+                                locator: BlobLocator(filePath: whole).description))
+                    }
+                }
+            } catch {
+                self.errors.append(error)
+            }
+        }
+        self.paths.sort { $0.lexicographicallyPrecedes($1) }
+    }
+
+    /// Returns the type of a file, of the target for a link to a file.
+    private static func kind(_ path: [UInt8]) throws(BlobError) -> mode_t {
+        var status = stat()
+        guard lstat(path.cString, &status) == 0 else { throw Self.failure("Could not examine", path) }
+        let kind = status.st_mode & S_IFMT
+        guard kind == S_IFLNK else { return kind }
+        guard stat(path.cString, &status) == 0 else { throw Self.failure("Could not follow", path) }
+        let target = status.st_mode & S_IFMT
+        return target == S_IFDIR ? S_IFLNK : target
+    }
+
+    private static func names(in folder: [UInt8]) throws(BlobError) -> [[UInt8]] {
+        guard let stream = opendir(folder.cString) else {
+            throw Self.failure("Could not read the folder", folder)
+        }
+        defer { closedir(stream) }
+        var names: [[UInt8]] = []
+        while true {
+            errno = 0
+            guard let entry = readdir(stream) else { break }
+            let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in Array(bytes.prefix { $0 != 0 }) }
+            if name != Array(".".utf8), name != Array("..".utf8) { names.append(name) }
+        }
+        guard errno == 0 else { throw Self.failure("Could not read the folder", folder) }
+        return names
+    }
+
+    private static func failure(_ act: String, _ path: [UInt8]) -> BlobError {
+        var error = BlobError(systemError: errno, doing: act)
+        (error.operation, error.locator) = ("open", BlobLocator(filePath: path).description)
+        return error
+    }
+}
+
+extension [UInt8] {
+    /// The bytes of a path without a zero byte, for system calls.
+    var cString: [CChar] { self.map { CChar(bitPattern: $0) } + [0] }
+}

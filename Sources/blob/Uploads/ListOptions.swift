@@ -1,0 +1,47 @@
+import ArgumentParser
+
+/// The options of uploads of many files.
+struct ListOptions: ParsableArguments {
+    /// The maximum number of uploads at once: each has a thread, and one more that reads.
+    private static let maximumJobCount = 6
+
+    @Flag(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "Upload the files in folders, with their paths.",
+            discussion: "The name of a folder begins the paths, unless it is given with a '/' at its end."))
+    var recursive = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Also upload the sources in this file ('-': standard input), one a line, or each with a NUL behind it.",
+            valueName: "file"))
+    var fromFile: String?
+
+    @Option(help: "The number of uploads at once, from 1 to \(Self.maximumJobCount).")
+    var jobs = 4
+
+    @Option(
+        help: ArgumentHelp(
+            "Skip what is there: of the same digest, if the server tells one (the default), or of the same size.",
+            discussion: "The digest is that of Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5.",
+            valueName: "digest|size"))
+    var skipExisting: ExistingCheck?
+
+    @Option(
+        help: ArgumentHelp(
+            "Add a line to this file for each upload that is done, and skip what it says was done and is unchanged.",
+            valueName: "file"))
+    var journal: String?
+
+    func validate() throws {
+        guard (1...Self.maximumJobCount).contains(self.jobs) else {
+            throw ValidationError("--jobs takes a number from 1 to \(Self.maximumJobCount).")
+        }
+    }
+
+    /// True when results are one line a file, even if there is only one.
+    var isAsked: Bool {
+        self.recursive || (self.fromFile ?? self.journal) != nil || self.skipExisting != nil
+    }
+}

@@ -1,0 +1,105 @@
+import BlobStreamsStandard
+import Foundation
+
+/// A source to upload, which is opened when its turn comes.
+struct UploadItem: Sendable {
+    enum Origin: Sendable {
+        case argument
+        /// A file found in a folder, by the bytes of its path.
+        case file([UInt8])
+    }
+
+    /// The argument, or the path in its place.
+    let name: String
+    let url: String
+    var origin = Origin.argument
+
+    func source(
+        _ registry: BlobRegistry, _ context: BlobContext
+    ) throws(BlobError) -> any BlobInputStreamDataSource {
+        switch self.origin {
+        case .argument: try registry.source(for: self.name, context: context)
+        case .file(let path): FileSource(pathBytes: path)
+        }
+    }
+}
+
+/// The sources of an upload, each with its URL, known before the first byte is sent.
+struct UploadItems {
+    private static let maximumListByteCount = 64 << 20
+
+    private(set) var items: [UploadItem] = []
+    /// The errors of sources that are not there.
+    private(set) var errors: [BlobError] = []
+    private let url: String
+    private var folder: UploadFolder?
+    private let isRecursive: Bool
+    private let registry: BlobRegistry
+    private let context: BlobContext
+
+    init(_ url: String, isRecursive: Bool, _ registry: BlobRegistry, _ context: BlobContext) {
+        (self.url, self.isRecursive, self.registry, self.context) = (url, isRecursive, registry, context)
+        self.folder = UploadFolder(url)
+    }
+
+    /// Adds the source of an argument, or the files in its folder.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a name that an earlier source has, and when the job is over.
+    mutating func add(_ argument: String) throws(BlobError) {
+        try self.context.check()
+        do throws(BlobError) {
+            if let path = try self.folderPath(argument) {
+                return try self.addFiles(in: path, argument)
+            }
+            let source = try self.registry.source(for: argument, context: self.context)
+            if self.folder == nil { _ = try source.info(self.context) }
+            let url = try self.folder?.url(for: source, argument: argument, self.context) ?? self.url
+            self.items.append(UploadItem(name: argument, url: url))
+        } catch {
+            // A mistake in the names sends nothing at all.
+            guard error.code != .invalidArgument else { throw error }
+            try self.context.check()
+            self.errors.append(error)
+        }
+    }
+
+    /// Returns the lines of a list of at most 64 MiB; if it has a NUL, that ends each line.
+    static func lines(
+        of source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> [String] {
+        let bytes = try source.data(upTo: self.maximumListByteCount, context: context)
+        let end = bytes.contains(0) ? 0 : UInt8(ascii: "\n")
+        return bytes.split(separator: end).map { RawArguments.decoded(Array($0)) }
+    }
+
+    /// Returns the path of an argument that is a folder; nil for any other.
+    private func folderPath(_ argument: String) throws(BlobError) -> [UInt8]? {
+        guard let locator = try? self.registry.locator(for: argument), let path = locator.filePath,
+            locator.selectors.isEmpty, locator.scheme == "file", !path.contains(0)
+        else { return nil }
+        var status = stat()
+        guard stat(path.cString, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
+        guard self.isRecursive else {
+            throw BlobError(
+                .unsupported, "This is a folder; --recursive uploads the files in it.", operation: "open",
+                locator: locator.description)
+        }
+        return path
+    }
+
+    private mutating func addFiles(in path: [UInt8], _ argument: String) throws(BlobError) {
+        let slash = UInt8(ascii: "/")
+        let components = path.split(separator: slash)
+        let last = String(decoding: components.last ?? [], as: UTF8.self)
+        let prefix = argument.hasSuffix("/") || last == "." || last == ".." ? [] : Array(components.suffix(1))
+        var base = argument.hasPrefix("file:") ? path : Array(argument.utf8)
+        if base.last != slash { base.append(slash) }
+        let files = FolderFiles(in: path)
+        self.errors += files.errors
+        for file in files.paths {
+            let name = RawArguments.decoded(base + file)
+            let url = try self.folder?.url(for: prefix + file.split(separator: slash), argument: name) ?? self.url
+            self.items.append(UploadItem(name: name, url: url, origin: .file(path + [slash] + file)))
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import BlobStreamsStandard
+import Foundation
+
+/// A file with a line for each upload that was accepted: URL, locator, validator and SHA-256, with a space between.
+///
+/// A line is synchronised before the next upload begins on its thread. A line that a kill cut off has no whole digest,
+/// and is ignored, as is any other that is none of these.
+final class UploadJournal: Sendable {
+    struct Entry: Equatable {
+        let validator: Substring
+        let digest: Substring
+    }
+
+    private static let digestLength = 64
+    private static let maximumLineByteCount = 1 << 20
+    private static let writtenCharacters = Set<UInt8>(0x21...0x7E)
+
+    private let path: String
+    private let descriptor: CInt
+    private let entries: Locked<[Substring: Entry]>
+
+    /// Opens the journal, or creates it for this user alone, and locks it.
+    ///
+    /// - Throws: ``BlobError/Code/io`` and the like; ``BlobError/Code/unavailable`` when another process writes to it.
+    init(path: String) throws(BlobError) {
+        self.path = path
+        let descriptor = uninterrupted { open(path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0o600) }
+        guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the journal \(path)") }
+        do throws(BlobError) {
+            guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+                throw BlobError(.unavailable, "Another process uses the journal \(path).")
+            }
+            self.entries = Locked(try Self.read(descriptor, path))
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        self.descriptor = descriptor
+    }
+
+    deinit { close(self.descriptor) }
+
+    /// Returns the digest of a source that was uploaded, if it is unchanged; nil otherwise.
+    func digest(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?) -> Substring? {
+        guard let key = Self.key(url, locator), let validator = info.validator else { return nil }
+        let entry = self.entries.withLock { $0[Substring(key)] }
+        return entry?.validator == Substring(Self.written(validator.text)) ? entry?.digest : nil
+    }
+
+    /// Adds a line for an upload that was accepted, and synchronises it. A source without an identity gets none.
+    func append(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?, _ digest: String) throws(BlobError) {
+        guard let key = Self.key(url, locator), let validator = info.validator else { return }
+        let line = "\(key) \(Self.written(validator.text)) \(digest)\n"
+        do {
+            // The lock orders the writes: a line is one of them, but a full disk takes a part.
+            try self.entries.withLock { _ in
+                try Array(line.utf8).withUnsafeBytes { try writeAll($0, to: self.descriptor, named: self.path) }
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        guard uninterrupted({ fsync(self.descriptor) }) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not synchronise the journal \(self.path)")
+        }
+    }
+
+    private static func key(_ url: String, _ locator: BlobLocator?) -> String? {
+        locator.map { "\(self.written(url)) \(self.written($0.description))" }
+    }
+
+    private static func written(_ text: String) -> String {
+        PercentEncoding.encode(text.utf8, leaving: self.writtenCharacters)
+    }
+
+    /// Returns the entries, and ends a line that was cut off.
+    private static func read(_ descriptor: CInt, _ path: String) throws(BlobError) -> [Substring: Entry] {
+        var bytes = [UInt8](repeating: 0, count: 1 << 16)
+        var (rest, entries): ([UInt8], [Substring: Entry]) = ([], [:])
+        while true {
+            let count = bytes.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw BlobError(systemError: errno, doing: "Could not read the journal \(path)") }
+            guard count > 0 else { break }
+            rest += bytes[..<count]
+            let lines = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+            for line in lines.dropLast() { self.add(line, to: &entries) }
+            rest = Array(lines[lines.count - 1])
+            if rest.count > self.maximumLineByteCount { rest = [0] }  // No line of a journal.
+        }
+        guard !rest.isEmpty else { return entries }
+        self.add(rest[...], to: &entries)
+        do {
+            try [UInt8(ascii: "\n")].withUnsafeBytes { try writeAll($0, to: descriptor, named: path) }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        return entries
+    }
+
+    private static func add(_ line: ArraySlice<UInt8>, to entries: inout [Substring: Entry]) {
+        guard line.allSatisfy({ (0x20...0x7E).contains($0) }) else { return }
+        let text = String(decoding: line, as: UTF8.self)
+        let fields = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard fields.count == 4, fields[3].utf8.count == self.digestLength, fields[3].allSatisfy(\.isHexDigit) else {
+            return
+        }
+        let key = text[..<fields[1].endIndex]
+        entries[key] = Entry(validator: fields[2], digest: fields[3])
+    }
+}

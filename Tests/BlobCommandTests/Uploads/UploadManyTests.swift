@@ -1,0 +1,185 @@
+import BlobTestSupport
+import Foundation
+import HTTPTestSupport
+import Testing
+
+/// `blob upload` of folders and lists.
+@Suite struct UploadManyTests {
+    private let folder: TemporaryFolder
+    private let store: TemporaryFolder
+    private let server: PythonServer
+    private let url: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.store = try TemporaryFolder()
+        self.server = try PythonServer(.files(self.store.path))
+        self.url = "http://127.0.0.1:\(self.server.port)/"
+        try self.write("one", "d/one.txt")
+        try self.write("two", "d/sub/two words%#")
+    }
+
+    private func write(_ text: String, _ name: String) throws {
+        let path = self.folder.url(name).deletingLastPathComponent().path
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try self.folder.write(text, to: name)
+    }
+
+    /// Runs `blob upload` in the folder.
+    private func upload(_ arguments: String..., limits: String = "true") -> Launch {
+        Launch(["upload"] + arguments).with { $0.prelude = "cd '\(self.folder.path)'; \(limits)" }
+    }
+
+    /// The printed lines, whose order is that of the ends.
+    private func lines(_ outcome: Outcome) -> Set<Substring> { Set(outcome.text.split(separator: "\n")) }
+
+    private let one = "7692c3ad3540bb803c020b3aee66cd8887123234ea0c6e7143c0add73ff431ed"
+    private let two = "3fc4ccfe745870e2c0d99f71f30ff0656c8dedd41cc1d7d3d376b0dbe685e2f3"
+
+    @Test func aFolderKeepsItsPaths() throws {
+        symlink("../one.txt", self.folder.path("d/sub/link"))
+        symlink("..", self.folder.path("d/sub/circle"))
+        let outcome = try self.upload("-r", "d", self.url).run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        #expect(
+            self.lines(outcome) == [
+                "\(self.one)  d/one.txt", "\(self.two)  d/sub/two words%#", "\(self.one)  d/sub/link",
+            ])
+        #expect(self.store.read("d/one.txt") == "one" && self.store.read("d/sub/two words%#") == "two")
+        #expect(self.store.read("d/sub/link") == "one")
+        // Of a folder with a slash, only the files.
+        #expect(try self.upload("--recursive", "d/", self.url).run().ending == .status(0))
+        #expect(Set(self.store.names).isSuperset(of: ["d", "one.txt", "sub"]))
+        expect(try self.upload("-r", "d", "\(self.url)x").run(), failsWith: "invalidArgument", 64, saying: "'/'")
+    }
+
+    @Test func namesThatCollideAreRefusedBeforeTheFirstByte() throws {
+        try self.write("other", "e/sub/two words%#")
+        let outcome = try self.upload("-r", "d/", "e/", self.url).run()
+        expect(outcome, failsWith: "invalidArgument", 64, saying: "'sub/two%20words%25%23'", "d/sub", "e/sub")
+        #expect(self.store.names == [])
+    }
+
+    @Test func oneBadFileHidesNoOther() throws {
+        try self.folder.makeFIFO("d/fifo")
+        let outcome = try self.upload("none", "d/one.txt", "d", self.url).run()
+        #expect(outcome.ending == .status(66))
+        #expect(outcome.text == "\(self.one)  d/one.txt\n")
+        #expect(outcome.errorText.contains("blob: notFound: ") && outcome.errorText.contains("--recursive"))
+        let special = try self.upload("-r", "d", self.url).run()
+        #expect(special.ending == .status(65) && special.errorText.contains("d/fifo"))
+        #expect(self.lines(special).count == 2)
+        // A transient error is not the worst.
+        try self.write("x", "d/to/x")
+        let refused = try self.upload("-r", "d/to", "d/one.txt", "http://127.0.0.1:\(self.server.port)/to/").run()
+        #expect(refused.ending == .status(76) && refused.errorText.split(separator: "\n").count == 2)
+        #expect(try self.upload("-r", "d", "http://127.0.0.1:1/").run().ending == .status(65))
+    }
+
+    @Test(arguments: ["\n", "\0"]) func listsHaveLinesOrNULs(end: String) throws {
+        let names = end == "\0" ? ["d/one.txt", "with\nline"] : ["d/one.txt", "d/sub/two words%#"]
+        try self.write("two", "with\nline")
+        let list = Array(names.map { $0 + end }.joined().utf8)
+        let outcome = try self.upload("--from-file", "-", self.url, "--jobs", "1").run(input: list)
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        #expect(outcome.text.split(separator: "\n").map { $0.prefix(64) } == [self.one[...], self.two[...]])
+        #expect(self.store.names.count == 2)
+    }
+
+    @Test func filesHaveTheTypeOfTheirExtensionOrSignature() throws {
+        try self.write("GIF89a and more", "d/picture")
+        let answers = self.folder.path("answers")
+        let outcome = try self.upload("-r", "d/", self.url, "-o", answers).run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        let text = self.folder.read("answers") ?? ""
+        for type in ["image/gif", "text/plain", "application/octet-stream"] {
+            #expect(text.contains("Content-Type: \(type)\n"), "\(text)")
+        }
+    }
+
+    @Test func whatTheServerHasIsSkipped() throws {
+        let format = "sent %{size_upload}\\n"
+        try self.write("one", "d/without")
+        let arguments = ["upload", "-r", "d", self.url, "--skip-existing", "-w", format]
+        let skip = Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }
+        #expect(try skip.run().text.components(separatedBy: "sent 3\n").count == 4)
+        // Without a digest the length is not enough.
+        let again = try skip.run()
+        #expect(again.text.components(separatedBy: "sent 3\n").count == 2, "\(again.text)")
+        #expect(self.lines(again).contains("\(self.one)  d/one.txt"))
+        try self.write("1ne", "d/one.txt")
+        #expect(try skip.run().text.components(separatedBy: "sent 3\n").count == 3)
+        #expect(self.store.read("d/one.txt") == "1ne")
+        let bySize = try self.upload("-r", "d", self.url, "--skip-existing=size", "-w", format).run()
+        #expect(!bySize.text.contains("sent") && self.lines(bySize).contains("-  d/without"))
+        let part = try self.upload("-r", "d", self.url, "--skip-existing", "--offset", "1").run()
+        expect(part, failsWith: "invalidArgument", 64)
+    }
+
+    @Test func whatTheJournalSaysIsSkipped() throws {
+        let upload = self.upload("-r", "d", self.url, "--journal", "j", "-w", "sent %{size_upload}\\n")
+        #expect(try upload.run().text.contains("sent 3\n"))
+        let again = try upload.run()
+        #expect(!again.text.contains("sent") && self.lines(again).count == 2, "\(again.text)")
+        #expect(try self.folder.mode("j") & 0o777 == 0o600)
+        try self.write("three", "d/one.txt")
+        let changed = try upload.run().text
+        #expect(changed.contains("sent 5\n") && !changed.contains("sent 3\n"))
+        // To another URL it is another upload.
+        let elsewhere = try self.upload("-r", "d", "\(self.url)e/", "--journal", "j", "-w", "sent\\n").run()
+        #expect(elsewhere.text.components(separatedBy: "sent\n").count == 3)
+        let missing = try self.upload("-r", "d", self.url, "--journal", "none/j").run()
+        expect(missing, failsWith: "notFound", 66)
+    }
+
+    @Test func aTornJournalSkipsNothingElse() throws {
+        let upload = self.upload("d/one.txt", self.url, "--journal", "j", "-w", "sent\\n")
+        #expect(try upload.run().text.contains("sent\n"))
+        let journal = Array((self.folder.read("j") ?? "").utf8)
+        #expect(journal.count > 100)
+        var damaged = stride(from: 0, to: journal.count - 1, by: 7).map { Array(journal.prefix($0)) }
+        damaged += stride(from: 0, to: journal.count, by: 11).map { index in
+            var bytes = journal
+            bytes[index] ^= 0x80
+            return bytes
+        }
+        damaged.append([UInt8](repeating: 0, count: 2 << 20))
+        for bytes in damaged {
+            try self.folder.write(bytes, to: "j")
+            let outcome = try upload.run()
+            #expect(outcome.text.contains("sent\n") && outcome.ending == .status(0), "\(outcome.errorText)")
+            // The line that follows is whole.
+            let text = FileManager.default.contents(atPath: self.folder.path("j"))
+            let lines = text?.split(separator: UInt8(ascii: "\n"))
+            #expect(lines?.last.map(Array.init) == journal.dropLast())
+        }
+        // All but the line end is a whole line.
+        try self.folder.write(Array(journal.dropLast()), to: "j")
+        #expect(try !upload.run().text.contains("sent"))
+    }
+
+    @Test func aKilledUploadGoesOnWhereItWas() throws {
+        for number in 0..<300 { try self.write("\(number)", "many/\(number)") }
+        let upload = self.upload("-r", "many", self.url, "--journal", "j", "-w", "sent\\n")
+        let killed = try upload.start()
+        killed.waitForLines(60)
+        killed.send(SIGKILL)
+        let done = Set(killed.finish().text.split(separator: "\n").filter { $0.contains("many/") }.dropLast())
+        let outcome = try upload.run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        #expect(self.lines(outcome).count == 301 && self.lines(outcome).isSuperset(of: done))
+        #expect(outcome.text.components(separatedBy: "sent\n").count - 1 <= 300 - done.count)
+        for number in 0..<300 { #expect(self.store.read("many/\(number)") == "\(number)") }
+    }
+
+    @Test func filesAreOpenedWhenTheirTurnComes() throws {
+        for number in 0..<200 { try self.write("\(number)", "many/\(number)") }
+        let outcome = try self.upload("-r", "many", self.url, "--jobs", "6", limits: "ulimit -n 60").run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        #expect(self.lines(outcome).count == 200)
+        for jobs in ["0", "7", "x"] {
+            expect(try self.upload("-r", "d", self.url, "--jobs", jobs).run(), failsWith: "invalidArgument", 64)
+        }
+        expect(try self.upload("-F", "a=b", "-r", self.url).run(), failsWith: "invalidArgument", 64)
+    }
+}
