@@ -39,12 +39,13 @@ struct FolderFiles {
 
     /// Returns the type of a file, of the target for a link to a file.
     private static func kind(_ path: [UInt8]) throws(BlobError) -> mode_t {
-        var status = stat()
-        guard lstat(path.cString, &status) == 0 else { throw Self.failure("Could not examine", path) }
-        let kind = status.st_mode & S_IFMT
+        guard let kind = fileType(at: path.cString, followingLinks: false) else {
+            throw Self.failure("Could not examine", path)
+        }
         guard kind == S_IFLNK else { return kind }
-        guard stat(path.cString, &status) == 0 else { throw Self.failure("Could not follow", path) }
-        let target = status.st_mode & S_IFMT
+        guard let target = fileType(at: path.cString, followingLinks: true) else {
+            throw Self.failure("Could not follow", path)
+        }
         return target == S_IFDIR ? S_IFLNK : target
     }
 

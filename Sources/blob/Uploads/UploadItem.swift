@@ -77,8 +77,7 @@ struct UploadItems {
         guard let locator = try? self.registry.locator(for: argument), let path = locator.filePath,
             locator.selectors.isEmpty, locator.scheme == "file", !path.contains(0)
         else { return nil }
-        var status = stat()
-        guard stat(path.cString, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else { return nil }
+        guard fileType(at: path.cString, followingLinks: true) == S_IFDIR else { return nil }
         guard self.isRecursive else {
             throw BlobError(
                 .unsupported, "This is a folder; --recursive uploads the files in it.", operation: "open",
