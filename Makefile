@@ -146,6 +146,7 @@ benchmark: release
 	Benchmarks/members.py $(BLOB)
 	Benchmarks/blocks.py $(BLOB)
 	Benchmarks/http.py $(BLOB)
+	Benchmarks/upload.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 
