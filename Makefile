@@ -147,6 +147,7 @@ benchmark: release
 	Benchmarks/blocks.py $(BLOB)
 	Benchmarks/http.py $(BLOB)
 	Benchmarks/upload.py $(BLOB)
+	Benchmarks/bodies.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 
