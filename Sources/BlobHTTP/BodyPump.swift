@@ -31,8 +31,12 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private static let maximumCapacity = 512 * 1024
     private static let minimumCapacity = 4 * 1024
 
+    /// The maximum length of sources that are read at once, on the thread that starts the pump.
+    private static let smallByteCount: Int64 = 64 * 1024
+
     private let reader: BlobGuardedReader
     private let isChunked: Bool
+    private let isSmall: Bool
     private let memory: UnsafeMutableRawBufferPointer
     private let state = Locked(State())
     private let wake: @Sendable () -> Void
@@ -48,16 +52,20 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         self.reader = reader
         self.isChunked = isChunked
         self.wake = wake
-        let wanted = min(reader.info.byteCount ?? .max, Int64(Self.maximumCapacity))
-        self.memory = .allocate(byteCount: max(Int(wanted), Self.minimumCapacity), alignment: 4096)
+        let byteCount = reader.isOpen ? reader.info.byteCount : nil
+        self.isSmall = byteCount ?? .max <= Self.smallByteCount
+        // Twice a small source, so that there is room to read its end.
+        let wanted = byteCount.map { $0 > Self.maximumCapacity ? $0 : 2 * $0 } ?? .max
+        let capacity = min(max(Int(clamping: wanted), Self.minimumCapacity), Self.maximumCapacity)
+        self.memory = .allocate(byteCount: capacity, alignment: 4096)
     }
 
     deinit { self.memory.deallocate() }
 
-    /// Starts reading.
+    /// Starts reading. Blocks while a source of at most 64 KiB is read.
     func start() {
         self.state.withLock { $0.isFilling = true }
-        self.runJob()
+        if self.isSmall { self.fill() } else { self.runJob() }
     }
 
     private func runJob() {
