@@ -107,8 +107,9 @@ struct UploadCommand: ParsableCommand {
 
     private func sendOne(_ upload: HTTPUpload, _ context: BlobContext) throws {
         var upload = upload
-        let argument = self.arguments[0]
-        let source = try self.reading.source(argument, context)
+        let (argument, registry) = (self.arguments[0], self.reading.registry)
+        _ = try UploadItems.folderPath(argument, isRecursive: false, registry)
+        let source = try registry.source(for: argument, context: context)
         var folder = UploadFolder(self.url)
         upload.url = try folder?.url(for: source, argument: argument, context) ?? self.url
         try upload.setMediaType(of: source, context)

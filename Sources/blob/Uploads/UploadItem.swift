@@ -48,7 +48,7 @@ struct UploadItems {
     mutating func add(_ argument: String) throws(BlobError) {
         try self.context.check()
         do throws(BlobError) {
-            if let path = try self.folderPath(argument) {
+            if let path = try Self.folderPath(argument, isRecursive: self.isRecursive, self.registry) {
                 return try self.addFiles(in: path, argument)
             }
             let source = try self.registry.source(for: argument, context: self.context)
@@ -73,12 +73,16 @@ struct UploadItems {
     }
 
     /// Returns the path of an argument that is a folder; nil for any other.
-    private func folderPath(_ argument: String) throws(BlobError) -> [UInt8]? {
-        guard let locator = try? self.registry.locator(for: argument), let path = locator.filePath,
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` for a folder, unless `isRecursive`.
+    static func folderPath(
+        _ argument: String, isRecursive: Bool, _ registry: BlobRegistry
+    ) throws(BlobError) -> [UInt8]? {
+        guard let locator = try? registry.locator(for: argument), let path = locator.filePath,
             locator.selectors.isEmpty, locator.scheme == "file", !path.contains(0)
         else { return nil }
         guard fileType(at: path.cString, followingLinks: true) == S_IFDIR else { return nil }
-        guard self.isRecursive else {
+        guard isRecursive else {
             throw BlobError(
                 .unsupported, "This is a folder; --recursive uploads the files in it.", operation: "open",
                 locator: locator.description)

@@ -69,6 +69,7 @@ import Testing
         let special = try self.upload("-r", "d", self.url).run()
         #expect(special.ending == .status(65) && special.errorText.contains("d/fifo"))
         #expect(self.lines(special).count == 2)
+        expect(try self.upload("d", self.url).run(), failsWith: "unsupported", 65, saying: "--recursive")
         // A transient error is not the worst.
         try self.write("x", "d/to/x")
         let refused = try self.upload("-r", "d/to", "d/one.txt", "http://127.0.0.1:\(self.server.port)/to/").run()
