@@ -19,7 +19,7 @@ struct ReceiveProgram: ParsableCommand {
             With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 with \
             creation, creation-with-upload, termination and checksum by sha256 or sha1). Its URL begins with /files/. \
             Its bytes stay when the sender or this process is killed, in hidden files of the folder, for a week after \
-            the last byte. A HEAD or PATCH ends an earlier PATCH of the same upload.
+            the last byte. A PATCH at the right offset ends an earlier one.
             """)
 
     @Option(help: "The address to listen on, HOST:PORT; port 0 selects a free one.")

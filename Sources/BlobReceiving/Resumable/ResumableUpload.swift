@@ -17,6 +17,8 @@ final class ResumableUpload: Sendable {
         var offset: Int64
         var permit = Permit(number: 0)
         var isRemoved = false
+
+        var arrivedByteCount: Int64 { self.record.verifiedByteCount ?? self.offset }
     }
 
     let identifier: String
@@ -78,26 +80,30 @@ final class ResumableUpload: Sendable {
 
     var byteCount: Int64 { self.state.withLock { $0.record.part.byteCount } }
 
-    /// Ends the right of all earlier requests to write.
-    ///
-    /// - Returns: The number of bytes that have arrived.
-    func interrupt() throws(BlobError) -> Int64 {
-        try self.state.withLock { state throws(BlobError) in
-            try self.interrupt(&state)
-            return state.offset
+    /// The number of bytes that have arrived and need no check. Grows while a request writes.
+    var arrivedByteCount: Int64 {
+        get throws(BlobError) {
+            try self.state.withLock { state throws(BlobError) in
+                try Self.checkPresence(state)
+                return state.arrivedByteCount
+            }
         }
     }
 
-    /// Begins a request that writes at `offset`.
+    /// Begins a request that writes at `offset`, and ends the right of all earlier ones.
+    ///
+    /// At another offset an earlier request goes on: its connection may have ended, and not all of its bytes be stored.
     ///
     /// - Parameter isChecked: True if its bytes count only when ``end(_:keeping:)`` confirms them.
     /// - Throws: A refusal with 409 for another offset than the number of bytes that have arrived.
     func begin(at offset: Int64, isChecked: Bool) throws(BlobError) -> Permit {
         try self.state.withLock { state throws(BlobError) in
-            try self.interrupt(&state)
-            guard state.offset == offset else {
-                throw TusRequest.refusal(409, "\(state.offset) bytes of the upload have arrived, not \(offset).")
+            try Self.checkPresence(state)
+            guard state.arrivedByteCount == offset else {
+                throw TusRequest.refusal(
+                    409, "\(state.arrivedByteCount) bytes of the upload have arrived, not \(offset).")
             }
+            try self.interrupt(&state)
             guard isChecked, self.descriptor >= 0 else { return state.permit }
             state.record.verifiedByteCount = offset
             try state.record.store(at: self.path + Self.recordSuffix)
@@ -136,9 +142,7 @@ final class ResumableUpload: Sendable {
                 try self.interrupt(&state)
                 return state.offset
             }
-            guard self.descriptor < 0 || uninterrupted({ fsync(self.descriptor) }) == 0 else {
-                throw BlobError(systemError: errno, doing: "Could not store an upload")
-            }
+            try self.synchronize()
             guard state.record.verifiedByteCount != nil else { return state.offset }
             state.record.verifiedByteCount = nil
             try state.record.store(at: self.path + Self.recordSuffix)
@@ -155,6 +159,7 @@ final class ResumableUpload: Sendable {
                 !state.isRemoved, self.descriptor >= 0, access(self.path, F_OK) == 0
             else { return nil }
             if !state.record.isComplete {
+                try self.synchronize()
                 state.record.part.sha256 = try self.digest(of: state.offset)
                 // From now on a receiver that finds the record, and not the bytes, knows that they have their name.
                 try state.record.store(at: self.path + Self.recordSuffix)
@@ -170,6 +175,7 @@ final class ResumableUpload: Sendable {
     /// Removes the upload; a file that has its name stays.
     func remove() throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
+            try Self.checkPresence(state)
             try self.interrupt(&state)
             state.isRemoved = true
             for path in [self.path + Self.recordSuffix, self.path] { _ = unlink(path) }
@@ -184,8 +190,17 @@ final class ResumableUpload: Sendable {
         }
     }
 
-    private func interrupt(_ state: inout State) throws(BlobError) {
+    private static func checkPresence(_ state: State) throws(BlobError) {
         guard !state.isRemoved else { throw BlobError(.notFound, "There is no such upload.") }
+    }
+
+    private func synchronize() throws(BlobError) {
+        guard self.descriptor >= 0, uninterrupted({ fsync(self.descriptor) }) != 0 else { return }
+        throw BlobError(systemError: errno, doing: "Could not store an upload")
+    }
+
+    /// Ends the right of the current request, and drops its bytes if they are not checked.
+    private func interrupt(_ state: inout State) throws(BlobError) {
         state.permit = Permit(number: state.permit.number + 1)
         guard let verified = state.record.verifiedByteCount else { return }
         try Self.truncate(self.descriptor, to: verified)

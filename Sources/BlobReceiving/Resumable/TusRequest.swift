@@ -94,7 +94,7 @@ package struct TusRequest: Sendable {
     }
 
     private func describe(_ upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
-        let offset = try upload.interrupt()
+        let offset = try upload.arrivedByteCount
         // Those of a receiver that was killed before it could name the file.
         let parts = [try upload.complete()].compactMap(\.self)
         return TusAnswer(
