@@ -148,6 +148,7 @@ benchmark: release
 	Benchmarks/http.py $(BLOB)
 	Benchmarks/upload.py $(BLOB)
 	Benchmarks/bodies.py $(BLOB)
+	Benchmarks/early_answers.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 

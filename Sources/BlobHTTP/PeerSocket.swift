@@ -33,6 +33,12 @@ struct PeerSocket: Equatable {
         }
     }
 
+    /// True when there are bytes to read, or the end.
+    var hasInput: Bool {
+        var request = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&request, 1, 0) > 0
+    }
+
     /// True when the socket has a pending error. Reading the error itself would clear it.
     var hasFailed: Bool {
         var request = pollfd(fd: self.descriptor, events: 0, revents: 0)

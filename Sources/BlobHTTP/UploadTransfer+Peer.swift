@@ -62,7 +62,7 @@ extension UploadTransfer {
         self.error(.io, "The server answered \(self.head.status) before it had taken the body: \(reason).")
     }
 
-    private var isEncrypted: Bool { !self.upload.url.lowercased().hasPrefix("http://") }
+    var isEncrypted: Bool { !self.upload.url.lowercased().hasPrefix("http://") }
 
     /// Parses an answer that arrived before a reset, which libcurl does not read when sending fails first.
     private func salvage(from socket: PeerSocket) {

@@ -180,7 +180,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         // Only the end of a connection shows whether the server has read the body.
         if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
         handle.set(CURLOPT_NOPROGRESS, 0)
-        handle.set(CURLOPT_UPLOAD_BUFFERSIZE, 256 * 1024)
+        // Over TLS an answer that comes before a reset is read between two pieces, or never.
+        handle.set(CURLOPT_UPLOAD_BUFFERSIZE, self.isEncrypted ? 16 * 1024 : 256 * 1024)
         switch self.upload.method {
         case .put:
             handle.set(CURLOPT_UPLOAD, 1)
@@ -225,6 +226,10 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
     func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         // libcurl continues sending even if the server announces that it closes the connection.
         if self.isRefused { return self.pause() }
+        if self.isEncrypted, self.socket?.hasInput == true {
+            self.loop?.check(within: .zero)
+            return self.pause()
+        }
         var room = buffer
         if self.rateLimit != nil {
             let allowance = self.rateLimit?.allowance() ?? 0
