@@ -29,7 +29,7 @@ func isOn(_ part: String, header: String) -> Bool {
 }
 
 let hasAssetLibrary = isOn("AssetLibrarySource", header: "sqlite3.h")
-let hasUploads = isOn("BlobHTTP", header: "curl/curl.h")
+let hasUploads = isOn("BlobTransfer", header: "curl/curl.h")
 let hasISAL = isOn("ISAL", header: "isa-l.h")
 let (hasXz, hasZstd, hasBzip2) =
     (isOn("XZ", header: "lzma.h"), isOn("ZSTD", header: "zstd.h"), isOn("BZIP2", header: "bzlib.h"))
@@ -176,8 +176,6 @@ let package = Package(
         example("ObservedProgress"),
         example("RunLoopChecksum"),
         example("SynchronousChecksum"),
-        example("UploadCustomSource", "BlobURLSession"),
-        example("UploadFile", "BlobURLSession"),
 
         // What the tests of several modules share.
         .target(
@@ -201,8 +199,7 @@ let package = Package(
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests("BlobTestSupportTests", "BlobTestSupport"),
         tests(
-            "BlobURLSessionTests", "BlobTestSupport", "BlobStreams", "BlobStreamsTesting", "BlobURLSession",
-            "UploadFile"),
+            "BlobURLSessionTests", "BlobTestSupport", "BlobStreams", "BlobStreamsTesting", "BlobURLSession"),
         .testTarget(
             name: "ConformanceTests", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport"],
             swiftSettings: partSettings),
@@ -210,7 +207,7 @@ let package = Package(
         tests(
             "ExamplesTests", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm",
             "CustomSource", "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SmallChecksum",
-            "SynchronousChecksum", "UploadCustomSource"),
+            "SynchronousChecksum"),
         tests("FileSourceTests", "BlobTestSupport", "BlobStreams", "FileSource"),
         // What fuzzers check; the tests check the stored inputs in the same way.
         .target(
@@ -267,20 +264,20 @@ if hasAssetLibrary {
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], exclude: ["Fixtures"], swiftSettings: settings),
     ]
-    package.targets += [example("UploadAsset", "BlobURLSession", "MultipartFormData")]
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("AssetLibrarySource")
-    package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("UploadAsset")
 }
 
 if hasUploads {
     package.targets += [
         .target(name: "CCurl"),
         .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
-        .target(name: "BlobHTTP", dependencies: ["BlobStreams", "BlobTransfer", "CCurl"], swiftSettings: settings),
+        example("UploadCustomSource", "BlobTransfer"),
+        example("UploadFile", "BlobTransfer"),
         plugin("HTTPSource", "BlobTransfer"),
         plugin("S3Source", "BlobTransfer", .product(name: "Crypto", package: "swift-crypto")),
         tests(
-            "BlobHTTPTests", "BlobTestSupport", "BlobHTTP", "BlobStreamsTesting", "CryptoDigest", "FileSource"),
+            "BlobTransferTests", "BlobStreams", "BlobStreamsTesting", "BlobTestSupport", "BlobTransfer", "CryptoDigest",
+            "FileSource", "UploadFile"),
         tests(
             "HTTPSourceTests", "ArchiveSource", "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
             "BlobStreamsTesting", "HTTPSource", "HTTPTestSupport"),
@@ -298,11 +295,17 @@ if hasUploads {
         .library(name: "S3Source", targets: ["S3Source"]),
     ]
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies += ["HTTPSource", "S3Source"]
-    package.targets.first { $0.name == "blob" }?.dependencies += ["BlobHTTP", "BlobTransfer"]
+    package.targets.first { $0.name == "blob" }?.dependencies.append("BlobTransfer")
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("UploadCustomSource")
     package.targets.first { $0.name == "soak" }?.dependencies += [
         "HTTPTestSupport", .product(name: "Crypto", package: "swift-crypto"),
     ]
+}
+
+if hasAssetLibrary && hasUploads {
+    package.targets += [example("UploadAsset", "BlobTransfer", "MultipartFormData")]
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("UploadAsset")
 }
 
 if let fuzzer {

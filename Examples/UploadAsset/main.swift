@@ -1,10 +1,10 @@
 import BlobStreamsStandard
-import BlobURLSession
+import BlobTransfer
 import Foundation
 import MultipartFormData
 
 // Sends a photo of a library as a part of a form: UploadAsset LIBRARY ASSET-URL SERVER-URL
-guard CommandLine.arguments.count == 4, let url = URL(string: CommandLine.arguments[3]) else {
+guard CommandLine.arguments.count == 4 else {
     print("usage: UploadAsset LIBRARY ASSET-URL SERVER-URL")
     exit(64)
 }
@@ -17,12 +17,14 @@ var form = MultipartForm()
 try form.appendPart(source: asset, name: "file")
 let body = try form.body()
 
-var request = URLRequest(url: url)
-request.httpMethod = "POST"
+var request = BlobUploadRequest(.post, CommandLine.arguments[3])
+request.onProgress = { sent, byteCount in
+    FileHandle.standardError.write(Data("\r\(sent) of \(byteCount.map(String.init) ?? "?") bytes".utf8))
+}
 do {
-    let (answer, response) = try await BlobUploader().upload(body, with: request)
-    print(response.statusCode, String(decoding: answer, as: UTF8.self))
-} catch let error as BlobError {
+    let response = try await BlobUploader().upload(body, with: request)
+    print(response.status, String(decoding: response.body, as: UTF8.self))
+} catch {
     print(error)
     exit(1)
 }

@@ -1,5 +1,5 @@
 import BlobStreamsStandard
-import BlobURLSession
+import BlobTransfer
 import Foundation
 
 /// The decimal digits of the numbers from 1 on, each followed by a space: bytes that are computed, not stored.
@@ -31,7 +31,7 @@ struct CountingUp: BlobInputStreamDataSource {
 }
 
 // Registers the source under a scheme of its own and uploads it by its locator: UploadCustomSource count:1000 URL
-guard CommandLine.arguments.count == 3, let url = URL(string: CommandLine.arguments[2]) else {
+guard CommandLine.arguments.count == 3 else {
     print("usage: UploadCustomSource count:LAST URL")
     exit(64)
 }
@@ -45,8 +45,6 @@ let provider = BlobProvider(
     }, schemes: ["count"])
 try registry.register(provider)
 
-var request = URLRequest(url: url)
-request.httpMethod = "PUT"
 let source = try registry.source(for: CommandLine.arguments[1])
-let (answer, response) = try await BlobUploader().upload(source, with: request)
-print(response.statusCode, String(decoding: answer, as: UTF8.self))
+let response = try await BlobUploader().upload(source, with: BlobUploadRequest(.put, CommandLine.arguments[2]))
+print(response.status, String(decoding: response.body, as: UTF8.self))

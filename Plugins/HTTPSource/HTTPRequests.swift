@@ -15,8 +15,8 @@ struct HTTPRequests: RemoteRequests {
     /// - Throws: ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/unavailable``.
     init(_ locator: BlobLocator, _ options: HTTPSource.Options) throws(BlobError) {
         var request = TransferRequest(try TransferURL("\(locator.scheme):\(locator.schemeSpecificPart)"))
-        request.privateFields = options.headers.map { HTTPField($0.name, $0.value) }
-        try HTTPField.validate(
+        request.privateFields = options.headers.map { BlobHTTPField($0.name, $0.value) }
+        try BlobHTTPField.validate(
             request.privateFields, reserved: Self.reservedFields, "follows from how the object is read")
         request.settings = options.transfers
         self.request = request
@@ -24,7 +24,7 @@ struct HTTPRequests: RemoteRequests {
     }
 
     func makeRequest(
-        _ fields: [HTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
+        _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
     ) {
         var request = self.request
         request.fields = fields

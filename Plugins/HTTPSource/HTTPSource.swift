@@ -51,7 +51,7 @@ public struct HTTPSource: BlobInputStreamDataSource {
         public var cacheByteCount = RemoteObject.defaultCacheByteCount
 
         /// All settings of connections.
-        package var transfers = TransferSettings()
+        package var transfers = BlobTransferSettings()
 
         /// Creates the default settings.
         public init() {}

@@ -73,7 +73,7 @@ public struct S3Source: BlobInputStreamDataSource {
         }
 
         /// All settings of connections; credentials other than those above are not sent.
-        package var transfers = TransferSettings()
+        package var transfers = BlobTransferSettings()
 
         /// Creates the default settings.
         public init() {}

@@ -1,7 +1,7 @@
 public import BlobStreams
 import Foundation
 
-/// The body of one upload through a `URLSession` and a delegate of your own; ``BlobUploader`` provides both.
+/// The body of one upload through a `URLSession` and a delegate of your own; ``URLSessionUploader`` provides both.
 ///
 /// Make one for each task, keep it while the task runs, and call its methods from those of the delegate:
 ///
@@ -17,7 +17,7 @@ import Foundation
 ///
 /// Each of them prevents the loss of a body, above all on Linux, where `URLSession` continues on another connection or
 /// after a redirection without the body, waits for ever for an answer to a challenge, hides the error of a stream, and
-/// takes a response that came before the end of the body for success. ``BlobUploader`` lists the faults that no body
+/// takes a response that came before the end of the body for success. ``URLSessionUploader`` lists the faults that no body
 /// can prevent: some responses end the process on Linux.
 public final class BlobUploadBody: Sendable {
     /// The progress of reading the body: the offset of the next byte, and the byte count if known.

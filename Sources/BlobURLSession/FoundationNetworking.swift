@@ -16,7 +16,7 @@ import Foundation
         static let streamsHaveLengths = false
     }
 
-    extension BlobUploader {
+    extension URLSessionUploader {
         /// The maximum length of bodies that are read first and sent as data, which has a `Content-Length`.
         static let wholeBodyLimit = 64 * 1024
     }
@@ -26,7 +26,7 @@ import Foundation
         static let streamsHaveLengths = true
     }
 
-    extension BlobUploader {
+    extension URLSessionUploader {
         /// Negative: stream bodies have a `Content-Length` themselves, so none is read first.
         static let wholeBodyLimit = -1
     }

@@ -140,8 +140,8 @@ CURLMcode blob_curl_multi_remove(CURLM *multi, CURL *easy) { return table.curl_m
 
 CURLMcode blob_curl_multi_perform(CURLM *multi, int *running) { return table.curl_multi_perform_(multi, running); }
 
-CURLMcode blob_curl_multi_poll(CURLM *multi, int milliseconds) {
-    return table.curl_multi_poll_(multi, NULL, 0, milliseconds, NULL);
+CURLMcode blob_curl_multi_poll(CURLM *multi, struct curl_waitfd *others, unsigned int count, int milliseconds) {
+    return table.curl_multi_poll_(multi, others, count, milliseconds, NULL);
 }
 
 CURLMcode blob_curl_multi_wakeup(CURLM *multi) { return table.curl_multi_wakeup_(multi); }

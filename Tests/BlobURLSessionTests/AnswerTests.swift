@@ -15,7 +15,7 @@ extension URLSessionTests {
                 exchange.respond(status, body: body)
             }
             defer { server.stop() }
-            let (answer, response) = try await BlobUploader().upload(
+            let (answer, response) = try await URLSessionUploader().upload(
                 MemorySource(pattern(100_000)), with: put(server.url()))
             #expect(response.statusCode == status)
             #expect(answer == body)
@@ -28,7 +28,7 @@ extension URLSessionTests {
                 exchange.respond(200, body: pattern(exchange.number == 0 ? 1000 : 1001))
             }
             defer { server.stop() }
-            let uploader = BlobUploader(responseLimit: 1000)
+            let uploader = URLSessionUploader(responseLimit: 1000)
             let (answer, _) = try await uploader.upload(MemorySource(pattern(10)), with: put(server.url()))
             #expect(answer == pattern(1000))
             let error = await uploadError {
@@ -46,7 +46,7 @@ extension URLSessionTests {
                 exchange.linger()
             }
             defer { server.stop() }
-            let (answer, response) = try await BlobUploader().upload(endless, with: put(server.url()))
+            let (answer, response) = try await URLSessionUploader().upload(endless, with: put(server.url()))
             #expect(response.statusCode == 413)
             #expect(answer == Data("too large".utf8))
             #expect(await server.requests.values(count: 1).map(\.isBodyComplete) == [false])
@@ -58,7 +58,7 @@ extension URLSessionTests {
                 exchange.linger()
             }
             defer { server.stop() }
-            let (_, response) = try await BlobUploader().upload(endless, with: put(server.url()))
+            let (_, response) = try await URLSessionUploader().upload(endless, with: put(server.url()))
             #expect(response.statusCode == 413)
         }
 
@@ -71,7 +71,7 @@ extension URLSessionTests {
             }
             defer { server.stop() }
             let error = await uploadError {
-                try await BlobUploader(mode: mode).upload(endless, with: put(server.url()))
+                try await URLSessionUploader(mode: mode).upload(endless, with: put(server.url()))
             }
             #expect(error?.code == .truncated)
             #expect(error.map { 1000..<endlessByteCount ~= $0.byteOffset ?? 0 } == true)
@@ -84,7 +84,7 @@ extension URLSessionTests {
                 exchange.linger()
             }
             defer { server.stop() }
-            let error = await uploadError { try await BlobUploader().upload(endless, with: put(server.url())) }
+            let error = await uploadError { try await URLSessionUploader().upload(endless, with: put(server.url())) }
             #expect(error?.code == .truncated)
         }
 
@@ -96,7 +96,7 @@ extension URLSessionTests {
             }
             defer { server.stop() }
             let bytes = pattern(2_000_000)
-            let (_, response) = try await BlobUploader().upload(MemorySource(bytes), with: put(server.url()))
+            let (_, response) = try await URLSessionUploader().upload(MemorySource(bytes), with: put(server.url()))
             #expect(response.statusCode == 200)
             let request = try #require(await server.requests.values(count: 1).first)
             #expect(request.brought(bytes))
@@ -113,7 +113,7 @@ extension URLSessionTests {
             defer { server.stop() }
             let bytes = pattern(8_000_000)
             let progress = Recorder<Int64>()
-            async let upload = BlobUploader().upload(MemorySource(bytes), with: put(server.url())) { offset, _ in
+            async let upload = URLSessionUploader().upload(MemorySource(bytes), with: put(server.url())) { offset, _ in
                 progress.append(offset)
             }
             await progress.values(count: 3)
@@ -129,7 +129,7 @@ extension URLSessionTests {
             }
             defer { server.stop() }
             let error = await uploadError {
-                try await BlobUploader(mode: mode).upload(endless, with: put(server.url()))
+                try await URLSessionUploader(mode: mode).upload(endless, with: put(server.url()))
             }
             #expect(error?.code == .unavailable)
             #expect(error?.isTransient == true)
@@ -145,7 +145,7 @@ extension URLSessionTests {
             }
             defer { server.stop() }
             let error = await uploadError {
-                try await BlobUploader().upload(MemorySource(pattern(1000)), with: put(server.url()))
+                try await URLSessionUploader().upload(MemorySource(pattern(1000)), with: put(server.url()))
             }
             #expect(error?.code == .unavailable)
             #expect(error?.byteOffset == 1000)
@@ -156,7 +156,7 @@ extension URLSessionTests {
         func aBodyIsSentAgainFromItsStart(mode: BlobStreamMode, byteCount: Int) async throws {
             let server = try serverWhoseSecondRequestDies()
             defer { server.stop() }
-            let uploader = BlobUploader(mode: mode)
+            let uploader = URLSessionUploader(mode: mode)
             let bytes = pattern(byteCount)
             for _ in 1...2 { _ = try await uploader.upload(MemorySource(bytes), with: put(server.url())) }
             // Data would go on where they stopped, so that attempt is given up.
@@ -171,7 +171,7 @@ extension URLSessionTests {
         @Test func aBodyThatCannotBeSentAgainIsAnError() async throws {
             let server = try serverWhoseSecondRequestDies()
             defer { server.stop() }
-            let uploader = BlobUploader()
+            let uploader = URLSessionUploader()
             let pipe = BlobPipe()
             try pipe.write(pattern(1000), context: BlobContext())
             pipe.finish()
@@ -186,7 +186,7 @@ extension URLSessionTests {
             var url = try #require(URLComponents(url: server.url("/x"), resolvingAgainstBaseURL: false))
             (url.user, url.password, url.query) = ("me", "secret", "signature=secret")
             let request = put(try #require(url.url))
-            let error = await uploadError { try await BlobUploader().upload(MemorySource(pattern(1)), with: request) }
+            let error = await uploadError { try await URLSessionUploader().upload(MemorySource(pattern(1)), with: request) }
             #expect(error?.code == .unavailable)
             #expect(error?.isTransient == true)
             #expect(error?.cause is URLError)

@@ -14,7 +14,7 @@ extension URLSessionTests {
             let server = try HTTPServer()
             defer { server.stop() }
             let bytes = pattern(byteCount)
-            let (_, response) = try await BlobUploader(mode: mode).upload(MemorySource(bytes), with: put(server.url()))
+            let (_, response) = try await URLSessionUploader(mode: mode).upload(MemorySource(bytes), with: put(server.url()))
             #expect(response.statusCode == 200)
             let request = try #require(await server.requests.values(count: 1).first)
             #expect(request.method == "PUT")
@@ -30,7 +30,7 @@ extension URLSessionTests {
             let source = ClosureSource { offset, output, _ in
                 if offset == 0 { output.append(7) }
             }
-            _ = try await BlobUploader().upload(source, with: put(server.url()))
+            _ = try await URLSessionUploader().upload(source, with: put(server.url()))
             let request = try #require(await server.requests.values(count: 1).first)
             #expect(request.values(of: "Transfer-Encoding") == ["chunked"])
             #expect(request.body == Data([7]))
@@ -42,7 +42,7 @@ extension URLSessionTests {
             let bytes = pattern(300_000)
             for mode in modes {
                 let source = EventDrivenSource(MemorySource(bytes))
-                _ = try await BlobUploader(mode: mode).upload(source, with: put(server.url()))
+                _ = try await URLSessionUploader(mode: mode).upload(source, with: put(server.url()))
             }
             let requests = await server.requests.values(count: 2)
             #expect(requests.map { $0.brought(bytes) } == [true, true])
@@ -57,7 +57,7 @@ extension URLSessionTests {
             request.setValue("3", forHTTPHeaderField: "Content-Length")
             request.setValue("identity", forHTTPHeaderField: "Transfer-Encoding")
             request.setValue("2", forHTTPHeaderField: "X-B")
-            let uploader = BlobUploader(configuration: configuration)
+            let uploader = URLSessionUploader(configuration: configuration)
             _ = try await uploader.upload(MemorySource(pattern(5)), with: request)
             let received = try #require(await server.requests.values(count: 1).first)
             #expect(received.values(of: "Content-Length") == ["5"])
@@ -81,7 +81,7 @@ extension URLSessionTests {
             sessionConfiguration.httpAdditionalHeaders = configuration.map { ["content-type": $0] }
             var post = put(server.url(), method: "POST")
             post.setValue(request, forHTTPHeaderField: "Content-Type")
-            _ = try await BlobUploader(configuration: sessionConfiguration).upload(
+            _ = try await URLSessionUploader(configuration: sessionConfiguration).upload(
                 MemorySource(Data("abc".utf8), mediaType: source), with: post)
             let received = try #require(await server.requests.values(count: 1).first)
             #expect(received.values(of: "Content-Type") == [expected])
@@ -92,7 +92,7 @@ extension URLSessionTests {
             defer { server.stop() }
             let progress = Recorder<(offset: Int64, count: Int64?)>()
             let source = MemorySource(pattern(200_000))
-            _ = try await BlobUploader().upload(source, with: put(server.url())) { offset, count in
+            _ = try await URLSessionUploader().upload(source, with: put(server.url())) { offset, count in
                 progress.append((offset, count))
             }
             let offsets = progress.values.map(\.offset)
@@ -104,7 +104,7 @@ extension URLSessionTests {
 
         @Test func whatCannotBeSentIsRefusedBeforeItIsTried() async throws {
             let source = MemorySource(pattern(1))
-            let uploader = BlobUploader()
+            let uploader = URLSessionUploader()
             let nowhere = try #require(URL(string: "ftp://127.0.0.1/x"))
             #expect(
                 await uploadError { try await uploader.upload(source, with: put(nowhere)) }?.code == .invalidArgument)

@@ -10,7 +10,7 @@ extension URLSessionTests {
         @Test func anUploadMayBeCancelledAtAnyTime() async throws {
             let server = try HTTPServer()
             defer { server.stop() }
-            let uploader = BlobUploader()
+            let uploader = URLSessionUploader()
             for number in 0..<2000 {
                 let context = BlobContext()
                 DispatchQueue.global().async {
@@ -32,7 +32,7 @@ extension URLSessionTests {
             print("seed of the uploads: \(seed)")
             let server = try HTTPServer()
             defer { server.stop() }
-            let uploader = BlobUploader()
+            let uploader = URLSessionUploader()
             for number in 0..<400 {
                 let round = RandomRound(seed: seed &+ UInt64(number))
                 round.start()

@@ -18,7 +18,7 @@ extension URLSessionTests {
                 if !readsFirst { exchange.linger() }
             }
             defer { server.stop() }
-            let (answer, response) = try await BlobUploader(mode: mode).upload(
+            let (answer, response) = try await URLSessionUploader(mode: mode).upload(
                 MemorySource(pattern(3_000_000)), with: put(server.url()))
             #expect(response.statusCode == 401)
             #expect(answer == Data("Who are you?".utf8))
@@ -33,7 +33,7 @@ extension URLSessionTests {
             defer { server.stop() }
             var request = put(server.url())
             request.setValue("Bearer x", forHTTPHeaderField: "Authorization")
-            let (_, response) = try await BlobUploader().upload(MemorySource(pattern(1000)), with: request)
+            let (_, response) = try await URLSessionUploader().upload(MemorySource(pattern(1000)), with: request)
             #expect(response.statusCode == 200)
             #expect(await server.requests.values(count: 1)[0].brought(pattern(1000)))
         }
@@ -52,7 +52,7 @@ extension URLSessionTests {
             }
             defer { server.stop() }
             let source = MemorySource(pattern(100_000))
-            let uploader = BlobUploader()
+            let uploader = URLSessionUploader()
             let (answer, response) = try await uploader.upload(source, with: put(server.url(), method: method))
             #expect(response.statusCode == status)
             #expect(answer == Data("over there".utf8))
@@ -72,7 +72,7 @@ extension URLSessionTests {
                 exchange.respond(307)
             }
             defer { server.stop() }
-            let (_, response) = try await BlobUploader().upload(MemorySource(pattern(10)), with: put(server.url()))
+            let (_, response) = try await URLSessionUploader().upload(MemorySource(pattern(10)), with: put(server.url()))
             #expect(response.statusCode == 307)
         }
 
@@ -88,7 +88,7 @@ extension URLSessionTests {
             defer { server.stop() }
             var request = put(server.url(), method: "POST")
             request.setValue("Bearer x", forHTTPHeaderField: "Authorization")
-            let (answer, response) = try await BlobUploader().upload(MemorySource(pattern(100_000)), with: request)
+            let (answer, response) = try await URLSessionUploader().upload(MemorySource(pattern(100_000)), with: request)
             #expect(response.statusCode == 200)
             #expect(answer == Data("done".utf8))
             let requests = await server.requests.values(count: 2)
@@ -113,7 +113,7 @@ extension URLSessionTests {
             var request = put(server.url(), method: "POST")
             request.setValue("Bearer x", forHTTPHeaderField: "Authorization")
             request.setValue("a=b", forHTTPHeaderField: "Cookie")
-            let (_, response) = try await BlobUploader().upload(MemorySource(pattern(10)), with: request)
+            let (_, response) = try await URLSessionUploader().upload(MemorySource(pattern(10)), with: request)
             #expect(response.statusCode == 200)
             let received = try #require(await other.requests.values(count: 1).first)
             #expect(received.values(of: "Authorization").isEmpty)

@@ -17,7 +17,7 @@ extension URLSessionTests {
             let server = try serverThatReports(to: arrivals)
             defer { server.stop() }
             let pipe = BlobPipe()
-            async let upload = BlobUploader(mode: mode).upload(pipe.source, with: put(server.url()))
+            async let upload = URLSessionUploader(mode: mode).upload(pipe.source, with: put(server.url()))
             for part in parts {
                 try await pipe.write(part)
                 try await arrivals.reached(part.endIndex)
@@ -37,7 +37,7 @@ extension URLSessionTests {
                 try arrivals.wait(context) { $0 >= part.startIndex ? () : nil }
                 _ = part[Int(offset)...].withUnsafeBytes { output.append(contentsOf: $0) }
             }
-            let (_, response) = try await BlobUploader(mode: mode).upload(source, with: put(server.url()))
+            let (_, response) = try await URLSessionUploader(mode: mode).upload(source, with: put(server.url()))
             #expect(response.statusCode == 200)
             let request = try #require(await server.requests.values(count: 1).first)
             #expect(request.brought(bytes))
@@ -51,7 +51,7 @@ extension URLSessionTests {
             defer { server.stop() }
             let failure = BlobError(.corrupted, "The test said so.")
             let source = FaultSource(MemorySource(pattern(1_000_000)), .fail(at: offset, failure))
-            let error = await uploadError { try await BlobUploader(mode: mode).upload(source, with: put(server.url())) }
+            let error = await uploadError { try await URLSessionUploader(mode: mode).upload(source, with: put(server.url())) }
             #expect(error?.code == .corrupted)
             #expect(error?.message == failure.message)
             #expect(error?.byteOffset == offset)
@@ -68,7 +68,7 @@ extension URLSessionTests {
             let server = try HTTPServer()
             defer { server.stop() }
             let source = FaultSource(MemorySource(pattern(200_000)), fault)
-            let error = await uploadError { try await BlobUploader(mode: mode).upload(source, with: put(server.url())) }
+            let error = await uploadError { try await URLSessionUploader(mode: mode).upload(source, with: put(server.url())) }
             #expect(error?.code == .misbehavingPlugin)
             #expect(await server.requests.values(count: 1).map(\.isBodyComplete) == [false])
         }
@@ -80,7 +80,7 @@ extension URLSessionTests {
             let source = try #require(pipe?.source)
             try await pipe?.write(pattern(1000))
             pipe = nil
-            let error = await uploadError { try await BlobUploader().upload(source, with: put(server.url())) }
+            let error = await uploadError { try await URLSessionUploader().upload(source, with: put(server.url())) }
             #expect(error?.code == .truncated)
             #expect(await server.requests.values(count: 1).map(\.isBodyComplete) == [false])
         }
@@ -100,7 +100,7 @@ extension URLSessionTests {
             if end == .idleLimit { context.idleLimit = .seconds(1) }
             let source = FaultSource(MemorySource(bytes), .stall(at: 1000))
             let upload = Task { [context] in
-                try await BlobUploader(mode: mode).upload(source, with: put(server.url()), context: context)
+                try await URLSessionUploader(mode: mode).upload(source, with: put(server.url()), context: context)
             }
             // With a limit, it may be over before anything was sent.
             let isCancelled = end == .task || end == .context
@@ -127,7 +127,7 @@ extension URLSessionTests {
                 isReading.open()
                 gate.wait()
             }
-            let upload = Task { try await BlobUploader(mode: mode).upload(source, with: put(server.url())) }
+            let upload = Task { try await URLSessionUploader(mode: mode).upload(source, with: put(server.url())) }
             await isAsked.opened()
             await isReading.opened()
             upload.cancel()
@@ -142,7 +142,7 @@ extension URLSessionTests {
             let context = BlobContext()
             context.cancellation.cancel()
             let error = await uploadError {
-                try await BlobUploader().upload(MemorySource(bytes), with: put(server.url()), context: context)
+                try await URLSessionUploader().upload(MemorySource(bytes), with: put(server.url()), context: context)
             }
             #expect(error?.code == .cancelled)
             #expect(server.requests.values.isEmpty)
@@ -157,7 +157,7 @@ extension URLSessionTests {
             defer { server.stop() }
             let context = BlobContext(deadline: .now + .seconds(1))
             let error = await uploadError {
-                try await BlobUploader().upload(MemorySource(bytes), with: put(server.url()), context: context)
+                try await URLSessionUploader().upload(MemorySource(bytes), with: put(server.url()), context: context)
             }
             #expect(error?.code == .timedOut)
             gate.open()

@@ -16,11 +16,11 @@ import Testing
         let conditionField = "If-Match"
 
         func makeRequest(
-            _ fields: [HTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
+            _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
         ) {
             Thread.detachNewThread {
                 var request = TransferRequest(self.url, fields: fields)
-                request.privateFields = [HTTPField("Authorization", "\(fields.count)")]
+                request.privateFields = [BlobHTTPField("Authorization", "\(fields.count)")]
                 completion(.success(request))
             }
         }
@@ -117,7 +117,7 @@ import Testing
 
     @Test func urlsAreSplitAsTheyAreConnectedTo() throws {
         let url = try TransferURL("HTTP://us%40er:p%3Aw@Example.COM/a/../b%20c?q=1#f")
-        #expect(url.credentials == TransferURL.Credentials(user: "us@er", password: "p:w"))
+        #expect(url.credentials == BlobTransferSettings.Credentials(user: "us@er", password: "p:w"))
         #expect(url.text == "http://Example.COM/a/../b%20c?q=1")
         #expect(url.origin == (try TransferURL("http://example.com:80/")).origin)
         #expect(url.origin != (try TransferURL("https://example.com/")).origin)

@@ -33,10 +33,10 @@ import Testing
             return true
         }
         let (waits, fails) = (Locked(0), Locked(false))
-        let loop = try TransferLoop { multi, time throws(BlobError) in
+        let loop = try TransferLoop { multi, time, others throws(BlobError) in
             waits.withLock { $0 += 1 }
             guard !fails.withLock({ $0 }) else { throw BlobError(.internalError, "libcurl: No memory.") }
-            try multi.wait(milliseconds: time)
+            try multi.wait(milliseconds: time, for: others)
         }
         let (first, firstEnding) = try Self.transfer(server.url, on: .success(loop))
         try first.start()

@@ -11,7 +11,7 @@ import Testing
     @Test(
         arguments: [
             (
-                "/test.txt", [], [HTTPField("Range", "bytes=0-9")],
+                "/test.txt", [], [BlobHTTPField("Range", "bytes=0-9")],
                 "f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
             ),
             (
@@ -22,15 +22,15 @@ import Testing
                 "/", [("prefix", "J"), ("max-keys", "2")], [],
                 "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7"
             ),
-        ] as [(String, [(name: String, value: String)], [HTTPField], String)])
+        ] as [(String, [(name: String, value: String)], [BlobHTTPField], String)])
     func theExamplesOfTheDocumentationAreSigned(
-        path: String, query: [(name: String, value: String)], fields: [HTTPField], signature: String
+        path: String, query: [(name: String, value: String)], fields: [BlobHTTPField], signature: String
     ) {
         let keys = AccessKeys(
             identifier: "AKIAIOSFODNN7EXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY")
         let signer = SigV4Signer(keys: keys, region: "us-east-1")
         let request = SigV4Request(
-            path: path, query: query, fields: [HTTPField("Host", "examplebucket.s3.amazonaws.com")] + fields)
+            path: path, query: query, fields: [BlobHTTPField("Host", "examplebucket.s3.amazonaws.com")] + fields)
         let time = SigningTime(secondsSince1970: 1_369_353_600)
         #expect(time.text == "20130524T000000Z")
         let authorization = signer.fields(for: request, at: time).last?.value ?? ""
@@ -46,16 +46,16 @@ import Testing
                 "b97d918cfa904a5beff61c982a1b6f458b799221646efd99d3219ec94cdf2500"
             ),
             (
-                [], [HTTPField("My-Header1", " value1"), HTTPField("My-Header2", " \"a   b   c\"")],
+                [], [BlobHTTPField("My-Header1", " value1"), BlobHTTPField("My-Header2", " \"a   b   c\"")],
                 "acc3ed3afb60bb290fc8d2dd0098b9911fcaa05412b367055dee359757a9c736"
             ),
-        ] as [([(name: String, value: String)], [HTTPField], String)])
-    func theTestSuiteIsSigned(query: [(name: String, value: String)], fields: [HTTPField], signature: String) {
+        ] as [([(name: String, value: String)], [BlobHTTPField], String)])
+    func theTestSuiteIsSigned(query: [(name: String, value: String)], fields: [BlobHTTPField], signature: String) {
         let keys = AccessKeys(identifier: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
         let time = SigningTime(secondsSince1970: 1_440_938_160)
         let request = SigV4Request(
             path: "/", query: query,
-            fields: fields + [HTTPField("Host", "example.amazonaws.com"), HTTPField("X-Amz-Date", time.text)])
+            fields: fields + [BlobHTTPField("Host", "example.amazonaws.com"), BlobHTTPField("X-Amz-Date", time.text)])
         let signer = SigV4Signer(keys: keys, region: "us-east-1", service: "service")
         #expect(signer.authorization(of: request, at: time).hasSuffix(", Signature=\(signature)"))
     }
@@ -85,7 +85,7 @@ import Testing
             let keys = AccessKeys(identifier: row.identifier, secret: row.secret, sessionToken: row.token)
             let fields = SigV4Signer(keys: keys, region: row.region)
                 .fields(for: request, at: SigningTime(secondsSince1970: row.seconds))
-            #expect(fields.last == HTTPField("Authorization", row.authorization), "\(row.key)")
+            #expect(fields.last == BlobHTTPField("Authorization", row.authorization), "\(row.key)")
             #expect(fields.contains { $0.name == "x-amz-security-token" } == (row.token != nil))
         }
     }

@@ -28,7 +28,7 @@ struct VerifyingStore {
         }
         self.store = S3Store(
             try S3Endpoint("http://127.0.0.1:\(self.server.port)"), keys, region: "us-east-1",
-            TransferSettings())
+            BlobTransferSettings())
     }
 
     func source(_ path: String = "bucket/key") throws -> S3Source {
@@ -69,7 +69,7 @@ struct VerifyingStore {
             return (name: String(parts[0]), value: String(parts.dropFirst().first ?? ""))
         }
         let fields = match.output.2.split(separator: ";").map { name in
-            HTTPField(String(name), request.fields[String(name)] ?? "")
+            BlobHTTPField(String(name), request.fields[String(name)] ?? "")
         }
         let signed = SigV4Request(path: String(target[0]), query: query, fields: fields)
         guard SigV4Signer(keys: self.keys, region: region).authorization(of: signed, at: time) == authorization else {

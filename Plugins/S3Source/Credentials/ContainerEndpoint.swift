@@ -37,7 +37,7 @@ struct ContainerEndpoint: Sendable {
             (request.idleLimit, request.maximumRedirectionCount) = (Self.idleLimit, 0)
             request.settings.proxy = ""
             if let token = try self.token() {
-                let field = HTTPField("Authorization", token)
+                let field = BlobHTTPField("Authorization", token)
                 try field.validate(reserved: [], "")
                 request.privateFields = [field]
             }

@@ -46,6 +46,6 @@ struct S3Endpoint: Sendable {
         let url = try TransferURL(origin + path + (text.isEmpty ? "" : "?\(text)"))
         // As libcurl sends it.
         let port = url.origin.port == (url.origin.scheme == "https" ? "443" : "80") ? "" : ":\(url.origin.port)"
-        return (url, SigV4Request(path: path, query: query, fields: [HTTPField("Host", url.origin.host + port)]))
+        return (url, SigV4Request(path: path, query: query, fields: [BlobHTTPField("Host", url.origin.host + port)]))
     }
 }

@@ -16,14 +16,14 @@ final class S3Requests: RemoteRequests {
     var conditionField: String { "If-Match" }
 
     func makeRequest(
-        _ fields: [HTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
+        _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void
     ) {
         self.store.keys.find { keys in
             completion(keys.flatMap { keys in Result { () throws(BlobError) in try self.request(fields, keys) } })
         }
     }
 
-    private func request(_ fields: [HTTPField], _ keys: AccessKeys?) throws(BlobError) -> TransferRequest {
+    private func request(_ fields: [BlobHTTPField], _ keys: AccessKeys?) throws(BlobError) -> TransferRequest {
         let region = self.region.withLock { $0 }
         let (url, signed) = try self.store.endpoint.target(self.address, region: region)
         var request = TransferRequest(url, fields: fields)

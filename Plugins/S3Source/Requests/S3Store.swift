@@ -6,11 +6,11 @@ final class S3Store: Sendable {
     let endpoint: S3Endpoint
     let keys: KeyChain
     let region: String
-    let settings: TransferSettings
+    let settings: BlobTransferSettings
     /// The seconds by which the clock of the store is ahead of that of this machine.
     let clockSkew = Locked<Int64>(0)
 
-    init(_ endpoint: S3Endpoint, _ keys: KeyChain, region: String, _ settings: TransferSettings) {
+    init(_ endpoint: S3Endpoint, _ keys: KeyChain, region: String, _ settings: BlobTransferSettings) {
         (self.endpoint, self.keys, self.region, self.settings) = (endpoint, keys, region, settings)
     }
 }

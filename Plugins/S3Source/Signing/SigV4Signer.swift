@@ -14,7 +14,7 @@ struct SigV4Request {
     /// The names and values of the query, percent-encoded.
     var query: [(name: String, value: String)] = []
     /// The header fields to sign, `Host` among them.
-    var fields: [HTTPField]
+    var fields: [BlobHTTPField]
     var payloadHash = emptyPayloadHash
 
     /// The text whose hash is signed, and the names of the fields in it.
@@ -57,12 +57,12 @@ struct SigV4Signer {
     }
 
     /// Returns the fields that authenticate a request of an object, `Authorization` among them.
-    func fields(for request: SigV4Request, at time: SigningTime) -> [HTTPField] {
-        var added = [HTTPField("x-amz-content-sha256", request.payloadHash), HTTPField("x-amz-date", time.text)]
-        if let token = self.keys.sessionToken { added.append(HTTPField("x-amz-security-token", token)) }
+    func fields(for request: SigV4Request, at time: SigningTime) -> [BlobHTTPField] {
+        var added = [BlobHTTPField("x-amz-content-sha256", request.payloadHash), BlobHTTPField("x-amz-date", time.text)]
+        if let token = self.keys.sessionToken { added.append(BlobHTTPField("x-amz-security-token", token)) }
         var request = request
         request.fields += added
-        return added + [HTTPField("Authorization", self.authorization(of: request, at: time))]
+        return added + [BlobHTTPField("Authorization", self.authorization(of: request, at: time))]
     }
 
     private static func authenticationCode(of text: String, with key: [UInt8]) -> [UInt8] {

@@ -50,12 +50,15 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
         return blob_curl_multi_take_result(self.multi, &code).map { ($0, code) }
     }
 
-    /// Waits until there is work to do or ``wake()`` is called, at most for the given number of milliseconds.
-    package func wait(milliseconds: Int) throws(BlobError) {
-        try self.check(blob_curl_multi_poll(self.multi, CInt(clamping: milliseconds)))
+    /// Waits until there is work to do, one of the other sockets is ready, or ``wake()`` is called, at most for the given
+    /// number of milliseconds.
+    package func wait(milliseconds: Int, for others: [curl_waitfd] = []) throws(BlobError) {
+        var others = others
+        try self.check(
+            blob_curl_multi_poll(self.multi, &others, CUnsignedInt(others.count), CInt(clamping: milliseconds)))
     }
 
-    /// Ends ``wait(milliseconds:)``. May be called on any thread, at any time.
+    /// Ends ``wait(milliseconds:for:)``. May be called on any thread, at any time.
     package func wake() {
         self.wakeable.withLock { multi in
             if let multi { _ = Self.wake(multi.value) }

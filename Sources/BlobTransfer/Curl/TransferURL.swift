@@ -3,14 +3,6 @@ import CCurl
 
 /// An `http` or `https` URL, split by libcurl, so that decisions about its origin agree with its connections.
 package struct TransferURL: Sendable, Equatable {
-    /// A user and a password, decoded.
-    package struct Credentials: Sendable, Equatable {
-        package let user: String
-        package let password: String
-
-        package init(user: String, password: String) { (self.user, self.password) = (user, password) }
-    }
-
     /// The scheme, host and port, to which secrets belong.
     package struct Origin: Sendable, Equatable {
         package let scheme: String
@@ -22,8 +14,8 @@ package struct TransferURL: Sendable, Equatable {
     package let text: String
     package let origin: Origin
 
-    /// The user and the password in the URL; nil without a user.
-    package let credentials: Credentials?
+    /// The user and the password in the URL, decoded; nil without a user.
+    package let credentials: BlobTransferSettings.Credentials?
 
     /// The path, percent-encoded.
     package let path: String
@@ -64,7 +56,7 @@ package struct TransferURL: Sendable, Equatable {
         let (user, password) = (
             try part(CURLUPART_USER, CURLU_URLDECODE), try part(CURLUPART_PASSWORD, CURLU_URLDECODE)
         )
-        self.credentials = user.map { Credentials(user: $0, password: password ?? "") }
+        self.credentials = user.map { .init(user: $0, password: password ?? "") }
         for secret in [CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_FRAGMENT] {
             _ = blob_curl_url_set(url, secret, nil, 0)
         }

@@ -101,7 +101,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {
         var fields = self.request.fields
         if !self.route.hasLeftOrigin { fields += self.request.privateFields }
         let names = Set(fields.map { $0.name.lowercased() })
-        for field in [HTTPField("Accept-Encoding", "identity"), HTTPField("User-Agent", "BlobStreams")]
+        for field in [BlobHTTPField("Accept-Encoding", "identity"), BlobHTTPField("User-Agent", "BlobStreams")]
         where !names.contains(field.name.lowercased()) {
             fields.append(field)
         }

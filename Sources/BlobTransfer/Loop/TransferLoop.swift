@@ -9,8 +9,8 @@ import CCurl
 package final class TransferLoop: @unchecked Sendable {
     package typealias Job = @Sendable (TransferLoop) -> Void
 
-    /// Waits for events, for a number of milliseconds at most.
-    typealias Wait = @Sendable (CurlMulti, Int) throws(BlobError) -> Void
+    /// Waits for events, and for those of other sockets, for a number of milliseconds at most.
+    typealias Wait = @Sendable (CurlMulti, Int, [curl_waitfd]) throws(BlobError) -> Void
 
     private struct Inbox {
         var jobs: [Job] = []
@@ -30,6 +30,8 @@ package final class TransferLoop: @unchecked Sendable {
     private let sessions: UnsafeMutableRawPointer?
     /// Used on the thread of the loop only.
     package let sockets = OpenSockets()
+    /// Used on the thread of the loop only.
+    package var closingSockets = ClosingSockets()
     private let inbox = Locked(Inbox())
     private let jobSignal = WaitSignal()
     private var transfers: [UnsafeMutableRawPointer: any LoopTransfer] = [:]
@@ -38,7 +40,9 @@ package final class TransferLoop: @unchecked Sendable {
     private var nextCheck = Moment.now
 
     init(
-        wait: @escaping Wait = { (multi, time) throws(BlobError) in try multi.wait(milliseconds: time) }
+        wait: @escaping Wait = { (multi, time, others) throws(BlobError) in
+            try multi.wait(milliseconds: time, for: others)
+        }
     ) throws(BlobError) {
         (self.multi, self.wait) = (try CurlMulti(), wait)
         self.sessions = blob_curl_share_sessions()
@@ -82,12 +86,13 @@ package final class TransferLoop: @unchecked Sendable {
             self.free(handle)
         }
         self.checkLimits()
+        self.closingSockets.check()
         self.flush()
         guard !self.admission.hasNext, self.inbox.withLock({ $0.jobs.isEmpty }) else { return }
         let isIdle = self.transfers.isEmpty && self.admission.isEmpty
-        let time = isIdle ? .seconds(60) : self.nextCheck.remaining
+        let time = min(isIdle ? .seconds(60) : self.nextCheck.remaining, self.closingSockets.end?.remaining ?? .seconds(60))
         // Rounded up, so that the loop does not spin in the last millisecond.
-        try self.wait(self.multi, Int((time.timeInterval * 1000).rounded(.up)))
+        try self.wait(self.multi, Int((time.timeInterval * 1000).rounded(.up)), self.closingSockets.waits)
     }
 
     private func takeJobs() -> [Job] {

@@ -6,18 +6,18 @@ package struct TransferRequest: Sendable {
     package var url: TransferURL
 
     /// The fields of the request itself, such as `Range`; they follow redirections.
-    package var fields: [HTTPField] = []
+    package var fields: [BlobHTTPField] = []
 
     /// The fields that may hold secrets; like credentials, they are sent to the origin of ``url`` only.
-    package var privateFields: [HTTPField] = []
+    package var privateFields: [BlobHTTPField] = []
 
-    package var settings = TransferSettings()
+    package var settings = BlobTransferSettings()
 
     /// True for a HEAD request, whose answer has no body.
     package var isHead = false
 
     /// The longest time without activity on the connection, unless the sink has paused it.
-    package var idleLimit = TransferSettings.defaultIdleLimit
+    package var idleLimit = BlobTransferSettings.defaultIdleLimit
 
     /// The maximum number of redirections that are followed: to `http` from `https` never.
     package var maximumRedirectionCount = 5
@@ -25,7 +25,7 @@ package struct TransferRequest: Sendable {
     /// The memory of redirections, which requests for the same object share; nil begins at ``url``.
     package var relocation: Relocation?
 
-    package init(_ url: TransferURL, fields: [HTTPField] = []) { (self.url, self.fields) = (url, fields) }
+    package init(_ url: TransferURL, fields: [BlobHTTPField] = []) { (self.url, self.fields) = (url, fields) }
 }
 
 /// The handling of an answer, decided at the end of its head.

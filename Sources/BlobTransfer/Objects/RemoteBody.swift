@@ -44,12 +44,12 @@ final class RemoteBody: Sendable {
     }
 
     /// Starts the request.
-    func start(_ fields: [HTTPField], idleLimit: Duration?) {
+    func start(_ fields: [BlobHTTPField], idleLimit: Duration?) {
         self.state.withLock { $0.repetition = (fields, idleLimit) }
         self.request(fields, idleLimit)
     }
 
-    func request(_ fields: [HTTPField], _ idleLimit: Duration?) {
+    func request(_ fields: [BlobHTTPField], _ idleLimit: Duration?) {
         self.requests.makeRequest(fields) { request in
             do throws(BlobError) {
                 var request = try request.get()

@@ -19,7 +19,7 @@ struct RemoteBodyState {
     var failure: BlobError?
     var transfer: Transfer?
     /// The fields and the idle limit of the request, with which it can be repeated; nil once it was.
-    var repetition: (fields: [HTTPField], idleLimit: Duration?)?
+    var repetition: (fields: [BlobHTTPField], idleLimit: Duration?)?
     /// True when the answer taught how to make the request.
     var isCorrected = false
     var wakers: [ObjectIdentifier: BlobWaker] = [:]

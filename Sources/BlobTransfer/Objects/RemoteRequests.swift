@@ -9,7 +9,7 @@ package protocol RemoteRequests: Sendable {
     ///
     /// Must not block. `completion` is called once, on any thread, perhaps before this returns.
     func makeRequest(
-        _ fields: [HTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void)
+        _ fields: [BlobHTTPField], _ completion: @escaping @Sendable (Result<TransferRequest, BlobError>) -> Void)
 
     /// The name of the field with the condition that the object is still the same: `If-Range` or `If-Match`.
     var conditionField: String { get }

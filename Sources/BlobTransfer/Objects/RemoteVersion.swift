@@ -122,15 +122,15 @@ final class RemoteVersion: Sendable {
         return (start, next ?? end)
     }
 
-    private func fields(for body: RemoteBody) -> [HTTPField] {
+    private func fields(for body: RemoteBody) -> [BlobHTTPField] {
         let (hasRanges, condition) = self.state.withLock { ($0.hasRanges, $0.facts?.condition) }
         guard hasRanges else { return [] }
         let last = body.wanted.end.map { String($0 - 1) } ?? ""
-        let range = HTTPField("Range", "bytes=\(body.wanted.start)-\(last)")
+        let range = BlobHTTPField("Range", "bytes=\(body.wanted.start)-\(last)")
         let name = self.requests.conditionField
         // Only a strong tag can match `If-Match`.
         guard let condition, name == "If-Range" || condition.hasPrefix("\"") else { return [range] }
-        return [range, HTTPField(name, condition)]
+        return [range, BlobHTTPField(name, condition)]
     }
 
     /// Keeps an answer, and forgets the ones that were not used for longest when there are too many bytes.

@@ -44,7 +44,7 @@ CURLMcode blob_curl_multi_cleanup(CURLM *multi);
 CURLMcode blob_curl_multi_add(CURLM *multi, CURL *easy);
 CURLMcode blob_curl_multi_remove(CURLM *multi, CURL *easy);
 CURLMcode blob_curl_multi_perform(CURLM *multi, int *running);
-CURLMcode blob_curl_multi_poll(CURLM *multi, int milliseconds);
+CURLMcode blob_curl_multi_poll(CURLM *multi, struct curl_waitfd *others, unsigned int count, int milliseconds);
 CURLMcode blob_curl_multi_wakeup(CURLM *multi);
 const char *blob_curl_multi_strerror(CURLMcode code);
 /// Returns a transfer of `multi` that has ended, with its result in `code`; NULL when there is none.

@@ -1,7 +1,6 @@
 import ArgumentParser
-import BlobHTTP
-import BlobStreamsStandard
 import BlobTransfer
+import BlobStreamsStandard
 import Foundation
 
 /// The options for the answers of an upload.

@@ -49,9 +49,9 @@ struct ConnectionOptions: ParsableArguments {
     }
 
     /// The settings of connections, without looking at the files. Warns once about ``isInsecure``.
-    var settings: TransferSettings {
+    var settings: BlobTransferSettings {
         let environment = ProcessInfo.processInfo.environment
-        var settings = TransferSettings()
+        var settings = BlobTransferSettings()
         settings.certificateFile =
             self.certificateFile
             ?? Self.certificateVariables.lazy.compactMap { environment[$0] }.first { !$0.isEmpty }
@@ -69,7 +69,7 @@ struct ConnectionOptions: ParsableArguments {
     /// Returns the settings, whose files are there.
     ///
     /// - Throws: ``BlobError/Code/notFound`` and the like for a file that is not.
-    func checkedSettings(_ context: BlobContext) throws(BlobError) -> TransferSettings {
+    func checkedSettings(_ context: BlobContext) throws(BlobError) -> BlobTransferSettings {
         let settings = self.settings
         let files = [
             settings.certificateFile, settings.clientCertificateFile, settings.clientKeyFile, settings.netrcFile,

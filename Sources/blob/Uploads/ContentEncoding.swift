@@ -1,7 +1,6 @@
 import ArgumentParser
-import BlobHTTP
-import BlobStreamsStandard
 import BlobTransfer
+import BlobStreamsStandard
 
 /// The encoding of a body for its transfer (RFC 9110, section 8.4).
 enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {
@@ -9,14 +8,14 @@ enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {
 
     /// Returns `source` in this encoding, and adds the fields that declare it to `upload`.
     func encode(
-        _ source: any BlobInputStreamDataSource, _ upload: inout HTTPUpload, _ context: BlobContext
+        _ source: any BlobInputStreamDataSource, _ upload: inout BlobUploadRequest, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
         guard self == .gzip else { return source }
-        upload.fields.append(HTTPUpload.Field("Content-Encoding", self.rawValue))
+        upload.fields.append(BlobHTTPField("Content-Encoding", self.rawValue))
         // The media type is that of the bytes before encoding.
         if !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) {
             let type = try source.info(context).mediaType ?? "application/octet-stream"
-            upload.fields.append(HTTPUpload.Field("Content-Type", type))
+            upload.fields.append(BlobHTTPField("Content-Type", type))
         }
         return GzipEncodedSource(source)
     }

@@ -1,8 +1,7 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobHTTP
-import BlobStreamsStandard
 import BlobTransfer
+import BlobStreamsStandard
 import Foundation
 
 /// The uploads of many sources, some at once, each on a thread.
@@ -22,7 +21,7 @@ final class ParallelUploads: Sendable {
     }
 
     private let items: UploadItems
-    private let upload: HTTPUpload
+    private let upload: BlobUploadRequest
     private let options: UploadOptions
     private let list: ListOptions
     private let output: AnswerOutput
@@ -34,7 +33,7 @@ final class ParallelUploads: Sendable {
 
     /// - Parameter upload: The request that all have in common.
     init(
-        _ items: UploadItems, _ upload: HTTPUpload, _ options: UploadOptions, _ list: ListOptions,
+        _ items: UploadItems, _ upload: BlobUploadRequest, _ options: UploadOptions, _ list: ListOptions,
         _ output: AnswerOutput, _ registry: BlobRegistry, offset: Int64
     ) throws(BlobError) {
         (self.items, self.upload, self.options, self.list) = (items, upload, options, list)
@@ -131,7 +130,7 @@ final class ParallelUploads: Sendable {
     }
 
     private func isThere(
-        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext, _ found: Locked<String?>
+        _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext, _ found: Locked<String?>
     ) throws(BlobError) -> Bool {
         guard let check = self.list.skipExisting else { return false }
         var request = TransferRequest(try TransferURL(upload.url))

@@ -17,9 +17,9 @@ struct StoreOptions: ParsableArguments {
     var noSignRequest = false
 
     /// Returns a registry whose stores have these options.
-    func applied(to registry: BlobRegistry, _ settings: TransferSettings) -> BlobRegistry {
+    func applied(to registry: BlobRegistry, _ settings: BlobTransferSettings) -> BlobRegistry {
         guard
-            self.noSignRequest || (self.endpointUrl ?? self.region) != nil || settings != TransferSettings()
+            self.noSignRequest || (self.endpointUrl ?? self.region) != nil || settings != BlobTransferSettings()
         else { return registry }
         var options = S3Source.Options()
         (options.endpoint, options.region) = (self.endpointUrl, self.region)

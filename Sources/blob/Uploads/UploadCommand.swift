@@ -1,7 +1,6 @@
 import ArgumentParser
-import BlobHTTP
-import BlobStreamsStandard
 import BlobTransfer
+import BlobStreamsStandard
 import Foundation
 import MultipartFormData
 
@@ -105,7 +104,7 @@ struct UploadCommand: ParsableCommand {
         ).run(context)
     }
 
-    private func sendOne(_ upload: HTTPUpload, _ context: BlobContext) throws {
+    private func sendOne(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
         var upload = upload
         let (argument, registry) = (self.arguments[0], self.reading.registry)
         _ = try UploadItems.folderPath(argument, isRecursive: false, registry)
@@ -116,7 +115,7 @@ struct UploadCommand: ParsableCommand {
         try self.send(self.request.contentEncoding.encode(source, &upload, context), upload, context)
     }
 
-    private func sendResumably(_ upload: HTTPUpload, _ context: BlobContext) throws {
+    private func sendResumably(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
         let sources = try self.arguments.dropLast().map { try self.reading.source($0, context) }
         for source in sources {
             var upload = upload
@@ -127,7 +126,7 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func sendResumably(
-        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext,
+        _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext,
         _ state: UploadStateFile?, boundary: String? = nil
     ) throws {
         let output = try AnswerOutput(self.answers)
@@ -154,7 +153,7 @@ struct UploadCommand: ParsableCommand {
             throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': that of a form names its boundary.")
         }
         // Set here, because a slice of the form has no media type.
-        upload.fields.append(HTTPUpload.Field("Content-Type", body.contentType))
+        upload.fields.append(BlobHTTPField("Content-Type", body.contentType))
         if self.resumable.isOn {
             return try self.sendResumably(body, upload, context, state, boundary: body.boundary.text)
         }
@@ -162,7 +161,7 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func send(
-        _ source: any BlobInputStreamDataSource, _ upload: HTTPUpload, _ context: BlobContext
+        _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext
     ) throws {
         let output = try AnswerOutput(self.answers)
         var upload = upload
@@ -177,7 +176,7 @@ struct UploadCommand: ParsableCommand {
     }
 }
 
-extension HTTPUpload {
+extension BlobUploadRequest {
     /// Adds the media type of a source that does not tell one, by its name or its beginning.
     mutating func setMediaType(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
         guard !self.fields.contains(where: { $0.name.lowercased() == "content-type" }) else { return }
@@ -185,6 +184,6 @@ extension HTTPUpload {
         guard info.mediaType == nil,
             let type = MediaType.named(info.name ?? "") ?? MediaType.identified(byBeginningOf: source, context)
         else { return }
-        self.fields.append(HTTPField("Content-Type", type))
+        self.fields.append(BlobHTTPField("Content-Type", type))
     }
 }

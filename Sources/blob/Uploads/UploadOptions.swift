@@ -1,7 +1,6 @@
 import ArgumentParser
-import BlobHTTP
-import BlobStreamsStandard
 import BlobTransfer
+import BlobStreamsStandard
 
 /// The options of an upload request.
 struct UploadOptions: ParsableArguments {
@@ -9,7 +8,7 @@ struct UploadOptions: ParsableArguments {
     private static let defaultIdleLimit = Duration.seconds(60)
 
     @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
-    var method: HTTPUpload.Method?
+    var method: UploadMethod?
 
     @Option(help: "Send at most this many bytes per second; k, M and G stand for powers of 1024.")
     var limitRate: ByteRate?
@@ -50,9 +49,9 @@ struct UploadOptions: ParsableArguments {
 
     /// Returns the request for a URL, without its body.
     func makeUpload(
-        _ defaultMethod: HTTPUpload.Method, _ url: String, _ source: SourceOptions, _ context: BlobContext
-    ) throws -> HTTPUpload {
-        var upload = HTTPUpload(self.method ?? defaultMethod, url)
+        _ defaultMethod: BlobUploadRequest.Method, _ url: String, _ source: SourceOptions, _ context: BlobContext
+    ) throws -> BlobUploadRequest {
+        var upload = BlobUploadRequest(self.method?.requestMethod ?? defaultMethod, url)
         for field in try source.web.fields(context) {
             if field.name.lowercased() == "transfer-encoding", field.value.lowercased() == "chunked" {
                 upload.isChunked = true
@@ -75,10 +74,10 @@ struct UploadOptions: ParsableArguments {
     }
 }
 
-extension HTTPUpload.Method: ExpressibleByArgument {
-    /// The methods that people may choose.
-    public init?(argument: String) {
-        self.init(rawValue: argument)
-        guard self == .put || self == .post else { return nil }
-    }
+/// The methods that people may choose.
+enum UploadMethod: String, ExpressibleByArgument {
+    case put = "PUT"
+    case post = "POST"
+
+    var requestMethod: BlobUploadRequest.Method { self == .put ? .put : .post }
 }

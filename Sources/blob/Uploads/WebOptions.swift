@@ -40,15 +40,15 @@ struct WebOptions: ParsableArguments {
     }
 
     /// The user and the password; nil without.
-    var credentials: TransferURL.Credentials? {
+    var credentials: BlobTransferSettings.Credentials? {
         self.user.map { user in
             let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-            return TransferURL.Credentials(user: String(parts[0]), password: String(parts.last ?? ""))
+            return BlobTransferSettings.Credentials(user: String(parts[0]), password: String(parts.last ?? ""))
         }
     }
 
     /// Returns the fields of ``headers``, those of files included.
-    func fields(_ context: BlobContext) throws -> [HTTPField] {
+    func fields(_ context: BlobContext) throws -> [BlobHTTPField] {
         try self.headers.flatMap { header in
             header.hasPrefix("@")
                 ? try Self.fields(in: String(header.dropFirst()), context) : [try Self.field(header)]
@@ -66,7 +66,7 @@ struct WebOptions: ParsableArguments {
     func applied(to registry: BlobRegistry) -> BlobRegistry {
         let settings = self.connection.settings
         var registry = self.store.applied(to: registry, settings)
-        guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != TransferSettings() else {
+        guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != BlobTransferSettings() else {
             return registry
         }
         let provider = BlobProvider(
@@ -94,8 +94,8 @@ struct WebOptions: ParsableArguments {
         return options
     }
 
-    private static func field(_ text: String) throws -> HTTPField {
-        guard let field = HTTPField(line: text) else {
+    private static func field(_ text: String) throws -> BlobHTTPField {
+        guard let field = BlobHTTPField(line: text) else {
             // Not the text itself, which may be a secret.
             throw ValidationError(
                 text.contains(":")
@@ -105,12 +105,12 @@ struct WebOptions: ParsableArguments {
         return field
     }
 
-    private static func fields(in file: String, _ context: BlobContext) throws -> [HTTPField] {
+    private static func fields(in file: String, _ context: BlobContext) throws -> [BlobHTTPField] {
         let bytes = try FileSource(path: file).data(upTo: self.maximumHeaderFileByteCount, context: context)
         let lines = String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline)
         return try lines.enumerated().map { index, line in
             // Not the line itself, which may be a secret.
-            guard let field = HTTPField(line: String(line)) else {
+            guard let field = BlobHTTPField(line: String(line)) else {
                 throw BlobError(
                     .invalidArgument, "Line \(index + 1) of '\(printableArgument(file))' is no 'Name: value'.")
             }

@@ -4,7 +4,7 @@ public import Foundation
 /// Uploads sources as streams through a `URLSession` of its own; success means that all bytes were sent.
 ///
 /// ```swift
-/// let (answer, response) = try await BlobUploader().upload(source, with: request)
+/// let (answer, response) = try await URLSessionUploader().upload(source, with: request)
 /// ```
 ///
 /// A body whose length is known is sent with `Content-Length`. On Linux, `URLSession` sends streams only in chunks
@@ -18,7 +18,7 @@ public import Foundation
 ///   servers are untrusted or slow, upload in a separate process, such as `blob upload`, which has neither fault.
 ///
 /// To authenticate, give the request a header `Authorization`: a challenge is not answered, and 401 is the response.
-public final class BlobUploader: Sendable {
+public final class URLSessionUploader: Sendable {
     /// The default limit of the body of a response: 1 MiB.
     public static let defaultResponseLimit = 1 << 20
 
@@ -36,7 +36,7 @@ public final class BlobUploader: Sendable {
     ///   - responseLimit: The maximum length of the body of a response, in bytes, from 0.
     public init(
         configuration: URLSessionConfiguration = .default, mode: BlobStreamMode = .synchronous,
-        responseLimit: Int = BlobUploader.defaultResponseLimit
+        responseLimit: Int = URLSessionUploader.defaultResponseLimit
     ) {
         precondition(responseLimit >= 0, "A limit is not negative.")
         let headers = configuration.httpAdditionalHeaders ?? [:]

@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The facts by which another process continues a resumable upload, in a small file.
 package struct UploadState: Codable, Equatable, Sendable {
@@ -18,7 +18,7 @@ package struct UploadState: Codable, Equatable, Sendable {
 /// A file with the state of one upload.
 package struct UploadStateFile: Sendable {
     /// The largest file that is read.
-    private static let maximumByteCount = 1 << 20
+    private static let maximumByteCount = 64 * 1024
 
     private let path: String
 
@@ -26,8 +26,13 @@ package struct UploadStateFile: Sendable {
 
     /// Returns the state; nil if there is none, or if the file is no state.
     package func load() -> UploadState? {
-        guard let file = FileHandle(forReadingAtPath: self.path) else { return nil }
-        let bytes = (try? file.read(upToCount: Self.maximumByteCount)) ?? Data()
+        let descriptor = open(self.path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        let bytes = withUnsafeTemporaryAllocation(byteCount: Self.maximumByteCount, alignment: 1) { buffer in
+            let count = try? RegularFile.fill(buffer, from: descriptor, at: 0, named: self.path)
+            return Data(buffer.prefix(count ?? 0))
+        }
         return try? JSONDecoder().decode(UploadState.self, from: bytes)
     }
 

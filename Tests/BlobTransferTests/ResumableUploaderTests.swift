@@ -1,7 +1,6 @@
-import BlobHTTP
+import BlobTransfer
 import BlobStreams
 import BlobTestSupport
-import BlobTransfer
 import Foundation
 import Testing
 
@@ -20,7 +19,7 @@ import Testing
         _ source: (any BlobInputStreamDataSource)? = nil, to server: TusServer, patience: Int? = nil,
         recoveries: Locked<[BlobError]> = Locked([])
     ) async throws -> String {
-        var uploader = ResumableUploader(HTTPUpload(.post, server.url))
+        var uploader = ResumableUploader(BlobUploadRequest(.post, server.url))
         uploader.stateFile = UploadStateFile(path: self.statePath)
         uploader.patience = patience
         uploader.onRecovery = { error in recoveries.withLock { $0.append(error) } }
@@ -160,7 +159,7 @@ import Testing
     @Test func aSourceThatChangesIsNotMixed() async throws {
         let source = ChangingSource()
         let server = try TusServer { number, _ in number == 1 ? .cut(after: 3) : .none }
-        var uploader = ResumableUploader(HTTPUpload(.post, server.url))
+        var uploader = ResumableUploader(BlobUploadRequest(.post, server.url))
         uploader.onRecovery = { _ in source.isChanged.withLock { $0 = true } }
         let code = try await onThread { [uploader] in
             do {

@@ -1,7 +1,6 @@
 import BlobCore
-import BlobTransfer
 import CCurl
-import Foundation
+import BlobPlatform
 
 extension UploadTransfer {
     /// The statuses of transient refusals (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470, section
@@ -23,7 +22,7 @@ extension UploadTransfer {
     }
 
     /// Returns the response to a request that has ended, or throws its error.
-    func outcome(of code: CURLcode) throws(BlobError) -> HTTPResponse {
+    func outcome(of code: CURLcode) throws(BlobError) -> BlobUploadResponse {
         // The error for which a callback ended the request comes before libcurl's own.
         if let failure { throw self.located(failure) }
         if self.head.isFinal, !self.head.isSuccess { throw self.refusal }
@@ -46,10 +45,10 @@ extension UploadTransfer {
         return self.response
     }
 
-    private var response: HTTPResponse {
-        HTTPResponse(
+    private var response: BlobUploadResponse {
+        BlobUploadResponse(
             status: self.head.status, reason: self.head.reason,
-            fields: self.head.fields.map { HTTPUpload.Field($0.name, $0.value) }, body: self.body)
+            fields: self.head.fields.map { BlobHTTPField($0.name, $0.value) }, body: self.body)
     }
 
     private var refusal: BlobError {
@@ -57,7 +56,7 @@ extension UploadTransfer {
         var message = "The server answered \(status)"
         if !self.head.reason.isEmpty { message += " \(self.head.reason)" }
         if (300..<400).contains(status), let location = self.head.value(of: "location") {
-            message += ", pointing to \(HTTPUpload(.put, location).printableURL), which is not followed"
+            message += ", pointing to \(BlobUploadRequest(.put, location).printableURL), which is not followed"
         }
         let text = String(decoding: self.body, as: UTF8.self).split(whereSeparator: \.isWhitespace)
             .joined(separator: " ")
@@ -68,7 +67,7 @@ extension UploadTransfer {
             Self.transientStatuses.contains(status)
             || self.upload.method == .put && Self.gatewayStatuses.contains(status)
         var error = BlobError(
-            .refused, message, isTransient: isTransient, cause: HTTPRefusal(response: self.response))
+            .refused, message, isTransient: isTransient, cause: BlobUploadRefusal(response: self.response))
         error.operation = "write"
         error.retryDelay = self.head.retryDelay
         return self.located(error)

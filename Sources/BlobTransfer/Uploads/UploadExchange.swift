@@ -1,16 +1,12 @@
 import BlobCore
 
-/// What an upload tells the thread that waits for it, which alone calls the user's handlers.
+/// What an upload tells its owner, which alone calls the user's handlers.
 final class UploadExchange: Sendable {
-    /// The end of an upload.
+    /// The end of a request.
     struct Ending: Sendable {
-        let result: Result<HTTPResponse, BlobError>
+        let result: Result<BlobUploadResponse, BlobError>
         /// True when a connection that was used before broke before an answer.
         let isStale: Bool
-        /// The connection of a success, which a reset may follow; to be checked and closed.
-        let closing: PeerSocket?
-        /// The error if it does.
-        let resetError: BlobError?
     }
 
     struct News: Sendable {
@@ -22,9 +18,11 @@ final class UploadExchange: Sendable {
     /// The number of bytes of an answer from which no more are taken.
     private static let maximumAnswerByteCount = 64 * 1024
 
-    /// Signalled when there are news.
-    let signal = WaitSignal()
     private let news = Locked<News?>(nil)
+    private let notify: @Sendable () -> Void
+
+    /// - Parameter notify: Called when there are news, on the thread of the loop.
+    init(notify: @escaping @Sendable () -> Void) { self.notify = notify }
 
     func note(sent: Int64) { self.tell { $0.sent = sent } }
 
@@ -49,6 +47,6 @@ final class UploadExchange: Sendable {
             }
             return news == nil
         }
-        if isFirst { self.signal.signal() }
+        if isFirst { self.notify() }
     }
 }

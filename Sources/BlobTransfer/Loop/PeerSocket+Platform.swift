@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 extension PeerSocket {
     /// The number of bytes written to the socket but not yet acknowledged by the peer's system; 0 if unknown.

@@ -1,6 +1,5 @@
-import BlobTransfer
 import CCurl
-import Foundation
+import BlobPlatform
 
 // The callbacks of libcurl, which are called on the thread of the loop, while that retains the transfer.
 extension UploadTransfer {

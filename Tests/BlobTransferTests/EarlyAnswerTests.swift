@@ -1,4 +1,4 @@
-import BlobHTTP
+import BlobTransfer
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -9,9 +9,9 @@ import Testing
     /// The system of a server takes up to 6 MB that its program never reads.
     @Test(
         arguments: [200_000, 1_500_000, 3_000_000, 5_000_000],
-        [(HTTPUpload.Method.put, false), (.put, true), (.post, false)])
+        [(BlobUploadRequest.Method.put, false), (.put, true), (.post, false)])
     func aSuccessThatAResetFollowsIsNone(
-        byteCount: Int, request: (method: HTTPUpload.Method, isChunked: Bool)
+        byteCount: Int, request: (method: BlobUploadRequest.Method, isChunked: Bool)
     ) async throws {
         let server = try ScriptedServer { connection in
             connection.receiveBody(100_000)
@@ -20,7 +20,7 @@ import Testing
         }
         let source = MemorySource(makeContent(byteCount))
         for _ in 0..<5 {
-            var upload = HTTPUpload(request.method, server.url)
+            var upload = BlobUploadRequest(request.method, server.url)
             upload.isChunked = request.isChunked
             let error = try await failure(of: source, upload)
             #expect(error.code == .io, "\(error)")
@@ -37,7 +37,7 @@ import Testing
             connection.send(created)
             connection.waitForEnd()
         }
-        let error = try await failure(of: MemorySource(makeContent(byteCount)), HTTPUpload(.put, server.url))
+        let error = try await failure(of: MemorySource(makeContent(byteCount)), BlobUploadRequest(.put, server.url))
         #expect(error.code == .io)
         #expect(error.message.contains("reset the connection"), "\(error)")
     }
@@ -50,7 +50,7 @@ import Testing
             connection.send(created)
             connection.receiveAll()
         }
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.isChunked = isChunked
         let error = try await failure(of: hugeSource, request)
         #expect(error.code == .io)
@@ -67,7 +67,7 @@ import Testing
             _ = over.wait(for: .seconds(20))
         }
         defer { over.signal() }
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.onProgress = { sent, byteCount in
             if sent == byteCount { answered.signal() }
         }
@@ -82,7 +82,7 @@ import Testing
             connection.receiveBody(byteCount)
             connection.send("HTTP/1.1 200 OK\r\n\(field)Content-Length: 2\r\n\r\nok")
         }
-        for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), HTTPUpload(.put, server.url)) }
+        for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), BlobUploadRequest(.put, server.url)) }
         let waiting = try ScriptedServer { connection in
             repeat {
                 connection.receiveBody(byteCount)
@@ -90,7 +90,7 @@ import Testing
                 connection.forget()
             } while connection.receive()
         }
-        for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), HTTPUpload(.put, waiting.url)) }
+        for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), BlobUploadRequest(.put, waiting.url)) }
     }
 
     /// Connections that the server closes after some answers, each of which the next small body is sent on first.
@@ -108,7 +108,7 @@ import Testing
                 connection.forget()
             }
         }
-        for _ in 0..<60 { try await upload(MemorySource(content), HTTPUpload(.put, server.url)) }
+        for _ in 0..<60 { try await upload(MemorySource(content), BlobUploadRequest(.put, server.url)) }
         #expect(bodies.withLock { $0 } == 60)
         #expect(answerCount == 1 || server.connectionCount < 60)
     }
@@ -122,7 +122,7 @@ import Testing
             _ = over.wait(for: .seconds(30))
         }
         defer { over.signal() }
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.idleLimit = .milliseconds(500)
         let error = try await failure(of: MemorySource([1]), request)
         #expect(error.code == .refused, "\(error)")

@@ -1,15 +1,14 @@
-import BlobHTTP
+import BlobTransfer
 import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport
-import BlobTransfer
 import FileSource
 import Foundation
 import Testing
 
-@Suite struct HTTPUploaderTests {
-    @Test(arguments: [0, 1, 100_000, 3_000_000], [HTTPUpload.Method.put, .post])
-    func theBodyArrivesAsItIs(byteCount: Int, method: HTTPUpload.Method) async throws {
+@Suite struct BlobUploaderTests {
+    @Test(arguments: [0, 1, 100_000, 3_000_000], [BlobUploadRequest.Method.put, .post])
+    func theBodyArrivesAsItIs(byteCount: Int, method: BlobUploadRequest.Method) async throws {
         let bytes = makeContent(byteCount)
         let bodies = Locked<[[UInt8]]>([])
         let server = try ScriptedServer { connection in
@@ -17,7 +16,7 @@ import Testing
             bodies.withLock { $0.append(Array(connection.body ?? [])) }
             connection.send(created)
         }
-        let response = try await upload(MemorySource(bytes), HTTPUpload(method, server.url))
+        let response = try await upload(MemorySource(bytes), BlobUploadRequest(method, server.url))
         #expect(response.status == 201)
         #expect(response.reason == "Created")
         #expect(response.value(of: "x-name") == "value")
@@ -35,7 +34,7 @@ import Testing
             body.withLock { $0 = Array(connection.received) }
             connection.send(created)
         }
-        var request = HTTPUpload(.post, server.url)
+        var request = BlobUploadRequest(.post, server.url)
         request.isChunked = true
         _ = try await upload(MemorySource(bytes), request)
         let text = body.withLock { String(decoding: $0.prefix(2000), as: UTF8.self) }
@@ -53,9 +52,9 @@ import Testing
             head.withLock { $0 = String(decoding: connection.received, as: UTF8.self) }
             connection.send(created)
         }
-        let fields = [HTTPUpload.Field("X-One", "1"), HTTPUpload.Field("X-Empty", "")]
+        let fields = [BlobHTTPField("X-One", "1"), BlobHTTPField("X-Empty", "")]
         _ = try await upload(
-            MemorySource(Data("hi".utf8), mediaType: "text/plain"), HTTPUpload(.put, server.url, fields: fields))
+            MemorySource(Data("hi".utf8), mediaType: "text/plain"), BlobUploadRequest(.put, server.url, fields: fields))
         let text = head.withLock { $0 }
         #expect(text.hasPrefix("PUT /x HTTP/1.1\r\n"))
         for line in ["X-One: 1", "X-Empty:", "Content-Type: text/plain", "Content-Length: 2"] {
@@ -70,7 +69,7 @@ import Testing
             connection.send(created)
         }
         let counts = Locked<[Int64]>([])
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.onProgress = { sent, total in counts.withLock { $0 += total == 1_000_000 ? [sent] : [-1] } }
         _ = try await upload(MemorySource(makeContent(1_000_000)), request)
         let all = counts.withLock { $0 }
@@ -84,7 +83,7 @@ import Testing
             connection.send(created)
         }
         let answer = Locked("")
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.onAnswer = { bytes in answer.withLock { $0 += String(decoding: bytes, as: UTF8.self) } }
         let response = try await upload(MemorySource([1]), request)
         #expect(answer.withLock { $0 } == "yes")
@@ -96,7 +95,7 @@ import Testing
             connection.receiveBody(200_000)
             connection.send(created)
         }
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.rateLimit = 400_000
         let start = ContinuousClock.now
         _ = try await upload(MemorySource(makeContent(200_000)), request)
@@ -111,7 +110,7 @@ import Testing
             connection.receiveBody(1)
             connection.send("HTTP/1.1 503 No\r\nRetry-After: \(value)\r\nContent-Length: 0\r\n\r\n")
         }
-        let error = try await failure(of: MemorySource([1]), HTTPUpload(.put, server.url))
+        let error = try await failure(of: MemorySource([1]), BlobUploadRequest(.put, server.url))
         #expect(error.isTransient)
         #expect(seconds.contains(Int(error.retryDelay?.components.seconds ?? 0)))
     }
@@ -126,7 +125,7 @@ import Testing
         let folder = try TemporaryFolder()
         let source = FileSource(path: try folder.write([1, 2, 3], to: "file"))
         let repetitions = Recorder<BlobError.Code>()
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.maximumRetryCount = 2
         request.onRetry = { error in
             repetitions.append(error.code)
@@ -137,19 +136,19 @@ import Testing
     }
 
     @Test(arguments: [
-        HTTPUpload(.put, "ftp://127.0.0.1/x"), HTTPUpload(.put, "127.0.0.1"), HTTPUpload(.put, "http://a/b c"),
-        HTTPUpload(.put, "http://a/", fields: [.init("A\r\nB", "x")]),
-        HTTPUpload(.put, "http://a/", fields: [.init("A", "x\r\nB: y")]),
-        HTTPUpload(.put, "http://a/", fields: [.init("Content-Length", "3")]),
-        HTTPUpload(.put, "http://a/", fields: [.init("Expect", "100-continue")]),
+        BlobUploadRequest(.put, "ftp://127.0.0.1/x"), BlobUploadRequest(.put, "127.0.0.1"), BlobUploadRequest(.put, "http://a/b c"),
+        BlobUploadRequest(.put, "http://a/", fields: [.init("A\r\nB", "x")]),
+        BlobUploadRequest(.put, "http://a/", fields: [.init("A", "x\r\nB: y")]),
+        BlobUploadRequest(.put, "http://a/", fields: [.init("Content-Length", "3")]),
+        BlobUploadRequest(.put, "http://a/", fields: [.init("Expect", "100-continue")]),
     ])
-    func whatCannotBeARequestIsRefusedBeforeTheSourceIsOpened(request: HTTPUpload) async throws {
+    func whatCannotBeARequestIsRefusedBeforeTheSourceIsOpened(request: BlobUploadRequest) async throws {
         let source = ClosureSource { _, _, _ in throw BlobError(.internalError, "It was read.") }
         #expect(try await failure(of: source, request).code == .invalidArgument)
     }
 
     @Test func secretsOfAURLAreNotPrinted() {
-        let request = HTTPUpload(.put, "https://user:p@ss@host.example:8/path?signature=1#f")
+        let request = BlobUploadRequest(.put, "https://user:p@ss@host.example:8/path?signature=1#f")
         #expect(request.printableURL == "https://host.example:8/path")
     }
 
@@ -157,7 +156,7 @@ import Testing
         let server = try ScriptedServer { _ in }
         server.stop()
         let url = server.url
-        let error = try await failure(of: MemorySource([1]), HTTPUpload(.post, url))
+        let error = try await failure(of: MemorySource([1]), BlobUploadRequest(.post, url))
         #expect(error.code == .unavailable)
         #expect(error.isTransient)
         #expect(error.locator == url)

@@ -1,36 +1,45 @@
 import CCurl
 
 /// The settings of connections, for downloads and uploads.
-package struct TransferSettings: Sendable, Equatable {
+public struct BlobTransferSettings: Sendable, Equatable {
     /// The longest time without activity, if the context of a job has no limit of its own.
-    package static let defaultIdleLimit = Duration.seconds(60)
+    public static let defaultIdleLimit = Duration.seconds(60)
 
     /// The path of a file with the certificates to trust, in PEM; nil is the system's.
-    package var certificateFile: String?
+    public var certificateFile: String?
 
     /// The path of a file with the certificate of the client, in PEM; nil sends none.
-    package var clientCertificateFile: String?
+    public var clientCertificateFile: String?
 
     /// The path of a file with the private key of the client, in PEM and not encrypted; nil is the file of its
     /// certificate.
-    package var clientKeyFile: String?
+    public var clientKeyFile: String?
 
     /// True to accept any certificate of a server.
-    package var isInsecure = false
+    public var isInsecure = false
 
     /// The URL of a proxy; nil is that of the environment, as curl has it, and an empty one is none.
-    package var proxy: String?
+    public var proxy: String?
 
     /// The user and the password for the origin of the first URL; they replace those of the URL.
-    package var credentials: TransferURL.Credentials?
+    public var credentials: Credentials?
 
     /// The path of a netrc file with users and passwords, for a URL without; nil uses none.
-    package var netrcFile: String?
+    public var netrcFile: String?
 
     /// The longest time for connecting, TLS included.
-    package var connectLimit = Duration.seconds(30)
+    public var connectLimit = Duration.seconds(30)
 
-    package init() {}
+    /// The settings that curl has by default.
+    public init() {}
+
+    /// A user and a password, sent by Basic authentication.
+    public struct Credentials: Sendable, Equatable {
+        public let user: String
+        public let password: String
+
+        public init(user: String, password: String) { (self.user, self.password) = (user, password) }
+    }
 }
 
 extension CurlHandle {
@@ -41,7 +50,7 @@ extension CurlHandle {
     ///   - urlCredentials: The credentials of the first URL, if it has any.
     ///   - mayAuthenticate: False when a redirection has led to another origin.
     package func setUp(
-        _ url: String, _ settings: TransferSettings, _ urlCredentials: TransferURL.Credentials?,
+        _ url: String, _ settings: BlobTransferSettings, _ urlCredentials: BlobTransferSettings.Credentials?,
         mayAuthenticate: Bool = true
     ) {
         self.setUp(url, connectLimit: settings.connectLimit)

@@ -1,20 +1,20 @@
-import BlobHTTP
+import BlobTransfer
 import BlobStreams
 import BlobTestSupport
 import Foundation
 import Testing
 
-/// Uploads on a thread of its own.
+/// Uploads, as a task.
 @discardableResult
 func upload(
-    _ source: any BlobInputStreamDataSource, _ request: HTTPUpload, _ context: BlobContext = BlobContext()
-) async throws -> HTTPResponse {
-    try await onThread { try HTTPUploader().upload(source, as: request, context: context) }
+    _ source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ context: BlobContext = BlobContext()
+) async throws -> BlobUploadResponse {
+    try await BlobUploader().upload(source, with: request, context: context)
 }
 
 /// The error of an upload that must fail.
 func failure(
-    of source: any BlobInputStreamDataSource, _ request: HTTPUpload, _ context: BlobContext = BlobContext(),
+    of source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ context: BlobContext = BlobContext(),
     sourceLocation: SourceLocation = #_sourceLocation
 ) async throws -> BlobError {
     do {
@@ -28,11 +28,11 @@ func failure(
 
 /// When an upload failed, on its own thread: tests may have to wait for theirs.
 func timeOfFailure(
-    of source: any BlobInputStreamDataSource, _ request: HTTPUpload, _ context: BlobContext
+    of source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ context: BlobContext
 ) async throws -> (code: BlobError.Code?, time: ContinuousClock.Instant) {
     try await onThread {
         do {
-            _ = try HTTPUploader().upload(source, as: request, context: context)
+            _ = try BlobUploader().uploadBlocking(source, with: request, context: context)
             return (nil, .now)
         } catch {
             return (BlobError(wrapping: error).code, .now)

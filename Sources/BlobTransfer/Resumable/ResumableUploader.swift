@@ -1,6 +1,5 @@
 package import BlobCore
-import BlobTransfer
-import Foundation
+import BlobPlatform
 
 /// Uploads a source by tus 1.0.0, in as many requests as it takes: after each that fails, the server is asked for the
 /// number of bytes that it has, and the rest is sent.
@@ -24,7 +23,7 @@ package struct ResumableUploader: Sendable {
 
     /// The request that creates the upload, by `POST`; its limits and fields are those of all requests. `Content-Type`
     /// replaces the media type of the source, as the upload's metadata.
-    package var request: HTTPUpload
+    package var request: BlobUploadRequest
 
     /// The file that another process continues from; removed in the end. Nil to keep no state.
     package var stateFile: UploadStateFile?
@@ -39,7 +38,7 @@ package struct ResumableUploader: Sendable {
     /// Called with each error after which the upload goes on.
     package var onRecovery: (@Sendable (BlobError) -> Void)?
 
-    package init(_ request: HTTPUpload) { self.request = request }
+    package init(_ request: BlobUploadRequest) { self.request = request }
 
     /// Uploads a source, and returns the URL of its upload when the server has all bytes.
     ///
@@ -47,7 +46,7 @@ package struct ResumableUploader: Sendable {
     ///
     /// - Parameter source: A repeatable source with a validator and a known length.
     /// - Throws: ``BlobError/Code/unsupported`` for another source, ``BlobError/Code/changed`` when its content changes
-    ///   before the end, and the errors of ``HTTPUploader/upload(_:matching:as:context:)``, which leave the state.
+    ///   before the end, and the errors of ``BlobUploader/upload(_:with:matching:context:)``, which leave the state.
     package func upload(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) throws(BlobError) -> String {
@@ -78,7 +77,7 @@ package struct ResumableUploader: Sendable {
                 self.stateFile?.remove()
                 return current.location
             } catch {
-                let status = (error.cause as? HTTPRefusal)?.response.status ?? 0
+                let status = (error.cause as? BlobUploadRefusal)?.response.status ?? 0
                 if state != nil, Self.missingStatuses.contains(status), !hasBegunAnew {
                     (state, hasBegunAnew, progress) = (nil, true, -1)
                     self.onRecovery?(error)

@@ -1,44 +1,42 @@
+import BlobStreams
 import BlobTestSupport
-import BlobURLSession
 import Foundation
 import Testing
 
 /// The example runs as a process.
 @Suite(.timeLimit(.minutes(10))) struct UploadFileTests {
     @Test func aFileIsUploadedWithProgress() async throws {
-        let server = try HTTPServer { exchange in
-            exchange.readBody()
-            exchange.respond(201, body: Data("thank you".utf8))
+        let content = makeContent(300_000)
+        let bodies = Locked<[[UInt8]]>([])
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(content.count)
+            bodies.withLock { $0.append(Array(connection.body ?? [])) }
+            connection.send(created)
         }
-        defer { server.stop() }
         let folder = try TemporaryFolder()
-        let file = try folder.write(Array(pattern(300_000)), to: "file")
-        let run = try await upload(file, to: server.url("/there").absoluteString)
+        let file = try folder.write(content, to: "file")
+        let run = try await upload(file, to: server.url)
         #expect(run.status == 0)
-        #expect(run.outputText == "201 thank you\n")
+        #expect(run.outputText == "201 yes\n")
         #expect(run.errors.hasSuffix("\r300000 of 300000 bytes\n"))
-        let request = try #require(await server.requests.values(count: 1).first)
-        #expect(request.method == "PUT")
-        #expect(request.path == "/there")
-        #expect(request.brought(pattern(300_000)))
+        #expect(bodies.withLock { $0 == [content] })
     }
 
     @Test func aRefusalAndAMissingFileAreFailures() async throws {
-        let server = try HTTPServer { exchange in
-            exchange.readBody()
-            exchange.respond(403, body: Data("no".utf8))
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(10)
+            connection.send("HTTP/1.1 403 Forbidden\r\nContent-Length: 2\r\n\r\nno")
         }
-        defer { server.stop() }
         let folder = try TemporaryFolder()
-        let file = try folder.write(Array(pattern(10)), to: "file")
-        let refused = try await upload(file, to: server.url().absoluteString)
+        let file = try folder.write(makeContent(10), to: "file")
+        let refused = try await upload(file, to: server.url)
         #expect(refused.status == 76)
         #expect(refused.outputText == "403 no\n")
-        let missing = try await upload("/nonexistent/file", to: server.url().absoluteString)
+        let missing = try await upload("/nonexistent/file", to: server.url)
         #expect(missing.status == 1)
         #expect(missing.output.isEmpty)
         #expect(missing.errors.contains("notFound"))
-        #expect(server.requests.values.count == 1)
+        #expect(server.connectionCount == 1)
     }
 }
 

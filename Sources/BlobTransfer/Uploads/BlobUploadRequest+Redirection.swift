@@ -1,14 +1,13 @@
 package import BlobCore
-import BlobTransfer
 
-extension HTTPUpload {
+extension BlobUploadRequest {
     /// Returns this request for the URL to which an answer redirects; nil when it must not be sent there.
     ///
     /// Only 307 and 308 keep the method and the body (RFC 9110, sections 15.4.8 and 15.4.9), and only the same origin
     /// gets the fields and credentials.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for a URL of this request that is not valid.
-    package func redirected(by response: HTTPResponse) throws(BlobError) -> HTTPUpload? {
+    package func redirected(by response: BlobUploadResponse) throws(BlobError) -> BlobUploadRequest? {
         guard response.status == 307 || response.status == 308, let location = response.value(of: "location") else {
             return nil
         }

@@ -1,4 +1,4 @@
-import BlobHTTP
+import BlobTransfer
 import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport
@@ -31,24 +31,24 @@ import Testing
 
     // MARK: Servers
 
-    @Test(arguments: [1, 100_000, 1_500_000], [HTTPUpload.Method.put, .post])
+    @Test(arguments: [1, 100_000, 1_500_000], [BlobUploadRequest.Method.put, .post])
     func aConnectionThatBreaksInTheMiddleIsAnErrorAndNothingIsSentAgain(
-        byteCount: Int, method: HTTPUpload.Method
+        byteCount: Int, method: BlobUploadRequest.Method
     ) async throws {
         let server = try ScriptedServer { connection in
             connection.receiveBody(byteCount)
             connection.reset()
         }
-        let error = try await failure(of: MemorySource(Self.largeContent), HTTPUpload(method, server.url))
+        let error = try await failure(of: MemorySource(Self.largeContent), BlobUploadRequest(method, server.url))
         #expect(error.code == .io)
         #expect(error.isTransient == (method == .put))
         #expect(server.connectionCount == 1)
     }
 
-    @Test(arguments: [HTTPUpload.Method.put, .post])
-    func noAnswerAfterTheWholeBodyIsAnErrorAndNothingIsSentAgain(method: HTTPUpload.Method) async throws {
+    @Test(arguments: [BlobUploadRequest.Method.put, .post])
+    func noAnswerAfterTheWholeBodyIsAnErrorAndNothingIsSentAgain(method: BlobUploadRequest.Method) async throws {
         let server = try ScriptedServer { connection in connection.receiveBody(Self.large) }
-        let error = try await failure(of: MemorySource(Self.largeContent), HTTPUpload(method, server.url))
+        let error = try await failure(of: MemorySource(Self.largeContent), BlobUploadRequest(method, server.url))
         #expect(error.code == .io)
         #expect(error.message.contains("whether the server took them is not known"))
         #expect(error.isTransient == (method == .put))
@@ -63,10 +63,10 @@ import Testing
             if isReset { connection.reset() }
         }
         for _ in 0..<20 {
-            let error = try await failure(of: hugeSource, HTTPUpload(.put, server.url))
+            let error = try await failure(of: hugeSource, BlobUploadRequest(.put, server.url))
             #expect(error.code == .refused)
             #expect(error.message.contains("413 Too Large"))
-            let response = (error.cause as? HTTPRefusal)?.response
+            let response = (error.cause as? BlobUploadRefusal)?.response
             #expect(response?.status == 413)
         }
     }
@@ -77,9 +77,9 @@ import Testing
             connection.send("HTTP/1.1 500 Oh\r\n\r\n")
             for _ in 0..<2000 { connection.send(String(repeating: "x", count: 1000)) }
         }
-        let error = try await failure(of: MemorySource([1]), HTTPUpload(.put, server.url))
+        let error = try await failure(of: MemorySource([1]), BlobUploadRequest(.put, server.url))
         #expect(error.code == .refused)
-        #expect((error.cause as? HTTPRefusal)?.response.body.count == HTTPResponse.maximumBodyByteCount)
+        #expect((error.cause as? BlobUploadRefusal)?.response.body.count == BlobUploadResponse.maximumBodyByteCount)
     }
 
     @Test(arguments: [
@@ -91,7 +91,7 @@ import Testing
             connection.receiveBody(1)
             connection.send(answer)
         }
-        let error = try await failure(of: MemorySource([1]), HTTPUpload(.put, server.url))
+        let error = try await failure(of: MemorySource([1]), BlobUploadRequest(.put, server.url))
         #expect(error.code == .truncated)
     }
 
@@ -101,7 +101,7 @@ import Testing
             connection.receiveBody(1)
             connection.send(answer)
         }
-        let error = try await failure(of: MemorySource([1]), HTTPUpload(.post, server.url))
+        let error = try await failure(of: MemorySource([1]), BlobUploadRequest(.post, server.url))
         #expect(error.code == code, "\(error)")
         #expect(server.connectionCount == 1)
     }
@@ -112,7 +112,7 @@ import Testing
             connection.send(created)
             connection.reset()
         }
-        let error = try await failure(of: hugeSource, HTTPUpload(.put, server.url))
+        let error = try await failure(of: hugeSource, BlobUploadRequest(.put, server.url))
         #expect(error.code == .io)
     }
 
@@ -127,7 +127,7 @@ import Testing
             isEqual.withLock { $0 = connection.body == bytes[...] }
             connection.send(created)
         }
-        try await upload(MemorySource(bytes), HTTPUpload(.put, server.url))
+        try await upload(MemorySource(bytes), BlobUploadRequest(.put, server.url))
         #expect(isEqual.withLock { $0 })
     }
 
@@ -136,7 +136,7 @@ import Testing
         let server = try ScriptedServer { _ in _ = over.wait(for: .seconds(30)) }
         defer { over.signal() }
         let error = try await failure(
-            of: hugeSource, HTTPUpload(.put, server.url), BlobContext(idleLimit: .milliseconds(1500)))
+            of: hugeSource, BlobUploadRequest(.put, server.url), BlobContext(idleLimit: .milliseconds(1500)))
         #expect(error.code == .timedOut)
         #expect(error.message.contains("Nothing moved on the connection for 1.5 seconds"))
     }
@@ -146,7 +146,7 @@ import Testing
         let server = try ScriptedServer { _ in _ = over.wait(for: .seconds(30)) }
         defer { over.signal() }
         let error = try await failure(
-            of: MemorySource([1]), HTTPUpload(.put, server.url),
+            of: MemorySource([1]), BlobUploadRequest(.put, server.url),
             BlobContext(deadline: .now + .milliseconds(300)))
         #expect(error.code == .timedOut)
         #expect(error.message.contains("deadline"))
@@ -163,7 +163,7 @@ import Testing
         }
         defer { over.signal() }
         let (code, time) = try await timeOfFailure(
-            of: byteCount == 1 ? MemorySource([1]) : hugeSource, HTTPUpload(.put, server.url), context)
+            of: byteCount == 1 ? MemorySource([1]) : hugeSource, BlobUploadRequest(.put, server.url), context)
         #expect(code == .cancelled)
         #expect(time - cancelledAt.withLock { $0 } < Self.patience)
     }
@@ -198,7 +198,7 @@ import Testing
             done.signal()
         }
         let source = FaultSource(MemorySource(Self.largeContent), fault)
-        var request = HTTPUpload(.put, server.url)
+        var request = BlobUploadRequest(.put, server.url)
         request.isChunked = isChunked
         let error = try await failure(of: source, request)
         #expect(error.code == code, "\(error)")
@@ -227,7 +227,7 @@ import Testing
             cancelledAt.withLock { $0 = .now }
             context.cancellation.cancel()
         }
-        let (code, time) = try await timeOfFailure(of: source, HTTPUpload(.put, server.url), context)
+        let (code, time) = try await timeOfFailure(of: source, BlobUploadRequest(.put, server.url), context)
         #expect(code == .cancelled)
         #expect(time - cancelledAt.withLock { $0 } < Self.patience)
     }
@@ -236,7 +236,7 @@ import Testing
         let server = try ScriptedServer { $0.receiveAll() }
         let source = FaultSource(MemorySource(Self.largeContent), .stall(at: 100_000))
         let error = try await failure(
-            of: source, HTTPUpload(.put, server.url), BlobContext(idleLimit: .milliseconds(300)))
+            of: source, BlobUploadRequest(.put, server.url), BlobContext(idleLimit: .milliseconds(300)))
         #expect(error.code == .timedOut)
         #expect(error.layers == ["FaultSource"])
     }
@@ -247,7 +247,7 @@ import Testing
             connection.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         }
         let source = FaultSource(MemorySource(Self.largeContent), .stall(at: 1_000_000))
-        let error = try await failure(of: source, HTTPUpload(.put, server.url), BlobContext(idleLimit: .seconds(20)))
+        let error = try await failure(of: source, BlobUploadRequest(.put, server.url), BlobContext(idleLimit: .seconds(20)))
         #expect(error.code == .refused)
     }
 
@@ -260,11 +260,11 @@ import Testing
             isEqual.withLock { $0 = connection.body == bytes[...] }
             connection.send(created)
         }
-        try await upload(FaultSource(MemorySource(bytes), fault), HTTPUpload(.put, server.url))
+        try await upload(FaultSource(MemorySource(bytes), fault), BlobUploadRequest(.put, server.url))
         #expect(isEqual.withLock { $0 })
         try await upload(
             // Knows its length only once it is open, and announces it all the same.
-            EventDrivenSource(FaultSource(MemorySource(bytes), fault)), HTTPUpload(.put, server.url))
+            EventDrivenSource(FaultSource(MemorySource(bytes), fault)), BlobUploadRequest(.put, server.url))
         #expect(isEqual.withLock { $0 })
     }
 }

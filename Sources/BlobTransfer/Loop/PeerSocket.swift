@@ -1,8 +1,10 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The socket of a request, which shows what libcurl does not report: how much the peer's system has received.
 struct PeerSocket: Equatable {
+    private static let maximumReceiveCount = 16
+
     let descriptor: CInt
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
@@ -12,24 +14,24 @@ struct PeerSocket: Equatable {
         recv(self.descriptor, buffer.baseAddress, buffer.count, CInt(MSG_DONTWAIT))
     }
 
-    /// Shuts down sending, and waits for the peer to close its side; true when it resets the connection instead.
+    /// Ends sending; false when the connection has no peer any more.
+    func shutDown() -> Bool { shutdown(self.descriptor, CInt(SHUT_WR)) == 0 }
+
+    func close() { _ = BlobPlatform.close(self.descriptor) }
+
+    /// Drops bytes that have arrived, and returns whether the peer reset the connection when it closed its side; nil
+    /// while that is open.
     ///
-    /// A system resets a connection whose program closed it without having read everything. Bytes that still arrive are
-    /// dropped.
-    func isReset(within limit: Duration) -> Bool {
-        // A reset before the shutdown is more conclusive than the reaction to it.
-        if self.hasFailed { return true }
-        guard shutdown(self.descriptor, CInt(SHUT_WR)) == 0 else { return self.hasFailed }
-        let end = ContinuousClock.now + limit
-        return withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { buffer in
-            while case let rest = end - .now, rest > .zero {
-                var request = pollfd(fd: self.descriptor, events: Int16(POLLIN), revents: 0)
-                guard poll(&request, 1, CInt((rest.timeInterval * 1000).rounded(.up))) > 0 else { continue }
+    /// A system resets a connection whose program closed it without having read everything.
+    func takeReset() -> Bool? {
+        withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { buffer in
+            // A peer that sends without an end must not hold up others.
+            for _ in 0..<Self.maximumReceiveCount {
                 let count = self.receive(into: buffer)
                 if count == 0 { return self.hasFailed }
-                if count < 0, errno != EINTR, errno != EAGAIN { return errno == ECONNRESET || errno == EPIPE }
+                if count < 0, errno != EINTR { return errno == EAGAIN ? nil : errno == ECONNRESET || errno == EPIPE }
             }
-            return false
+            return nil
         }
     }
 

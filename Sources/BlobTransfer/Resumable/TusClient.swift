@@ -1,18 +1,17 @@
 import BlobCore
-import BlobTransfer
-import Foundation
+import BlobPlatform
 
 /// The requests of the protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload).
 struct TusClient {
-    private static let version = HTTPUpload.Field("Tus-Resumable", "1.0.0")
+    private static let version = BlobHTTPField("Tus-Resumable", "1.0.0")
 
-    private let uploader: HTTPUploader
+    private let uploader: BlobUploader
     /// The request that creates the upload: its URL, its limits, and the fields that all requests have.
-    private let base: HTTPUpload
+    private let base: BlobUploadRequest
     private let context: BlobContext
 
-    init(_ base: HTTPUpload, _ context: BlobContext) throws(BlobError) {
-        (self.uploader, self.base, self.context) = (try HTTPUploader(), base, context)
+    init(_ base: BlobUploadRequest, _ context: BlobContext) throws(BlobError) {
+        (self.uploader, self.base, self.context) = (try BlobUploader(), base, context)
     }
 
     /// Creates an upload.
@@ -23,13 +22,13 @@ struct TusClient {
             .map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ",")
         let response = try self.send(
             MemorySource([]), .post, self.base.url,
-            [HTTPUpload.Field("Upload-Length", String(byteCount)), HTTPUpload.Field("Upload-Metadata", metadata)])
+            [BlobHTTPField("Upload-Length", String(byteCount)), BlobHTTPField("Upload-Metadata", metadata)])
         guard let location = response.value(of: "location"), let base = URL(string: self.base.url),
             let url = URL(string: location, relativeTo: base)?.absoluteURL
         else { throw self.failure("The server answered a creation without the URL of the upload.") }
         // Elsewhere the header fields, which may be secrets, are not sent.
         guard url.scheme == base.scheme, url.host == base.host, url.port == base.port else {
-            let printable = HTTPUpload(.head, url.absoluteString).printableURL
+            let printable = BlobUploadRequest(.head, url.absoluteString).printableURL
             throw self.failure("The server placed the upload on another server, \(printable), which is not followed.")
         }
         return url.absoluteString
@@ -57,8 +56,8 @@ struct TusClient {
         let response = try self.send(
             source, matching: validator, .patch, location,
             [
-                HTTPUpload.Field("Upload-Offset", String(offset)),
-                HTTPUpload.Field("Content-Type", "application/offset+octet-stream"),
+                BlobHTTPField("Upload-Offset", String(offset)),
+                BlobHTTPField("Content-Type", "application/offset+octet-stream"),
             ], progressFrom: offset, byteCount)
         let end = try self.offset(in: response, byteCount)
         // Asking again would not help, and never end.
@@ -67,19 +66,19 @@ struct TusClient {
     }
 
     private func send(
-        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil, _ method: HTTPUpload.Method,
-        _ url: String, _ fields: [HTTPUpload.Field] = [], progressFrom offset: Int64 = 0, _ byteCount: Int64 = 0
-    ) throws(BlobError) -> HTTPResponse {
+        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil, _ method: BlobUploadRequest.Method,
+        _ url: String, _ fields: [BlobHTTPField] = [], progressFrom offset: Int64 = 0, _ byteCount: Int64 = 0
+    ) throws(BlobError) -> BlobUploadResponse {
         var upload = self.base
         (upload.method, upload.url) = (method, url)
         upload.fields.removeAll { $0.name.lowercased() == "content-type" }
         upload.fields += [Self.version] + fields
         upload.onProgress = { [onProgress = self.base.onProgress] sent, _ in onProgress?(offset + sent, byteCount) }
         (upload.onAnswer, upload.maximumRetryCount) = (nil, 0)
-        return try self.uploader.upload(source, matching: validator, as: upload, context: self.context)
+        return try self.uploader.uploadBlocking(source, with: upload, matching: validator, context: self.context)
     }
 
-    private func offset(in response: HTTPResponse, _ byteCount: Int64) throws(BlobError) -> Int64 {
+    private func offset(in response: BlobUploadResponse, _ byteCount: Int64) throws(BlobError) -> Int64 {
         guard let offset = response.value(of: "upload-offset").flatMap({ Int64($0) }), (0...byteCount).contains(offset)
         else { throw self.failure("The server answered without an offset from 0 to \(byteCount).") }
         return offset

@@ -1,7 +1,8 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
-/// Reads a source ahead of the connection, on a thread of the pool that is returned while the ring is full.
+/// Reads a source ahead of the connection, on a thread of the pool that is returned while the ring is full, and while an
+/// event-driven source has no bytes.
 ///
 /// A source that blocks therefore holds up only itself: an early answer is seen, and a cancellation takes effect at
 /// once. If the length is known, the bytes of the latest read are held back until the next read has returned, so that
@@ -21,6 +22,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var hasJobBegun = false
         var isEnded = false
         var isStopped = false
+        var isClosed = false
         var failure: BlobError?
         var isConsumerWaiting = false
 
@@ -31,6 +33,11 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private static let maximumCapacity = 512 * 1024
     private static let minimumCapacity = 4 * 1024
 
+    /// The number of bytes that the rings of all pumps share, until each of them has the least that is worth having.
+    private static let sharedCapacity = 16 << 20
+    private static let minimumShare = 64 * 1024
+    private static let pumpCount = Locked(0)
+
     /// The maximum length of sources that are read at once, on the thread that starts the pump.
     private static let smallByteCount: Int64 = 64 * 1024
 
@@ -40,14 +47,14 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private let memory: UnsafeMutableRawBufferPointer
     private let state = Locked(State())
     private let wake: @Sendable () -> Void
-    private let stopped = WaitSignal()
     private var total: Int64 = 0  // The number of bytes read; used by the job only.
     private lazy var info = self.reader.info  // Used by the job only, after its first read, when it is final.
 
     /// - Parameters:
     ///   - reader: The reader of the body, at its first byte; the pump closes it.
     ///   - isChunked: True when no length is announced, and the body ends where the source does.
-    ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits.
+    ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and when
+    ///     the reader was closed after ``stop()``.
     init(_ reader: BlobGuardedReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
         self.reader = reader
         self.isChunked = isChunked
@@ -56,11 +63,22 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         self.isSmall = byteCount ?? .max <= Self.smallByteCount
         // Twice a small source, so that there is room to read its end.
         let wanted = byteCount.map { $0 > Self.maximumCapacity ? $0 : 2 * $0 } ?? .max
-        let capacity = min(max(Int(clamping: wanted), Self.minimumCapacity), Self.maximumCapacity)
+        let pumpCount = Self.pumpCount.withLock { count in
+            count += 1
+            return count
+        }
+        let share = min(max(Self.sharedCapacity / pumpCount, Self.minimumShare), Self.maximumCapacity)
+        let capacity = min(max(Int(clamping: wanted), Self.minimumCapacity), share)
         self.memory = .allocate(byteCount: capacity, alignment: 4096)
     }
 
-    deinit { self.memory.deallocate() }
+    deinit {
+        Self.pumpCount.withLock { $0 -= 1 }
+        self.memory.deallocate()
+    }
+
+    /// The length of the ring, in bytes.
+    var capacity: Int { self.memory.count }
 
     /// Starts reading. Blocks while a source of at most 64 KiB is read.
     func start() {
@@ -119,16 +137,17 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         return .bytes(count)
     }
 
-    /// Ends the reading, and waits for the reader to close, at most for `patience`. Cancel its context first.
-    ///
-    /// A read that is still under way then closes the reader when it returns.
-    func stop(patience: Duration) {
+    /// Ends the reading. Cancel its context first: a read that is still under way closes the reader when it returns.
+    func stop() {
         let isFilling = self.state.withLock { state in
-            state.isStopped = true
+            (state.isStopped, state.isClosed) = (true, !state.isFilling)
             return state.isFilling
         }
-        if isFilling { _ = self.stopped.wait(for: patience) } else { self.reader.close() }
+        if !isFilling { self.reader.close() }
     }
+
+    /// True once the reader is closed, after ``stop()``.
+    var isClosed: Bool { self.state.withLock { $0.isClosed } }
 
     // MARK: The job
 
@@ -136,12 +155,24 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         self.state.withLock { $0.hasJobBegun = true }
         while let room = self.nextRoom() {
             do {
-                let count = try self.reader.readWaiting(into: room)
-                self.publish(count > 0 ? .bytes(count) : .end)
+                var output = OutputRawSpan(buffer: room, initializedCount: 0)
+                let result = try self.reader.read(into: &output)
+                let count = output.finalize(for: room)
+                guard result != .notYet else { return self.continueLater() }
+                self.publish(result == .bytes ? .bytes(count) : .end)
             } catch {
                 self.publish(.failed(BlobError(wrapping: error)))
             }
         }
+    }
+
+    /// Goes on when there are bytes, the end or an error.
+    private func continueLater() {
+        // The next job begins once this call and the waker's have both been made: a reader is in one call at a time.
+        let isFirst = Locked(false)
+        let goOn: @Sendable () -> Void = { if isFirst.exchange(true) { self.runJob() } }
+        self.reader.whenReadable(BlobWaker(goOn))
+        goOn()
     }
 
     /// Returns the free memory for the next read; nil ends the job.
@@ -159,7 +190,8 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         }
         if isStopped {
             self.reader.close()
-            self.stopped.signal()
+            self.state.withLock { $0.isClosed = true }
+            self.wake()
         }
         return count > 0 ? UnsafeMutableRawBufferPointer(rebasing: self.memory[start..<(start + count)]) : nil
     }

@@ -1,13 +1,18 @@
 import BlobCore
-import BlobTransfer
 import CCurl
-import Foundation
+import BlobPlatform
 
 /// One upload, from the first byte of its source to the last of its answer, run by the thread of all transfers.
 // Safe: mutable state is used by that thread only.
 final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
     /// The longest wait for the body of a refusal, from the last byte received.
     private static let refusalTimeout = Duration.seconds(1)
+
+    /// The longest time for a server to close its side of the connection after its answer.
+    ///
+    /// A server that has read everything closes it at once, so the wait is a round trip. One that keeps its side open
+    /// costs each upload this much.
+    private static let closeTimeout = Duration.milliseconds(250)
 
     /// The connection of a request.
     enum Connection {
@@ -19,7 +24,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         case own
     }
 
-    let upload: HTTPUpload
+    let upload: BlobUploadRequest
     let connection: Connection
     let byteCount: Int64?
     private let info: BlobInfo
@@ -54,7 +59,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
     var uploadedAtAnswer: Int64?
 
     init(
-        _ upload: HTTPUpload, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange, _ connection: Connection,
+        _ upload: BlobUploadRequest, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange, _ connection: Connection,
         idleLimit: Duration?
     ) {
         (self.upload, self.info, self.connection) = (upload, info, connection)
@@ -114,16 +119,22 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
 
     func fail(_ error: BlobError, _ loop: TransferLoop) { self.end(.failure(error), loop) }
 
-    private func end(_ result: Result<HTTPResponse, BlobError>, _ loop: TransferLoop) {
+    private func end(_ result: Result<BlobUploadResponse, BlobError>, _ loop: TransferLoop) {
         guard !self.isOver else { return }
         self.isOver = true
         // Callbacks may still have a socket to close.
         if let handle { loop.remove(handle) }
         self.handle = nil
         if let socket { loop.sockets.release(socket.descriptor) }
-        self.exchange.end(
-            UploadExchange.Ending(
-                result: result, isStale: self.isStale, closing: self.closing.take(), resetError: self.resetError))
+        let (exchange, isStale) = (self.exchange, self.isStale)
+        guard let closing, let response = try? result.get(), let resetError else {
+            closing?.close()
+            return exchange.end(UploadExchange.Ending(result: result, isStale: isStale))
+        }
+        loop.closingSockets.close(closing, within: Self.closeTimeout) { isReset in
+            let result = isReset ? .failure(resetError) : Result<_, BlobError>.success(response)
+            exchange.end(UploadExchange.Ending(result: result, isStale: false))
+        }
     }
 
     /// True once the server has refused the request; the rest of its answer is only an explanation.
@@ -181,7 +192,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
         handle.set(CURLOPT_NOPROGRESS, 0)
         // Over TLS an answer that comes before a reset is read between two pieces, or never.
-        handle.set(CURLOPT_UPLOAD_BUFFERSIZE, self.isEncrypted ? 16 * 1024 : 256 * 1024)
+        handle.set(CURLOPT_UPLOAD_BUFFERSIZE, self.isEncrypted ? 16 * 1024 : max(16 * 1024, self.pump.capacity / 2))
         switch self.upload.method {
         case .put:
             handle.set(CURLOPT_UPLOAD, 1)
@@ -200,7 +211,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         self.setCallbacks(handle)
     }
 
-    private var settings: TransferSettings {
+    private var settings: BlobTransferSettings {
         var settings = self.upload.settings
         settings.connectLimit = min(
             settings.connectLimit, self.upload.idleLimit ?? self.sourceLimit ?? settings.connectLimit)
@@ -284,7 +295,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
             self.isAnswerPaused = !self.exchange.offer(bytes)
             return self.isAnswerPaused ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         }
-        let room = HTTPResponse.maximumBodyByteCount - self.body.count
+        let room = BlobUploadResponse.maximumBodyByteCount - self.body.count
         self.body.append(contentsOf: bytes.prefix(room))
         if self.isRefused { self.loop?.check(within: .zero) }
         // The beginning of an explanation is enough; the excess of a success is dropped, but read to its end.

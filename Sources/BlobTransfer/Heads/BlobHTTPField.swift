@@ -1,11 +1,12 @@
 package import BlobCore
 
 /// A header field of a request.
-package struct HTTPField: Sendable, Equatable {
-    package let name: String
-    package let value: String
+public struct BlobHTTPField: Sendable, Equatable {
+    public let name: String
+    public let value: String
 
-    package init(_ name: String, _ value: String) {
+    /// Creates a field; what HTTP does not allow is an error of the request that has it.
+    public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
     }
@@ -43,7 +44,7 @@ package struct HTTPField: Sendable, Equatable {
     ///
     /// - Throws: ``BlobError/Code/invalidArgument``, also for a field that is given twice and may not be.
     package static func validate(
-        _ fields: [HTTPField], reserved: Set<String>, _ reason: String
+        _ fields: [BlobHTTPField], reserved: Set<String>, _ reason: String
     ) throws(BlobError) {
         var names: Set<String> = []
         for field in fields {

@@ -1,6 +1,5 @@
 import BlobCore
-import BlobTransfer
-import Foundation
+import BlobPlatform
 
 // An answer claims that the server accepted the body. These checks show whether the connection allows that to be true.
 extension UploadTransfer {
@@ -67,7 +66,7 @@ extension UploadTransfer {
     /// Parses an answer that arrived before a reset, which libcurl does not read when sending fails first.
     private func salvage(from socket: PeerSocket) {
         guard self.head.status < 200, !self.isEncrypted else { return }
-        withUnsafeTemporaryAllocation(byteCount: HTTPResponse.maximumBodyByteCount, alignment: 16) { buffer in
+        withUnsafeTemporaryAllocation(byteCount: BlobUploadResponse.maximumBodyByteCount, alignment: 16) { buffer in
             let count = socket.receive(into: buffer)
             guard count > 0 else { return }
             var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
@@ -78,21 +77,5 @@ extension UploadTransfer {
             // A chunked body would include its framing.
             if self.head.isFinal, self.head.value(of: "transfer-encoding") == nil { _ = self.takeBody(rest) }
         }
-    }
-}
-
-extension UploadExchange.Ending {
-    /// The longest time for a server to close its direction of the connection after its answer.
-    ///
-    /// A server that has read everything closes it at once, so the wait is a round trip. One that keeps its direction
-    /// open costs each upload this much.
-    private static let lingering = Duration.milliseconds(250)
-
-    /// Returns the result once the connection is closed. Blocks until then, at most 250 ms.
-    func checkedResult() throws(BlobError) -> HTTPResponse {
-        defer { if let closing { close(closing.descriptor) } }
-        let response = try self.result.get()
-        if let closing, let resetError, closing.isReset(within: Self.lingering) { throw resetError }
-        return response
     }
 }

@@ -1,5 +1,5 @@
 package import BlobCore
-import Foundation
+import BlobPlatform
 
 extension BlobContext {
     /// Waits for the duration; throws when the job is cancelled or times out before.

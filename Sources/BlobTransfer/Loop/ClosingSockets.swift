@@ -1,0 +1,49 @@
+import BlobCore
+package import CCurl
+
+/// The sockets of successful uploads, whose peers have yet to close their side.
+package struct ClosingSockets {
+    private struct Closing {
+        let socket: PeerSocket
+        let end: Moment
+        let done: (_ isReset: Bool) -> Void
+    }
+
+    private var closings: [Closing] = []
+
+    var isEmpty: Bool { self.closings.isEmpty }
+
+    /// The first end of a wait; nil without one.
+    var end: Moment? { self.closings.map(\.end).min() }
+
+    /// What libcurl waits for, in the order of the sockets.
+    var waits: [curl_waitfd] {
+        self.closings.map { curl_waitfd(fd: $0.socket.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0) }
+    }
+
+    /// Shuts down sending, and waits at most for `limit` until the peer closes its side too, or resets the connection.
+    ///
+    /// - Parameter done: Called once, after the socket was closed.
+    mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
+        let closing = Closing(socket: socket, end: Moment(.now + limit), done: done)
+        // A reset before the shutdown is more conclusive than the reaction to it.
+        if socket.hasFailed || !socket.shutDown() { return Self.end(closing, isReset: socket.hasFailed) }
+        self.closings.append(closing)
+    }
+
+    /// Ends the waits that are over.
+    mutating func check() {
+        guard !self.closings.isEmpty else { return }
+        let now = Moment.now
+        self.closings.removeAll { closing in
+            let isReset = closing.socket.takeReset() ?? (now >= closing.end ? false : nil)
+            if let isReset { Self.end(closing, isReset: isReset) }
+            return isReset != nil
+        }
+    }
+
+    private static func end(_ closing: Closing, isReset: Bool) {
+        closing.socket.close()
+        closing.done(isReset)
+    }
+}

@@ -1,0 +1,29 @@
+import BlobCore
+public import BlobPlatform
+
+/// The answer of a server.
+public struct BlobUploadResponse: Sendable {
+    /// The maximum number of bytes of the body that are kept, enough for an error message.
+    public static let maximumBodyByteCount = 64 * 1024
+
+    /// The status, from 200; informational ones are not kept.
+    public let status: Int
+    /// The reason behind the status, as it was received; often empty.
+    public let reason: String
+    /// The header fields, in their order.
+    public let fields: [BlobHTTPField]
+
+    /// The beginning of the body, at most ``maximumBodyByteCount`` bytes; empty if ``BlobUploadRequest/onAnswer``
+    /// received it.
+    public let body: Data
+
+    /// Returns the first value of a field, whose name is compared without regard to case.
+    public func value(of name: String) -> String? {
+        self.fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+}
+
+/// The cause of ``BlobError/Code/refused``, with the answer of the server.
+public struct BlobUploadRefusal: Error {
+    public let response: BlobUploadResponse
+}

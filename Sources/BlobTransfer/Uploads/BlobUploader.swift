@@ -1,0 +1,160 @@
+public import BlobCore
+
+/// Uploads sources to web servers, with libcurl.
+///
+/// ```swift
+/// let response = try await BlobUploader().upload(source, with: BlobUploadRequest(.put, "https://host/photo.jpg"))
+/// ```
+///
+/// One thread of the process sends all bodies and receives all answers; threads of a pool read the sources that block,
+/// while there is room for their bytes. No upload keeps a thread, and all of them share TLS sessions, the store of
+/// certificates and the cache of names. An upload takes at most 512 KiB of memory for its body, less while many are
+/// under way.
+///
+/// A PUT of at most 64 KiB whose source is repeatable uses connections that are open, and leaves its own open for
+/// others. It is made again, on a new connection, when one that was open breaks before an answer. All others have a
+/// connection of their own. Redirections are not followed, and nothing else is sent again but by
+/// ``BlobUploadRequest/maximumRetryCount``.
+public struct BlobUploader: Sendable {
+    /// The longest time to wait for the reader to close after an upload.
+    private static let closing = BlobContext(idleLimit: .milliseconds(500))
+
+    /// Creates an uploader, and loads libcurl the first time.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable``.
+    public init() throws(BlobError) { try CurlLibrary.load() }
+
+    /// Sends a source as the body of a request, and returns when the server has accepted all of it.
+    ///
+    /// Connects once the source has returned its first bytes. A body of known length has a `Content-Length`. Whatever
+    /// fails after that, the server never receives an incomplete body that looks complete.
+    ///
+    /// A success is an error if its first byte arrives while bytes are unsent or unacknowledged, or if a reset of the
+    /// connection follows it. To detect the reset, a connection that is closed is half-closed first, and the server has
+    /// 250 ms to close it too; over TLS this is omitted if the server announced that it closes. Bytes that the server's
+    /// system acknowledged but its program never reads cannot be detected otherwise, nor on a connection that stays
+    /// open: only the answer vouches for them.
+    ///
+    /// Cancelling the task or the context ends the upload at once. The handlers of the request are called by the task.
+    ///
+    /// - Parameters:
+    ///   - source: The source of the body, opened once for each request, at its start.
+    ///   - request: The request.
+    ///   - validator: The validator that its content must match; nil, the default, accepts any content.
+    ///   - context: The context; its deadline applies to the whole upload, its idle limit to the source, and to the
+    ///     connection if the request has none.
+    /// - Returns: An answer with a status of 200 to 299.
+    /// - Throws: The error of the source before any other; ``BlobError/Code/refused`` for any other status, with a
+    ///   ``BlobUploadRefusal`` as the cause; ``BlobError/Code/unavailable`` without a connection;
+    ///   ``BlobError/Code/io`` for a broken connection; ``BlobError/Code/truncated``, ``BlobError/Code/corrupted`` and
+    ///   ``BlobError/Code/limitExceeded`` for a malformed answer; ``BlobError/Code/changed`` for content that changed
+    ///   between two requests; ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``,
+    ///   ``BlobError/Code/cancelled``. An error is transient when repeating the request may help and cannot have its
+    ///   effect twice.
+    public func upload(
+        _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest,
+        matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
+    ) async throws(BlobError) -> BlobUploadResponse {
+        let context = context.makeChild()
+        do {
+            return try await withTaskCancellationHandler {
+                try await self.repeatingUpload(source, request, validator, context)
+            } onCancel: {
+                context.cancellation.cancel()
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+
+    private func repeatingUpload(
+        _ source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ validator: BlobValidator?,
+        _ context: BlobContext
+    ) async throws(BlobError) -> BlobUploadResponse {
+        try request.validate()
+        var repetition = UploadRepetition(request, source, matching: validator)
+        while true {
+            do throws(BlobError) {
+                let ending = try await self.attempt(source, request, &repetition, context)
+                if let response = try repetition.response(ending) { return response }
+            } catch {
+                try await context.sleep(for: try repetition.delay(after: error))
+            }
+        }
+    }
+
+    private func attempt(
+        _ source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ repetition: inout UploadRepetition,
+        _ context: BlobContext
+    ) async throws(BlobError) -> UploadExchange.Ending {
+        let signal = TaskSignal()
+        let (validator, isRepetition) = (repetition.validator, repetition.needsNewConnection)
+        let attempt = try await BlockingPool.openings.value { () throws(BlobError) in
+            try UploadAttempt(source, matching: validator, as: request, context, isRepetition: isRepetition) {
+                signal.signal()
+            }
+        }
+        let result: Result<UploadExchange.Ending, BlobError>
+        do throws(BlobError) {
+            repetition.note(try await context.forSource.wait(on: signal, until: attempt.begin))
+            result = .success(try await context.forTransfer.wait(on: signal, until: attempt.take))
+        } catch {
+            result = .failure(error)
+        }
+        attempt.stop()
+        try? await Self.closing.wait(on: signal) { attempt.isClosed ? () : nil }
+        return try result.get()
+    }
+
+    /// Sends a source as ``upload(_:with:matching:context:)`` does, and blocks the calling thread, which calls the
+    /// handlers.
+    package func uploadBlocking(
+        _ source: any BlobInputStreamDataSource, with request: BlobUploadRequest,
+        matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> BlobUploadResponse {
+        try request.validate()
+        var repetition = UploadRepetition(request, source, matching: validator)
+        while true {
+            do throws(BlobError) {
+                let ending = try self.attemptBlocking(source, request, &repetition, context)
+                if let response = try repetition.response(ending) { return response }
+            } catch {
+                try context.pause(for: try repetition.delay(after: error))
+            }
+        }
+    }
+
+    private func attemptBlocking(
+        _ source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ repetition: inout UploadRepetition,
+        _ context: BlobContext
+    ) throws(BlobError) -> UploadExchange.Ending {
+        let signal = WaitSignal()
+        let attempt = try UploadAttempt(
+            source, matching: repetition.validator, as: request, context, isRepetition: repetition.needsNewConnection
+        ) {
+            signal.signal()
+        }
+        defer {
+            attempt.stop()
+            try? Self.closing.wait(on: signal) { attempt.isClosed ? () : nil }
+        }
+        repetition.note(try context.forSource.wait(on: signal, until: attempt.begin))
+        return try context.forTransfer.wait(on: signal, until: attempt.take)
+    }
+}
+
+extension BlobContext {
+    /// The limits of waiting for a source, which has the same one and a more precise error.
+    fileprivate var forSource: BlobContext {
+        var context = self
+        context.idleLimit = self.idleLimit.map { $0 + .seconds(1) }
+        return context
+    }
+
+    /// The limits of waiting for a transfer, which has an idle limit of its own.
+    fileprivate var forTransfer: BlobContext {
+        var context = self
+        context.idleLimit = nil
+        return context
+    }
+}

@@ -1,0 +1,86 @@
+import BlobCore
+
+/// Wakes the task that waits for it. A signal that comes first is kept, as one.
+final class TaskSignal: Sendable {
+    private enum State {
+        case none, signalled
+        case waiting(CheckedContinuation<Void, Never>)
+    }
+
+    private let state = Locked(State.none)
+
+    func signal() {
+        let continuation = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
+            guard case .waiting(let continuation) = state else {
+                state = .signalled
+                return nil
+            }
+            state = .none
+            return continuation
+        }
+        continuation?.resume()
+    }
+
+    /// Waits for a signal. One task at a time may wait.
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isSignalled = self.state.withLock { state in
+                guard case .signalled = state else {
+                    state = .waiting(continuation)
+                    return false
+                }
+                state = .none
+                return true
+            }
+            if isSignalled { continuation.resume() }
+        }
+    }
+}
+
+extension BlobContext {
+    /// Suspends the task until `condition` returns a value; it is checked again after each signal.
+    ///
+    /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit
+    ///   alike.
+    func wait<Value>(
+        on signal: TaskSignal, until condition: () throws(BlobError) -> Value?
+    ) async throws(BlobError) -> Value {
+        try self.check()
+        if let value = try condition() { return value }
+        let limit = self.stepLimit()
+        let waker = BlobWaker { signal.signal() }
+        let registrations = [
+            self.cancellation.onCancel { signal.signal() }, limit.remaining.map { self.wake(after: $0, waker) },
+        ]
+        defer { for registration in registrations { registration?.cancel() } }
+        while true {
+            try self.check()
+            if let value = try condition() { return value }
+            guard limit.remaining ?? .seconds(1) > .zero else { throw limit.error(idleLimit: self.idleLimit) }
+            await signal.wait()
+        }
+    }
+
+    /// Suspends the task for the duration; throws when the job is cancelled or times out before.
+    func sleep(for duration: Duration) async throws(BlobError) {
+        let end = ContinuousClock.now + duration
+        let signal = TaskSignal()
+        let timer = self.wake(after: duration, BlobWaker { signal.signal() })
+        defer { timer.cancel() }
+        var context = self
+        context.idleLimit = nil
+        try await context.wait(on: signal) { ContinuousClock.now >= end ? () : nil }
+    }
+}
+
+extension BlockingPool {
+    /// Makes a call that may block, on a thread of this pool.
+    func value<Value: Sendable>(
+        of body: @escaping @Sendable () throws(BlobError) -> Value
+    ) async throws(BlobError) -> Value {
+        let result = await withCheckedContinuation { continuation in
+            self.run { continuation.resume(returning: Result { () throws(BlobError) in try body() }) }
+        }
+        return try result.get()
+    }
+}
