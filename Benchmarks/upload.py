@@ -64,7 +64,7 @@ with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 file.writelines(
                     f'upload-file = "{files}/{number}"\nurl = "{base}curl/{number}"\noutput = "/dev/null"\n'
                     for number in range(count))
-            ours = [blob, 'upload', '-r', f'{files}/', f'{base}blob/', '--cacert', authority]
+            ours = [blob, 'upload', '--jobs', '50', '-r', f'{files}/', f'{base}blob/', '--cacert', authority]
             peer = [curl, '-s', '-S', '--no-progress-meter', '-Z', '--parallel-max', '50', '--cacert', authority, '-K', f'{folder}/curl']
 
             def clear(_):
@@ -72,7 +72,7 @@ with tempfile.TemporaryDirectory(dir=options.folder) as folder:
                 os.makedirs(f'{folder}/stored')
 
             name = f'{count} files of 4 KiB' + (' over TLS' if base.startswith('https') else '')
-            compare(name, [('blob upload -r', ours), ('curl -Z --parallel-max 50', peer)], f'wall <= {goal}',
+            compare(name, [('blob upload -r --jobs 50', ours), ('curl -Z --parallel-max 50', peer)], f'wall <= {goal}',
                     runs=options.runs, before=clear, memory=False)
             clear('')
             print(f'  peak memory of blob: {peak_memory(ours):.0f} MiB (goal: 64)')

@@ -1,3 +1,4 @@
+import BlobCommandLine
 import BlobReceiving
 import BlobStreams
 import NIOCore

@@ -97,6 +97,8 @@ package final class PythonServer: Sendable {
                     self.send_header('Repr-Digest', f'sha-256=:{base64.b64encode(digest).decode()}:')
                 super().end_headers()
         handler = functools.partial(Handler, directory=sys.argv[1])
+        # With the five of a default, connections that are made at once may be reset.
+        http.server.ThreadingHTTPServer.request_queue_size = 128
         server = http.server.ThreadingHTTPServer(('127.0.0.1', 0), handler)
         if len(sys.argv) > 2:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-package import BlobCore
+import BlobCore
 
 extension BlobUploadRequest {
     /// Returns this request for the URL to which an answer redirects; nil when it must not be sent there.
@@ -7,7 +7,7 @@ extension BlobUploadRequest {
     /// gets the fields and credentials.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for a URL of this request that is not valid.
-    package func redirected(by response: BlobUploadResponse) throws(BlobError) -> BlobUploadRequest? {
+    func redirected(by response: BlobUploadResponse) throws(BlobError) -> BlobUploadRequest? {
         guard response.status == 307 || response.status == 308, let location = response.value(of: "location") else {
             return nil
         }

@@ -35,6 +35,10 @@ public struct BlobUploadRequest: Sendable {
     /// that doubles from a second to a minute. A POST is repeated only if the server received none of it, or refused it.
     public var maximumRetryCount = 0
 
+    /// The maximum number of redirections that are followed: those of 307 and 308 to the same origin, with a source that
+    /// is repeatable.
+    public var maximumRedirectionCount = 0
+
     /// Called by the task or thread of the upload with the error after which the request is repeated.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 

@@ -6,6 +6,8 @@ public struct BlobUploadResponse: Sendable {
     /// The maximum number of bytes of the body that are kept, enough for an error message.
     public static let maximumBodyByteCount = 64 * 1024
 
+    /// The URL that was answered, after redirections; without user and password.
+    public let url: String
     /// The status, from 200; informational ones are not kept.
     public let status: Int
     /// The reason behind the status, as it was received; often empty.

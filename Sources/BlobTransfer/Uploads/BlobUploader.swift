@@ -13,8 +13,8 @@ public import BlobCore
 ///
 /// A PUT of at most 64 KiB whose source is repeatable uses connections that are open, and leaves its own open for
 /// others. It is made again, on a new connection, when one that was open breaks before an answer. All others have a
-/// connection of their own. Redirections are not followed, and nothing else is sent again but by
-/// ``BlobUploadRequest/maximumRetryCount``.
+/// connection of their own. Nothing else is sent again but by ``BlobUploadRequest/maximumRetryCount`` and
+/// ``BlobUploadRequest/maximumRedirectionCount``.
 public struct BlobUploader: Sendable {
     /// The longest time to wait for the reader to close after an upload.
     private static let closing = BlobContext(idleLimit: .milliseconds(500))
@@ -75,7 +75,7 @@ public struct BlobUploader: Sendable {
         var repetition = UploadRepetition(request, source, matching: validator)
         while true {
             do throws(BlobError) {
-                let ending = try await self.attempt(source, request, &repetition, context)
+                let ending = try await self.attempt(source, &repetition, context)
                 if let response = try repetition.response(ending) { return response }
             } catch {
                 try await context.sleep(for: try repetition.delay(after: error))
@@ -84,11 +84,11 @@ public struct BlobUploader: Sendable {
     }
 
     private func attempt(
-        _ source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ repetition: inout UploadRepetition,
-        _ context: BlobContext
+        _ source: any BlobInputStreamDataSource, _ repetition: inout UploadRepetition, _ context: BlobContext
     ) async throws(BlobError) -> UploadExchange.Ending {
         let signal = TaskSignal()
-        let (validator, isRepetition) = (repetition.validator, repetition.needsNewConnection)
+        let (request, validator) = (repetition.request, repetition.validator)
+        let isRepetition = repetition.needsNewConnection
         let attempt = try await BlockingPool.openings.value { () throws(BlobError) in
             try UploadAttempt(source, matching: validator, as: request, context, isRepetition: isRepetition) {
                 signal.signal()
@@ -116,7 +116,7 @@ public struct BlobUploader: Sendable {
         var repetition = UploadRepetition(request, source, matching: validator)
         while true {
             do throws(BlobError) {
-                let ending = try self.attemptBlocking(source, request, &repetition, context)
+                let ending = try self.attemptBlocking(source, &repetition, context)
                 if let response = try repetition.response(ending) { return response }
             } catch {
                 try context.pause(for: try repetition.delay(after: error))
@@ -125,12 +125,12 @@ public struct BlobUploader: Sendable {
     }
 
     private func attemptBlocking(
-        _ source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ repetition: inout UploadRepetition,
-        _ context: BlobContext
+        _ source: any BlobInputStreamDataSource, _ repetition: inout UploadRepetition, _ context: BlobContext
     ) throws(BlobError) -> UploadExchange.Ending {
         let signal = WaitSignal()
         let attempt = try UploadAttempt(
-            source, matching: repetition.validator, as: request, context, isRepetition: repetition.needsNewConnection
+            source, matching: repetition.validator, as: repetition.request, context,
+            isRepetition: repetition.needsNewConnection
         ) {
             signal.signal()
         }

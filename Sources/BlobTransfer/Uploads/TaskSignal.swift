@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 
 /// Wakes the task that waits for it. A signal that comes first is kept, as one.
 final class TaskSignal: Sendable {
@@ -75,8 +75,8 @@ extension BlobContext {
 
 extension BlockingPool {
     /// Makes a call that may block, on a thread of this pool.
-    func value<Value: Sendable>(
-        of body: @escaping @Sendable () throws(BlobError) -> Value
+    package func value<Value: Sendable>(
+        _ body: @escaping @Sendable () throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
         let result = await withCheckedContinuation { continuation in
             self.run { continuation.resume(returning: Result { () throws(BlobError) in try body() }) }

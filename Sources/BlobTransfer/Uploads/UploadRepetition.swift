@@ -5,10 +5,13 @@ struct UploadRepetition {
     /// The longest pause before a repetition; pauses double from one second.
     private static let longestPause = Duration.seconds(60)
 
-    private let request: BlobUploadRequest
+    /// The request that is made next: after a redirection, that for another URL.
+    private(set) var request: BlobUploadRequest
+
     private let isRepeatable: Bool
     private var pause = Duration.seconds(1)
     private var retryCount = 0
+    private var redirectionCount = 0
 
     /// The validator that the content must match: the content of the first request is that of all.
     private(set) var validator: BlobValidator?
@@ -23,11 +26,36 @@ struct UploadRepetition {
 
     mutating func note(_ info: BlobInfo) { self.validator = self.validator ?? info.validator }
 
-    /// Returns the response; nil when the request is made again at once.
+    /// Returns the response; nil when a request is made again at once.
+    ///
+    /// - Throws: The error of the request; ``BlobError/Code/refused`` for too many redirections.
     mutating func response(_ ending: UploadExchange.Ending) throws(BlobError) -> BlobUploadResponse? {
-        guard ending.isStale, !self.needsNewConnection else { return try ending.result.get() }
-        self.needsNewConnection = true
-        return nil
+        if ending.isStale, !self.needsNewConnection {
+            self.needsNewConnection = true
+            return nil
+        }
+        do throws(BlobError) {
+            return try ending.result.get()
+        } catch {
+            guard let target = try self.redirection(error) else { throw error }
+            (self.request, self.needsNewConnection) = (target, false)
+            self.redirectionCount += 1
+            return nil
+        }
+    }
+
+    /// Returns the request to which a refusal redirects; nil for any other error.
+    private func redirection(_ error: BlobError) throws(BlobError) -> BlobUploadRequest? {
+        let limit = self.request.maximumRedirectionCount
+        guard limit > 0, self.isRepeatable, let refusal = error.cause as? BlobUploadRefusal,
+            let target = try self.request.redirected(by: refusal.response)
+        else { return nil }
+        guard self.redirectionCount < limit else {
+            throw BlobError(
+                .refused, "The server redirects more than \(limit) times, which is the limit.",
+                operation: "write", locator: self.request.printableURL, isTransient: false)
+        }
+        return target
     }
 
     /// Returns the pause before the request is made again.

@@ -2,8 +2,8 @@ import ArgumentParser
 
 /// The options of uploads of many files.
 struct ListOptions: ParsableArguments {
-    /// The maximum number of uploads at once: each has a thread, and one more that reads.
-    private static let maximumJobCount = 6
+    /// The maximum number of uploads at once: each has a connection, and one more that closes, and a file.
+    private static let maximumJobCount = 256
 
     @Flag(
         name: .shortAndLong,
@@ -19,7 +19,7 @@ struct ListOptions: ParsableArguments {
     var fromFile: String?
 
     @Option(help: "The number of uploads at once, from 1 to \(Self.maximumJobCount).")
-    var jobs = 4
+    var jobs = 6
 
     @Option(
         help: ArgumentHelp(

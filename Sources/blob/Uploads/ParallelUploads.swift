@@ -4,11 +4,10 @@ import BlobTransfer
 import BlobStreamsStandard
 import Foundation
 
-/// The uploads of many sources, some at once, each on a thread.
+/// The uploads of many sources, some at once.
 final class ParallelUploads: Sendable {
     private struct State {
         var next = 0
-        var threadCount = 0
         /// The error that gives the exit status: the first one that repeating does not help against, or the first.
         var worst: BlobError?
         /// The error that ended the job.
@@ -20,6 +19,9 @@ final class ParallelUploads: Sendable {
         }
     }
 
+    /// The descriptors of this process beside those of uploads.
+    private static let ownDescriptorCount = 32
+
     private let items: UploadItems
     private let upload: BlobUploadRequest
     private let options: UploadOptions
@@ -29,7 +31,6 @@ final class ParallelUploads: Sendable {
     private let journal: UploadJournal?
     private let offset: Int64
     private let state = Locked(State())
-    private let ended = WaitSignal()
 
     /// - Parameter upload: The request that all have in common.
     init(
@@ -46,24 +47,28 @@ final class ParallelUploads: Sendable {
     /// - Throws: The error that ended the job; otherwise, after all errors are printed, the status of the worst one.
     func run(_ context: BlobContext) throws {
         for error in self.items.errors { self.note(error) }
-        let count = min(self.list.jobs, self.items.items.count)
-        self.state.withLock { $0.threadCount = count }
-        for _ in 0..<count {
-            Thread.detachNewThread { [self] in
-                while let number = self.next() { self.process(number, context) }
-                if self.state.withLock({ state in
-                    state.threadCount -= 1
-                    return state.threadCount == 0
-                }) {
-                    self.ended.signal()
+        let count = self.jobCount
+        let ended = WaitSignal()
+        Task { [self] in
+            await withTaskGroup(of: Void.self) { group in
+                for _ in 0..<count {
+                    group.addTask { while let number = self.next() { await self.process(number, context) } }
                 }
             }
+            ended.signal()
         }
-        while self.state.withLock({ $0.threadCount }) > 0 { _ = self.ended.wait(for: .seconds(3600)) }
+        _ = ended.wait(for: nil)
         let (stop, worst) = self.state.withLock { ($0.stop, $0.worst) }
         if let stop { throw stop }
         try self.output.commit()
         if let worst { throw ExitCode(worst.code.exitStatus) }
+    }
+
+    /// The number of uploads at once: there are descriptors for a file and two connections of each.
+    private var jobCount: Int {
+        let count = min(self.list.jobs, self.items.items.count)
+        let limit = raiseDescriptorLimit(to: Self.ownDescriptorCount + 3 * count)
+        return min(count, max(1, (limit - Self.ownDescriptorCount) / 3))
     }
 
     private func next() -> Int? {
@@ -79,9 +84,14 @@ final class ParallelUploads: Sendable {
         self.state.withLock { $0.note(error) }
     }
 
-    private func process(_ number: Int, _ context: BlobContext) {
+    private func process(_ number: Int, _ context: BlobContext) async {
         do throws(BlobError) {
-            try self.send(number, context)
+            // Opening, comparing and printing may block.
+            guard let upload = try await BlockingPool.openings.value({ () throws(BlobError) in
+                try self.prepare(number, context)
+            }) else { return }
+            let (result, facts) = await upload.request.run(upload.body, matching: upload.validator, context)
+            try await BlockingPool.openings.value { () throws(BlobError) in try self.finish(upload, result, facts) }
         } catch {
             // Without standard output, and after the end of the job, there is nothing left to do.
             let isOver = (try? context.check()) == nil || error.operation == "write" && error.locator == nil
@@ -90,7 +100,20 @@ final class ParallelUploads: Sendable {
         }
     }
 
-    private func send(_ number: Int, _ context: BlobContext) throws(BlobError) {
+    /// An upload whose source is open.
+    private struct Prepared: Sendable {
+        let number: Int
+        let url: String
+        let source: any BlobInputStreamDataSource
+        let info: BlobInfo
+        let request: MeasuredUpload
+        let body: any BlobInputStreamDataSource
+        let validator: BlobValidator?
+        let digest: Locked<String?>
+    }
+
+    /// Returns what is to be sent; nil for what is there already.
+    private func prepare(_ number: Int, _ context: BlobContext) throws(BlobError) -> Prepared? {
         let item = self.items.items[number]
         let source = try item.source(self.registry, context)
         let info = try source.info(context)
@@ -98,31 +121,38 @@ final class ParallelUploads: Sendable {
         upload.url = item.url
         let url = try TransferURL(item.url).text
         if let digest = self.journal?.digest(url, info, source.locator) {
-            return try self.output.end(number, line: Self.line(String(digest), item))
+            try self.output.end(number, line: Self.line(String(digest), item))
+            return nil
         }
         let found = Locked<String?>(nil)
         if try self.isThere(source, upload, context, found) {
             let digest = found.withLock { $0 }
             if let digest { try self.journal?.append(url, info, source.locator, digest) }
-            return try self.output.end(number, line: Self.line(digest ?? "-", item))
+            try self.output.end(number, line: Self.line(digest ?? "-", item))
+            return nil
         }
         try upload.setMediaType(of: source, context)
-        let output = self.output
-        upload.onProgress = { sent, byteCount in output.show(number, sent, of: byteCount) }
         let part: any BlobInputStreamDataSource = self.offset > 0 ? source.slice(self.offset...) : source
         let hashed = part.hashing(with: CryptoDigest.sha256) { digest in found.withLock { $0 = digest.hexadecimal } }
         let body = try self.options.contentEncoding.encode(hashed, &upload, context)
-        var attempts = try UploadAttempts(upload, self.options, output)
-        let (result, facts) = attempts.run(
-            body, matching: self.offset > 0 ? nil : try body.info(context).validator, number: number, context)
+        return Prepared(
+            number: number, url: url, source: source, info: info,
+            request: try MeasuredUpload(upload, self.options, self.output, number: number), body: body,
+            validator: self.offset > 0 ? nil : try body.info(context).validator, digest: found)
+    }
+
+    private func finish(
+        _ upload: Prepared, _ result: Result<BlobUploadResponse, BlobError>, _ facts: RequestFacts
+    ) throws(BlobError) {
         guard case .success(let response) = result else {
-            try output.end(number, facts)
+            try self.output.end(upload.number, facts)
             _ = try result.get()
             return
         }
-        let digest = found.withLock { $0 } ?? ""
-        if self.offset == 0 { try self.journal?.append(url, info, source.locator, digest) }
-        try output.end(number, line: Self.line(digest, item), facts, answer: response.body)
+        let digest = upload.digest.withLock { $0 } ?? ""
+        if self.offset == 0 { try self.journal?.append(upload.url, upload.info, upload.source.locator, digest) }
+        let line = Self.line(digest, self.items.items[upload.number])
+        try self.output.end(upload.number, line: line, facts, answer: response.body)
     }
 
     private static func line(_ digest: String, _ item: UploadItem) -> String {

@@ -165,11 +165,9 @@ struct UploadCommand: ParsableCommand {
     ) throws {
         let output = try AnswerOutput(self.answers)
         var upload = upload
-        upload.onProgress = { sent, byteCount in output.show(0, sent, of: byteCount) }
         upload.onAnswer = { try output.write($0) }
         let body = self.offset > 0 ? source.slice(self.offset...) : source
-        var attempts = try UploadAttempts(upload, self.request, output)
-        let (result, facts) = attempts.run(body, number: 0, context)
+        let (result, facts) = try MeasuredUpload(upload, self.request, output, number: 0).run(body, context)
         try output.end(0, facts)
         _ = try result.get()
         try output.commit()

@@ -24,7 +24,7 @@ struct UploadOptions: ParsableArguments {
         name: [.customShort("L"), .customLong("location")],
         help: """
             Follow redirections with status 307 and 308 within the same origin, if the source can be read again; at \
-            most \(UploadAttempts.maximumRedirectionCount).
+            most \(MeasuredUpload.maximumRedirectionCount).
             """)
     var followsRedirections = false
 

@@ -7,9 +7,13 @@ import Foundation
 #endif
 
 /// Lets this process open `count` descriptors, or as many as the system allows; never fewer than before.
-func raiseDescriptorLimit(to count: Int) {
+///
+/// - Returns: The number of descriptors that it may open.
+@discardableResult
+package func raiseDescriptorLimit(to count: Int) -> Int {
     var limit = rlimit()
-    guard getrlimit(descriptorLimit, &limit) == 0, limit.rlim_cur < rlim_t(count) else { return }
+    guard getrlimit(descriptorLimit, &limit) == 0, limit.rlim_cur < rlim_t(count) else { return count }
     limit.rlim_cur = min(rlim_t(count), limit.rlim_max)
     _ = setrlimit(descriptorLimit, &limit)
+    return Int(clamping: limit.rlim_cur)
 }

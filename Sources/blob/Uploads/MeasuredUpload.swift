@@ -1,0 +1,66 @@
+import BlobStreamsStandard
+import BlobTransfer
+
+/// An upload with what is told of it when it has ended.
+struct MeasuredUpload {
+    /// The maximum number of redirections that `--location` follows.
+    static let maximumRedirectionCount = 5
+
+    private let uploader: BlobUploader
+    private let request: BlobUploadRequest
+    private let output: AnswerOutput
+    private let number: Int
+    private let start = ContinuousClock.now
+
+    /// - Parameter number: The number of the upload, by which its progress is shown.
+    /// - Throws: ``BlobError/Code/unavailable`` without libcurl.
+    init(
+        _ request: BlobUploadRequest, _ options: UploadOptions, _ output: AnswerOutput, number: Int
+    ) throws(BlobError) {
+        self.uploader = try BlobUploader()
+        (self.output, self.number) = (output, number)
+        var request = request
+        (request.maximumRetryCount, request.onRetry) = (options.retry, { output.report($0) })
+        request.maximumRedirectionCount = options.followsRedirections ? Self.maximumRedirectionCount : 0
+        request.onProgress = { sent, byteCount in output.show(number, sent, of: byteCount) }
+        self.request = request
+    }
+
+    typealias Outcome = (result: Result<BlobUploadResponse, BlobError>, facts: RequestFacts)
+
+    /// Uploads on this thread.
+    func run(_ source: any BlobInputStreamDataSource, _ context: BlobContext) -> Outcome {
+        self.outcome(
+            Result { () throws(BlobError) in
+                try self.uploader.uploadBlocking(source, with: self.request, context: context)
+            })
+    }
+
+    /// Uploads without a thread.
+    ///
+    /// - Parameter validator: The validator that the content must match; nil accepts any.
+    func run(
+        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
+    ) async -> Outcome {
+        do throws(BlobError) {
+            let response = try await self.uploader.upload(
+                source, with: self.request, matching: validator, context: context)
+            return self.outcome(.success(response))
+        } catch {
+            return self.outcome(.failure(error))
+        }
+    }
+
+    private func outcome(_ result: Result<BlobUploadResponse, BlobError>) -> Outcome {
+        let response =
+            switch result {
+            case .success(let response): response
+            case .failure(let error): (error.cause as? BlobUploadRefusal)?.response
+            }
+        let url = response?.url ?? (try? TransferURL(self.request.url).text) ?? self.request.printableURL
+        let facts = RequestFacts(
+            status: response?.status ?? 0, sentByteCount: self.output.sentByteCount(self.number),
+            duration: .now - self.start, url: url)
+        return (result, facts)
+    }
+}
