@@ -55,6 +55,12 @@ final class RunningProcess {
     /// Closes the end of the pipe that its output goes to.
     func closeOutput() { self.close(&self.outputEnd) }
 
+    /// Its number of threads now; nil where the system does not tell.
+    var threadCount: Int? {
+        let lines = (try? String(contentsOfFile: "/proc/\(self.number)/status", encoding: .utf8))?.split(separator: "\n")
+        return lines?.first { $0.hasPrefix("Threads:") }?.split(separator: "\t").last.flatMap { Int($0) }
+    }
+
     func send(_ signal: CInt) { kill(self.number, signal) }
 
     /// Waits until it has printed so many bytes in all; takes hardly more than those.

@@ -46,21 +46,29 @@ package final class BlockingPool: Sendable {
         /// since.
         var watchedCount: Int?
         var hasMoved = false
+        /// The processor time of the process at that moment, and when it was.
+        var watched = (work: 0.0, time: Moment.now)
 
         mutating func mustWatch(_ maximumThreadCount: Int) -> Bool {
             guard self.watchedCount == nil, !self.jobs.isEmpty, self.threadCount < maximumThreadCount else {
                 return false
             }
             (self.watchedCount, self.hasMoved) = (self.jobs.count, false)
+            self.watched = (processorTime(), .now)
             return true
         }
 
+        /// The use of one processor from which the process computes.
+        private static let computingShare = 0.5
+
         /// Returns the number of threads to add: a quarter more while no job is taken, one while the queue does not
-        /// shrink.
+        /// shrink. Where jobs are taken and compute, more threads would only wait for processors.
         mutating func growth() -> Int {
             defer { self.watchedCount = nil }
             guard self.hasMoved else { return max(self.threadCount / 4, 1) }
-            return self.jobs.count < self.watchedCount ?? 0 ? 0 : 1
+            let work = processorTime() - self.watched.work
+            let isComputing = work > Self.computingShare * self.watched.time.instant.duration(to: .now).timeInterval
+            return isComputing || self.jobs.count < self.watchedCount ?? 0 ? 0 : 1
         }
     }
 
@@ -109,6 +117,9 @@ package final class BlockingPool: Sendable {
         if mustWatch { self.watch() }
         return hasRoom
     }
+
+    /// True on the threads of pools.
+    static var isCurrentThread: Bool { pthread_getspecific(self.current) != nil }
 
     /// Runs `body`, which waits, while the calling thread has left its pool, if it belongs to one.
     package static func leave<Result, Failure: Error>(
@@ -226,3 +237,6 @@ package final class BlockingPool: Sendable {
         }
     }
 }
+
+/// The time in seconds that all threads of the process have spent on processors.
+private func processorTime() -> Double { Double(clock()) / Double(CLOCKS_PER_SEC) }

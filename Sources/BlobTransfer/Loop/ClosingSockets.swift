@@ -1,5 +1,5 @@
 import BlobCore
-package import CCurl
+import CCurl
 
 /// The sockets of successful uploads, whose peers have yet to close their side.
 package struct ClosingSockets {

@@ -1,4 +1,4 @@
-package import BlobCore
+import BlobCore
 
 /// Wakes the task that waits for it. A signal that comes first is kept, as one.
 final class TaskSignal: Sendable {
@@ -70,17 +70,5 @@ extension BlobContext {
         var context = self
         context.idleLimit = nil
         try await context.wait(on: signal) { ContinuousClock.now >= end ? () : nil }
-    }
-}
-
-extension BlockingPool {
-    /// Makes a call that may block, on a thread of this pool.
-    package func value<Value: Sendable>(
-        _ body: @escaping @Sendable () throws(BlobError) -> Value
-    ) async throws(BlobError) -> Value {
-        let result = await withCheckedContinuation { continuation in
-            self.run { continuation.resume(returning: Result { () throws(BlobError) in try body() }) }
-        }
-        return try result.get()
     }
 }

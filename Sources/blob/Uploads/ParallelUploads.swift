@@ -49,7 +49,7 @@ final class ParallelUploads: Sendable {
         for error in self.items.errors { self.note(error) }
         let count = self.jobCount
         let ended = WaitSignal()
-        Task { [self] in
+        BlockingPool.openings.runTasks { [self] in
             await withTaskGroup(of: Void.self) { group in
                 for _ in 0..<count {
                     group.addTask { while let number = self.next() { await self.process(number, context) } }
@@ -131,7 +131,7 @@ final class ParallelUploads: Sendable {
             try self.output.end(number, line: Self.line(digest ?? "-", item))
             return nil
         }
-        try upload.setMediaType(of: source, context)
+        try upload.setMediaType(of: source, info, context)
         let part: any BlobInputStreamDataSource = self.offset > 0 ? source.slice(self.offset...) : source
         let hashed = part.hashing(with: CryptoDigest.sha256) { digest in found.withLock { $0 = digest.hexadecimal } }
         let body = try self.options.contentEncoding.encode(hashed, &upload, context)

@@ -111,7 +111,7 @@ struct UploadCommand: ParsableCommand {
         let source = try registry.source(for: argument, context: context)
         var folder = UploadFolder(self.url)
         upload.url = try folder?.url(for: source, argument: argument, context) ?? self.url
-        try upload.setMediaType(of: source, context)
+        try upload.setMediaType(of: source, nil, context)
         try self.send(self.request.contentEncoding.encode(source, &upload, context), upload, context)
     }
 
@@ -119,7 +119,7 @@ struct UploadCommand: ParsableCommand {
         let sources = try self.arguments.dropLast().map { try self.reading.source($0, context) }
         for source in sources {
             var upload = upload
-            try upload.setMediaType(of: source, context)
+            try upload.setMediaType(of: source, nil, context)
             let state = self.state(of: [source.locator?.description ?? ""])
             try self.sendResumably(source, upload, context, state)
         }
@@ -176,9 +176,11 @@ struct UploadCommand: ParsableCommand {
 
 extension BlobUploadRequest {
     /// Adds the media type of a source that does not tell one, by its name or its beginning.
-    mutating func setMediaType(of source: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+    mutating func setMediaType(
+        of source: any BlobInputStreamDataSource, _ info: BlobInfo?, _ context: BlobContext
+    ) throws(BlobError) {
         guard !self.fields.contains(where: { $0.name.lowercased() == "content-type" }) else { return }
-        let info = try source.info(context)
+        let info = if let info { info } else { try source.info(context) }
         guard info.mediaType == nil,
             let type = MediaType.named(info.name ?? "") ?? MediaType.identified(byBeginningOf: source, context)
         else { return }

@@ -173,6 +173,27 @@ import Testing
         for number in 0..<300 { #expect(self.store.read("many/\(number)") == "\(number)") }
     }
 
+    @Test func twoHundredStalledUploadsHaveFewThreads() throws {
+        for number in 0..<200 {
+            try self.write("", "many/\(number)")
+            truncate(self.folder.path("many/\(number)"), 3_000_000)
+        }
+        let listener = try LoopbackListener()
+        defer { close(listener.descriptor) }
+        let url = "http://127.0.0.1:\(listener.port)/"
+        let running = try self.upload("-r", "many/", url, "--jobs", "200").start()
+        var connections: [CInt] = []
+        defer { for connection in connections { close(connection) } }
+        while connections.count < 200 {
+            connections.append(accept(listener.descriptor, nil, nil))
+            var byte: UInt8 = 0
+            #expect(recv(connections.last ?? -1, &byte, 1, 0) == 1)
+        }
+        #expect(running.threadCount ?? 1 <= 16)
+        running.send(SIGKILL)
+        _ = running.finish()
+    }
+
     @Test func filesAreOpenedWhenTheirTurnComes() throws {
         for number in 0..<200 { try self.write("\(number)", "many/\(number)") }
         let outcome = try self.upload("-r", "many", self.url, "--jobs", "6", limits: "ulimit -n 60").run()
