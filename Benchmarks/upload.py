@@ -6,6 +6,7 @@ usage: Benchmarks/upload.py BLOB [--files N] [--runs N] [--folder DIR]
 nginx needs its module dav, as Debian's has it.
 """
 import argparse, os, shutil, socket, subprocess, sys, tempfile, time
+from pathlib import Path
 from measuring import banner, compare, peak_memory
 
 parser = argparse.ArgumentParser()
@@ -31,7 +32,7 @@ def start_nginx(folder):
     with open(f'{folder}/nginx.conf', 'w') as file:
         file.write(f'''daemon off; master_process off; pid {folder}/pid; error_log stderr crit;
             events {{ worker_connections 1024; }}
-            http {{ access_log off; keepalive_requests 100000; {paths}
+            http {{ access_log off; client_max_body_size 0; keepalive_requests 100000; {paths}
               server {{ listen 127.0.0.1:{plain}; {put} }}
               server {{ listen 127.0.0.1:{tls} ssl; {put} ssl_certificate {certificates}/server.pem;
                 ssl_certificate_key {certificates}/server.pem; }} }}''')
@@ -45,6 +46,21 @@ def start_nginx(folder):
     return process, plain, tls
 
 
+def peak_threads(command):
+    """Returns the largest number of threads that was seen; None where the system does not tell."""
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    count = None
+    while process.poll() is None:
+        try:
+            lines = Path(f'/proc/{process.pid}/status').read_text().splitlines()
+        except OSError:
+            break
+        count = max([count or 0] + [int(line.split()[1]) for line in lines if line.startswith('Threads:')])
+        time.sleep(0.005)
+    process.wait()
+    return count
+
+
 if not curl or not nginx:
     sys.exit('This needs curl and nginx.')
 banner('uploads of many files', blob, options)
@@ -53,35 +69,38 @@ with tempfile.TemporaryDirectory(dir=options.folder) as folder:
     server, plain, tls = start_nginx(folder)
     try:
         authority = f'{certificates}/authority.pem'
-        for count, base, goal in (
-            (options.files, f'http://127.0.0.1:{plain}/', 1.2), (300, f'https://127.0.0.1:{tls}/', 1.3)):
-            files = f'{folder}/files{count}'
+        for count, size, jobs, base, goal, memory in (
+            (options.files, 4096, 50, f'http://127.0.0.1:{plain}/', 'wall <= 1.2', 64),
+            (300, 4096, 50, f'https://127.0.0.1:{tls}/', 'wall <= 1.3', 64),
+            (200, 10 << 20, 200, f'http://127.0.0.1:{plain}/', '', 128)):
+            files = f'{folder}/files'
             os.makedirs(files)
             for number in range(count):
-                with open(f'{files}/{number}', 'wb') as file:
-                    file.write(os.urandom(4096))
+                Path(files, str(number)).write_bytes(os.urandom(size))
             with open(f'{folder}/curl', 'w') as file:
                 file.writelines(
                     f'upload-file = "{files}/{number}"\nurl = "{base}curl/{number}"\noutput = "/dev/null"\n'
                     for number in range(count))
-            ours = [blob, 'upload', '--jobs', '50', '-r', f'{files}/', f'{base}blob/', '--cacert', authority]
-            peer = [curl, '-s', '-S', '--no-progress-meter', '-Z', '--parallel-max', '50', '--cacert', authority, '-K', f'{folder}/curl']
+            ours = [blob, 'upload', '--jobs', str(jobs), '-r', f'{files}/', f'{base}blob/', '--cacert', authority]
+            peer = [curl, '-s', '-S', '--no-progress-meter', '-Z', '--parallel-max', str(jobs), '--cacert', authority,
+                    '-K', f'{folder}/curl']
 
             def clear(_):
                 shutil.rmtree(f'{folder}/stored')
                 os.makedirs(f'{folder}/stored')
 
-            name = f'{count} files of 4 KiB' + (' over TLS' if base.startswith('https') else '')
-            compare(name, [('blob upload -r --jobs 50', ours), ('curl -Z --parallel-max 50', peer)], f'wall <= {goal}',
+            name = f'{count} files of {size // 1024} KiB' + (' over TLS' if base.startswith('https') else '')
+            compare(name, [(f'blob upload -r --jobs {jobs}', ours), (f'curl -Z --parallel-max {jobs}', peer)], goal,
                     runs=options.runs, before=clear, memory=False)
             clear('')
-            print(f'  peak memory of blob: {peak_memory(ours):.0f} MiB (goal: 64)')
-            stored = f'{folder}/stored/blob'
+            print(f'  peak memory of blob: {peak_memory(ours):.0f} MiB (goal: {memory})')
             for number in range(count):
-                with open(f'{files}/{number}', 'rb') as one, open(f'{stored}/{number}', 'rb') as two:
-                    if one.read() != two.read():
-                        sys.exit(f'{number} arrived with other bytes.')
+                if Path(files, str(number)).read_bytes() != Path(folder, 'stored/blob', str(number)).read_bytes():
+                    sys.exit(f'{number} arrived with other bytes.')
             print(f'  all {count} files arrived')
+            clear('')
+            print(f'  threads of blob: {peak_threads(ours)} (goal: 16)')
+            shutil.rmtree(files)
     finally:
         server.terminate()
         server.wait()

@@ -14,8 +14,9 @@ public import Foundation
 /// - Warning: On Linux, with Swift 6.3 and before, some responses end the process: a truncated head, a status line
 ///   alone before the end of the connection, and a chunked response with a trailer
 ///   (github.com/swiftlang/swift-corelibs-foundation/issues/5285, fixed by pull request 5286). And while a server
-///   prepares its response, `URLSession` keeps one core busy. No code above the session can prevent either; where
-///   servers are untrusted or slow, upload in a separate process, such as `blob upload`, which has neither fault.
+///   prepares its response, `URLSession` keeps one core busy. No code above the session can prevent either.
+///
+/// `BlobUploader` of `BlobTransfer` has none of these faults on any platform with libcurl.
 ///
 /// To authenticate, give the request a header `Authorization`: a challenge is not answered, and 401 is the response.
 public final class URLSessionUploader: Sendable {

@@ -57,8 +57,9 @@ final class RunningProcess {
 
     /// Its number of threads now; nil where the system does not tell.
     var threadCount: Int? {
-        let lines = (try? String(contentsOfFile: "/proc/\(self.number)/status", encoding: .utf8))?.split(separator: "\n")
-        return lines?.first { $0.hasPrefix("Threads:") }?.split(separator: "\t").last.flatMap { Int($0) }
+        let text = try? String(contentsOfFile: "/proc/\(self.number)/status", encoding: .utf8)
+        let line = text?.split(separator: "\n").first { $0.hasPrefix("Threads:") }
+        return line?.split(separator: "\t").last.flatMap { Int($0) }
     }
 
     func send(_ signal: CInt) { kill(self.number, signal) }

@@ -1,7 +1,7 @@
-import BlobTransfer
 import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport
+import BlobTransfer
 import FileSource
 import Foundation
 import Testing
@@ -136,7 +136,8 @@ import Testing
     }
 
     @Test(arguments: [
-        BlobUploadRequest(.put, "ftp://127.0.0.1/x"), BlobUploadRequest(.put, "127.0.0.1"), BlobUploadRequest(.put, "http://a/b c"),
+        BlobUploadRequest(.put, "ftp://127.0.0.1/x"), BlobUploadRequest(.put, "127.0.0.1"),
+        BlobUploadRequest(.put, "http://a/b c"),
         BlobUploadRequest(.put, "http://a/", fields: [.init("A\r\nB", "x")]),
         BlobUploadRequest(.put, "http://a/", fields: [.init("A", "x\r\nB: y")]),
         BlobUploadRequest(.put, "http://a/", fields: [.init("Content-Length", "3")]),

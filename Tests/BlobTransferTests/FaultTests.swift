@@ -1,7 +1,7 @@
-import BlobTransfer
 import BlobStreams
 import BlobStreamsTesting
 import BlobTestSupport
+import BlobTransfer
 import Foundation
 import Testing
 
@@ -247,7 +247,8 @@ import Testing
             connection.send("HTTP/1.1 403 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
         }
         let source = FaultSource(MemorySource(Self.largeContent), .stall(at: 1_000_000))
-        let error = try await failure(of: source, BlobUploadRequest(.put, server.url), BlobContext(idleLimit: .seconds(20)))
+        let error = try await failure(
+            of: source, BlobUploadRequest(.put, server.url), BlobContext(idleLimit: .seconds(20)))
         #expect(error.code == .refused)
     }
 

@@ -1,6 +1,6 @@
-import BlobTransfer
 import BlobStreams
 import BlobTestSupport
+import BlobTransfer
 import Foundation
 import Testing
 

@@ -186,7 +186,9 @@ extension URLSessionTests {
             var url = try #require(URLComponents(url: server.url("/x"), resolvingAgainstBaseURL: false))
             (url.user, url.password, url.query) = ("me", "secret", "signature=secret")
             let request = put(try #require(url.url))
-            let error = await uploadError { try await URLSessionUploader().upload(MemorySource(pattern(1)), with: request) }
+            let error = await uploadError {
+                try await URLSessionUploader().upload(MemorySource(pattern(1)), with: request)
+            }
             #expect(error?.code == .unavailable)
             #expect(error?.isTransient == true)
             #expect(error?.cause is URLError)

@@ -14,7 +14,8 @@ extension URLSessionTests {
             let server = try HTTPServer()
             defer { server.stop() }
             let bytes = pattern(byteCount)
-            let (_, response) = try await URLSessionUploader(mode: mode).upload(MemorySource(bytes), with: put(server.url()))
+            let (_, response) = try await URLSessionUploader(mode: mode).upload(
+                MemorySource(bytes), with: put(server.url()))
             #expect(response.statusCode == 200)
             let request = try #require(await server.requests.values(count: 1).first)
             #expect(request.method == "PUT")

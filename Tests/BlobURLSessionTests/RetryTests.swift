@@ -72,7 +72,8 @@ extension URLSessionTests {
                 exchange.respond(307)
             }
             defer { server.stop() }
-            let (_, response) = try await URLSessionUploader().upload(MemorySource(pattern(10)), with: put(server.url()))
+            let (_, response) = try await URLSessionUploader().upload(
+                MemorySource(pattern(10)), with: put(server.url()))
             #expect(response.statusCode == 307)
         }
 
@@ -88,7 +89,8 @@ extension URLSessionTests {
             defer { server.stop() }
             var request = put(server.url(), method: "POST")
             request.setValue("Bearer x", forHTTPHeaderField: "Authorization")
-            let (answer, response) = try await URLSessionUploader().upload(MemorySource(pattern(100_000)), with: request)
+            let (answer, response) = try await URLSessionUploader().upload(
+                MemorySource(pattern(100_000)), with: request)
             #expect(response.statusCode == 200)
             #expect(answer == Data("done".utf8))
             let requests = await server.requests.values(count: 2)

@@ -51,7 +51,9 @@ extension URLSessionTests {
             defer { server.stop() }
             let failure = BlobError(.corrupted, "The test said so.")
             let source = FaultSource(MemorySource(pattern(1_000_000)), .fail(at: offset, failure))
-            let error = await uploadError { try await URLSessionUploader(mode: mode).upload(source, with: put(server.url())) }
+            let error = await uploadError {
+                try await URLSessionUploader(mode: mode).upload(source, with: put(server.url()))
+            }
             #expect(error?.code == .corrupted)
             #expect(error?.message == failure.message)
             #expect(error?.byteOffset == offset)
@@ -68,7 +70,9 @@ extension URLSessionTests {
             let server = try HTTPServer()
             defer { server.stop() }
             let source = FaultSource(MemorySource(pattern(200_000)), fault)
-            let error = await uploadError { try await URLSessionUploader(mode: mode).upload(source, with: put(server.url())) }
+            let error = await uploadError {
+                try await URLSessionUploader(mode: mode).upload(source, with: put(server.url()))
+            }
             #expect(error?.code == .misbehavingPlugin)
             #expect(await server.requests.values(count: 1).map(\.isBodyComplete) == [false])
         }

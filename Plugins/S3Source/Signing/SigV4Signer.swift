@@ -58,7 +58,9 @@ struct SigV4Signer {
 
     /// Returns the fields that authenticate a request of an object, `Authorization` among them.
     func fields(for request: SigV4Request, at time: SigningTime) -> [BlobHTTPField] {
-        var added = [BlobHTTPField("x-amz-content-sha256", request.payloadHash), BlobHTTPField("x-amz-date", time.text)]
+        var added = [
+            BlobHTTPField("x-amz-content-sha256", request.payloadHash), BlobHTTPField("x-amz-date", time.text),
+        ]
         if let token = self.keys.sessionToken { added.append(BlobHTTPField("x-amz-security-token", token)) }
         var request = request
         request.fields += added

@@ -35,9 +35,12 @@ public struct BlobTransferSettings: Sendable, Equatable {
 
     /// A user and a password, sent by Basic authentication.
     public struct Credentials: Sendable, Equatable {
+        /// The user, without a colon.
         public let user: String
+        /// The password.
         public let password: String
 
+        /// Creates credentials.
         public init(user: String, password: String) { (self.user, self.password) = (user, password) }
     }
 }

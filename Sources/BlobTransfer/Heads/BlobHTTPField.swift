@@ -2,7 +2,9 @@ package import BlobCore
 
 /// A header field of a request.
 public struct BlobHTTPField: Sendable, Equatable {
+    /// The name, as it is sent or was received.
     public let name: String
+    /// The value, without spaces around it.
     public let value: String
 
     /// Creates a field; what HTTP does not allow is an error of the request that has it.

@@ -90,7 +90,8 @@ package final class TransferLoop: @unchecked Sendable {
         self.flush()
         guard !self.admission.hasNext, self.inbox.withLock({ $0.jobs.isEmpty }) else { return }
         let isIdle = self.transfers.isEmpty && self.admission.isEmpty
-        let time = min(isIdle ? .seconds(60) : self.nextCheck.remaining, self.closingSockets.end?.remaining ?? .seconds(60))
+        let ends = [isIdle ? nil : self.nextCheck, self.closingSockets.end].compactMap { $0?.remaining }
+        let time = ends.min() ?? .seconds(60)
         // Rounded up, so that the loop does not spin in the last millisecond.
         try self.wait(self.multi, Int((time.timeInterval * 1000).rounded(.up)), self.closingSockets.waits)
     }

@@ -54,7 +54,9 @@ extension RemoteBody: TransferSink {
 
     func end(_ error: BlobError?) {
         let repetition = self.state.withLock { state in
-            guard state.isCorrected, !state.isOver else { return nil as (fields: [BlobHTTPField], idleLimit: Duration?)? }
+            guard state.isCorrected, !state.isOver else {
+                return nil as (fields: [BlobHTTPField], idleLimit: Duration?)?
+            }
             (state.isCorrected, state.transfer) = (false, nil)
             return state.repetition.take()
         }

@@ -66,7 +66,8 @@ struct TusClient {
     }
 
     private func send(
-        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil, _ method: BlobUploadRequest.Method,
+        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil,
+        _ method: BlobUploadRequest.Method,
         _ url: String, _ fields: [BlobHTTPField] = [], progressFrom offset: Int64 = 0, _ byteCount: Int64 = 0
     ) throws(BlobError) -> BlobUploadResponse {
         var upload = self.base

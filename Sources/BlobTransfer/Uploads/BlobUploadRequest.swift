@@ -13,6 +13,8 @@ public struct BlobUploadRequest: Sendable {
 
     /// An `http` or `https` URL.
     public var url: String
+
+    /// The method; ``Method/put`` by default.
     public var method: Method
 
     /// The header fields, sent unchanged. `Content-Type` replaces the media type of the source; the fields that frame

@@ -27,5 +27,6 @@ public struct BlobUploadResponse: Sendable {
 
 /// The cause of ``BlobError/Code/refused``, with the answer of the server.
 public struct BlobUploadRefusal: Error {
+    /// The answer, whose status is not from 200 to 299.
     public let response: BlobUploadResponse
 }

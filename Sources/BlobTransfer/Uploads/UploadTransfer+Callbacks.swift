@@ -1,5 +1,5 @@
-import CCurl
 import BlobPlatform
+import CCurl
 
 // The callbacks of libcurl, which are called on the thread of the loop, while that retains the transfer.
 extension UploadTransfer {

@@ -1,6 +1,6 @@
 import BlobCore
-import CCurl
 import BlobPlatform
+import CCurl
 
 extension UploadTransfer {
     /// The statuses of transient refusals (RFC 9110, sections 15.5.9 and 15.6.4; RFC 6585, section 4; RFC 8470, section
@@ -47,7 +47,8 @@ extension UploadTransfer {
 
     private var response: BlobUploadResponse {
         BlobUploadResponse(
-            url: (try? TransferURL(self.upload.url).text) ?? self.upload.printableURL, status: self.head.status, reason: self.head.reason,
+            url: (try? TransferURL(self.upload.url).text) ?? self.upload.printableURL, status: self.head.status,
+            reason: self.head.reason,
             fields: self.head.fields.map { BlobHTTPField($0.name, $0.value) }, body: self.body)
     }
 

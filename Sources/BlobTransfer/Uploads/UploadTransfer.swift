@@ -1,6 +1,6 @@
 import BlobCore
-import CCurl
 import BlobPlatform
+import CCurl
 
 /// One upload, from the first byte of its source to the last of its answer, run by the thread of all transfers.
 // Safe: mutable state is used by that thread only.
@@ -59,7 +59,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
     var uploadedAtAnswer: Int64?
 
     init(
-        _ upload: BlobUploadRequest, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange, _ connection: Connection,
+        _ upload: BlobUploadRequest, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange,
+        _ connection: Connection,
         idleLimit: Duration?
     ) {
         (self.upload, self.info, self.connection) = (upload, info, connection)

@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobTransfer
 import BlobStreamsStandard
+import BlobTransfer
 import Foundation
 
 /// The options for the answers of an upload.

@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobTransfer
 import BlobStreamsStandard
+import BlobTransfer
 
 /// The encoding of a body for its transfer (RFC 9110, section 8.4).
 enum ContentEncoding: String, ExpressibleByArgument, CaseIterable {

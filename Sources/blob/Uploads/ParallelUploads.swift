@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobTransfer
 import BlobStreamsStandard
+import BlobTransfer
 import Foundation
 
 /// The uploads of many sources, some at once.
@@ -87,9 +87,11 @@ final class ParallelUploads: Sendable {
     private func process(_ number: Int, _ context: BlobContext) async {
         do throws(BlobError) {
             // Opening, comparing and printing may block.
-            guard let upload = try await BlockingPool.openings.value({ () throws(BlobError) in
-                try self.prepare(number, context)
-            }) else { return }
+            guard
+                let upload = try await BlockingPool.openings.value({ () throws(BlobError) in
+                    try self.prepare(number, context)
+                })
+            else { return }
             let (result, facts) = await upload.request.run(upload.body, matching: upload.validator, context)
             try await BlockingPool.openings.value { () throws(BlobError) in try self.finish(upload, result, facts) }
         } catch {
@@ -160,7 +162,8 @@ final class ParallelUploads: Sendable {
     }
 
     private func isThere(
-        _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext, _ found: Locked<String?>
+        _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ context: BlobContext,
+        _ found: Locked<String?>
     ) throws(BlobError) -> Bool {
         guard let check = self.list.skipExisting else { return false }
         var request = TransferRequest(try TransferURL(upload.url))

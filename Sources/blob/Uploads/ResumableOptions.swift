@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobTransfer
 import BlobStreamsStandard
+import BlobTransfer
 import Foundation
 
 /// A protocol for uploads that continue where they were interrupted.
@@ -52,7 +52,8 @@ struct ResumableOptions: ParsableArguments {
 
     /// Uploads a source, and returns the URL of the upload.
     func send(
-        _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ state: UploadStateFile?, boundary: String?,
+        _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ state: UploadStateFile?,
+        boundary: String?,
         patience: Int, _ context: BlobContext, onRecovery: @escaping @Sendable (BlobError) -> Void
     ) throws(BlobError) -> String {
         var uploader = ResumableUploader(upload)

@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobTransfer
 import BlobStreamsStandard
+import BlobTransfer
 import Foundation
 import MultipartFormData
 

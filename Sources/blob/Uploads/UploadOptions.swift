@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobTransfer
 import BlobStreamsStandard
+import BlobTransfer
 
 /// The options of an upload request.
 struct UploadOptions: ParsableArguments {

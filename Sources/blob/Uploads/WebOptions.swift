@@ -66,7 +66,8 @@ struct WebOptions: ParsableArguments {
     func applied(to registry: BlobRegistry) -> BlobRegistry {
         let settings = self.connection.settings
         var registry = self.store.applied(to: registry, settings)
-        guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != BlobTransferSettings() else {
+        guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != BlobTransferSettings()
+        else {
             return registry
         }
         let provider = BlobProvider(
