@@ -99,12 +99,13 @@ fuzz: setup
 	Tests/Fuzzing/run.sh .build-fuzz/release/fuzz .build-fuzz/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 # Fails the system calls of the command one after the other, on Linux, and the calls by which libraries get memory: all
-# of them, or FAULT_RUNS at random.
+# of them, or FAULT_RUNS at random; then uploads to a server that goes wrong, at each stage of a request.
 FAULT_RUNS := 0
 FAULT_SEED :=
 faults: setup
 	for product in blob blob-archive-helper blob-receive; do swift build --product $$product || exit 1; done
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
+	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)
 
 # Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own.
 STORE := .build/store

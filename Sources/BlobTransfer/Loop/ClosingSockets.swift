@@ -26,8 +26,9 @@ package struct ClosingSockets {
     /// - Parameter done: Called once, after the socket was closed.
     mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
         let closing = Closing(socket: socket, end: Moment(.now + limit), done: done)
-        // A reset before the shutdown is more conclusive than the reaction to it.
-        if socket.hasFailed || !socket.shutDown() { return Self.end(closing, isReset: socket.hasFailed) }
+        // What came before the shutdown is more conclusive than the reaction to it.
+        if let isReset = socket.takeReset() { return Self.end(closing, isReset: isReset) }
+        guard socket.shutDown() else { return Self.end(closing, isReset: socket.takeReset() ?? false) }
         self.closings.append(closing)
     }
 

@@ -1,6 +1,15 @@
 import BlobPlatform
 
 extension PeerSocket {
+    /// True when a reset of a connection that the peer had closed is told from one of a connection that was open.
+    static let tellsResets: Bool = {
+        #if os(Linux)
+            true
+        #else
+            false
+        #endif
+    }()
+
     /// The number of bytes written to the socket but not yet acknowledged by the peer's system; 0 if unknown.
     var unacknowledgedByteCount: Int {
         var count: CInt = 0

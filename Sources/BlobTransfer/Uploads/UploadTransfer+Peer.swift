@@ -10,13 +10,22 @@ extension UploadTransfer {
         return self.socket != nil
     }
 
+    /// Ends the sending once the whole of a success has come over TLS: the closing message, which servers that do not
+    /// read it answer with a reset as if it were an unread body, then stays here.
+    func endSending() {
+        guard self.isEncrypted, PeerSocket.tellsResets, self.connection == .own, self.isBodySent, self.sent > 0,
+            self.head.isSuccess
+        else { return }
+        _ = self.socket?.shutDown()
+    }
+
     func closes(_ descriptor: CInt) -> Bool {
         let socket = PeerSocket(descriptor)
         self.salvage(from: socket)
         self.socket = nil
         let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil
         // Over TLS the closing message is sent by now, and a server that has already closed responds with a reset.
-        guard isSuccess, !self.isEncrypted || !self.head.announcesClose else { return true }
+        guard isSuccess, PeerSocket.tellsResets || !self.isEncrypted || !self.head.announcesClose else { return true }
         self.closing = socket
         return false
     }

@@ -53,6 +53,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
     var socket: PeerSocket?
     /// The socket of a success, which libcurl has closed as far as it knows.
     var closing: PeerSocket?
+    /// The number of bytes of the body of the answer.
+    private var answeredByteCount: Int64 = 0
     /// True when a connection that was used before broke before an answer.
     var isStale = false
     /// The number of bytes of the body sent when a success began, including framing.
@@ -282,6 +284,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
             try self.head.take(line)
             try self.checkBeginningOfAnswer()
             if self.isRefused { self.loop?.check(within: .zero) }
+            self.noteAnswer(0)
             return true
         } catch {
             self.failure = error
@@ -294,13 +297,21 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         self.lastActivity = .now
         if self.head.isSuccess, self.upload.onAnswer != nil {
             self.isAnswerPaused = !self.exchange.offer(bytes)
+            if !self.isAnswerPaused { self.noteAnswer(bytes.count) }
             return self.isAnswerPaused ? Int(CURL_WRITEFUNC_PAUSE) : bytes.count
         }
+        self.noteAnswer(bytes.count)
         let room = BlobUploadResponse.maximumBodyByteCount - self.body.count
         self.body.append(contentsOf: bytes.prefix(room))
         if self.isRefused { self.loop?.check(within: .zero) }
         // The beginning of an explanation is enough; the excess of a success is dropped, but read to its end.
         return bytes.count <= room || self.head.isSuccess ? bytes.count : 0
+    }
+
+    private func noteAnswer(_ byteCount: Int) {
+        self.answeredByteCount += Int64(byteCount)
+        let byteCount = self.head.status == 204 ? 0 : self.head.contentLength
+        if self.answeredByteCount == byteCount { self.endSending() }
     }
 
     func noteCounts(up: Int64, down: Int64) {
