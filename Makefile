@@ -1,6 +1,6 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
-# Both first install what is missing (make setup). Other targets: sanitize, fuzz, faults, soak, benchmark, install.
+# Both first install what is missing (make setup). Other targets: sanitize, fuzz, faults, soak, nio, benchmark, install.
 
 BLOB := .build/release/blob
 
@@ -10,7 +10,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults soak s3-check link-check api-check setup archives release install benchmark clean
+.PHONY: all demo test sanitize fuzz faults soak nio s3-check link-check api-check setup archives release install benchmark clean
 
 all: release
 
@@ -122,6 +122,12 @@ soak: setup
 	for product in blob blob-archive-helper blob-receive soak; do swift build --product $$product || exit 1; done
 	rm -rf $(SOAK_FILES) && Tests/SystemCallFaults/fixtures.py $(SOAK_FILES)
 	SOAK_SECONDS=$(SOAK_SECONDS) .build/debug/soak $(SOAK_FILES)
+
+# Builds the example for async-http-client, with the trait on, and runs the tests of BlobStreamsNIO.
+NIO := --package-path Examples/ServerSide --scratch-path .build-nio
+nio: setup
+	swift build $(NIO) --build-tests
+	swift test $(NIO) --skip-build
 
 # What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 18 MB stripped.
 SCRATCH := .build

@@ -67,12 +67,21 @@ func tests(_ name: String, exclude: [String] = [], _ dependencies: Target.Depend
     .testTarget(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
 }
 
+/// What the trait turns on.
+let asyncHTTPClient: [Target.Dependency] = [
+    .product(name: "AsyncHTTPClient", package: "async-http-client", condition: .when(traits: ["AsyncHTTPClient"])),
+    .product(name: "NIOCore", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+    .product(name: "NIOHTTP1", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+    .product(name: "NIOPosix", package: "swift-nio", condition: .when(traits: ["AsyncHTTPClient"])),
+]
+
 let package = Package(
     name: "BlobStreams",
     platforms: [.macOS(.v13), .iOS(.v16)],
     products: [
         .library(name: "BlobCore", targets: ["BlobCore"]),
         .library(name: "BlobStreams", targets: ["BlobStreams"]),
+        .library(name: "BlobStreamsNIO", targets: ["BlobStreamsNIO"]),
         .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "BlobURLSession", targets: ["BlobURLSession"]),
@@ -86,10 +95,12 @@ let package = Package(
         .executable(name: "blob-receive", targets: ["blob-receive"]),
         .executable(name: "blob-archive-helper", targets: ["blob-archive-helper"]),
     ],
+    traits: [.trait(name: "AsyncHTTPClient", description: "BlobStreamsNIO: uploads by async-http-client.")],
     dependencies: [
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-crypto", from: "4.0.0"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.80.0"),
+        .package(url: "https://github.com/swift-server/async-http-client", from: "1.25.0"),
     ],
     targets: [
         .target(name: "CPlatform"),
@@ -103,6 +114,10 @@ let package = Package(
         .target(name: "BlobStreamsTesting", dependencies: ["BlobCore"], swiftSettings: settings),
         // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
         .target(name: "BlobURLSession", dependencies: ["BlobStreams"], swiftSettings: settings),
+        // Empty without the trait, and then nothing of its dependencies is fetched.
+        .target(
+            name: "BlobStreamsNIO",
+            dependencies: ["BlobCore", "BlobPlatform"] + asyncHTTPClient, swiftSettings: settings),
 
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
         .target(

@@ -201,29 +201,3 @@ package final class PipeBuffer: Sendable {
         self.state.withLock { $0.handlers[ObjectIdentifier(waiter)] = nil }
     }
 }
-
-/// A gate that resumes one suspended task when it is opened for the first time, also before the task enters.
-final class Gate: Sendable {
-    private struct State {
-        var isOpen = false
-        var continuation: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Locked(State())
-
-    func enter(_ continuation: CheckedContinuation<Void, Never>) {
-        let isOpen = self.state.withLock { state in
-            if !state.isOpen { state.continuation = continuation }
-            return state.isOpen
-        }
-        if isOpen { continuation.resume() }
-    }
-
-    func open() {
-        let continuation = self.state.withLock { state in
-            state.isOpen = true
-            return state.continuation.take()
-        }
-        continuation?.resume()
-    }
-}

@@ -1,0 +1,24 @@
+import AsyncHTTPClient
+import BlobStreamsNIO
+import BlobStreamsStandard
+import Foundation
+
+// Uploads the bytes of a locator with PUT, and prints the answer:
+// ServerSide zip+file:///backup.zip#photo.jpg http://127.0.0.1:8080/photo.jpg
+guard CommandLine.arguments.count == 3 else {
+    FileHandle.standardError.write(Data("usage: ServerSide LOCATOR URL\n".utf8))
+    exit(64)
+}
+let registry = BlobRegistry.standard
+var request = HTTPClientRequest(url: CommandLine.arguments[2])
+request.method = .PUT
+
+do {
+    let source = try registry.source(for: CommandLine.arguments[1])
+    let response = try await HTTPClient.shared.upload(source, as: request)
+    let body = try await response.body.collect(upTo: 1 << 20)
+    print(response.status, String(buffer: body), terminator: "")
+} catch let error as BlobError {
+    FileHandle.standardError.write(Data("\(error)\n".utf8))
+    exit(error.code == .refused ? 76 : 1)
+}

@@ -1,0 +1,13 @@
+/// Bytes of which every 509th counts in a sum that depends on their order: all of 300 MB take too long in a debug build.
+struct Checked: Equatable, Sendable {
+    private(set) var count = 0
+    private var sum: UInt64 = 0
+
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        let start = (509 - self.count % 509) % 509
+        for index in stride(from: start, to: bytes.count, by: 509) {
+            self.sum = self.sum &* 31 &+ UInt64(bytes[index])
+        }
+        self.count += bytes.count
+    }
+}

@@ -1,0 +1,87 @@
+import AsyncHTTPClient
+import BlobStreams
+import BlobStreamsNIO
+import Foundation
+import NIOConcurrencyHelpers
+import NIOHTTP1
+import Testing
+
+/// The redirections that an upload follows.
+@Suite(.timeLimit(.minutes(1))) struct RedirectionTests {
+    @Test(arguments: [HTTPResponseStatus.temporaryRedirect, .permanentRedirect])
+    func aRedirectionIsFollowedWithAFreshBody(_ status: HTTPResponseStatus) async throws {
+        let source = PatternSource(byteCount: 1 << 20)
+        let answer: @Sendable (HTTPRequestHead) -> TestServer.Answer = { head in
+            // The first answer comes in the middle of the body.
+            head.uri == "/x"
+                ? TestServer.Answer(status: status, headers: ["Location": "/y?z=1"], afterByteCount: 1)
+                : TestServer.Answer()
+        }
+        try await withServer(answer) { server, client in
+            var request = put(server)
+            request.headers.add(name: "Authorization", value: "Bearer 1")
+            #expect(try await client.upload(source, as: request).status == .created)
+            let last = try #require(await server.requests(2).first { $0.head.uri == "/y?z=1" })
+            #expect(last.isWhole && last.bytes == source.checked && last.head.method == .PUT)
+            #expect(last.head.headers["Authorization"] == ["Bearer 1"])
+        }
+    }
+
+    @Test func aRedirectionToAnotherOriginIsFollowedOnlyIfAllowedAndWithoutCredentials() async throws {
+        let source = PatternSource(byteCount: 10)
+        try await withServer { other, _ in
+            let url = other.url("/y")
+            let answer = TestServer.Answer(status: .temporaryRedirect, headers: ["Location": url])
+            try await withServer({ _ in answer }) { server, client in
+                var request = put(server)
+                request.headers.add(contentsOf: ["Authorization": "Bearer 1", "X-Note": "2"])
+                let error = await failure { () async throws(BlobError) in
+                    try await client.upload(source, as: request)
+                }
+                #expect(error?.code == .refused && error?.message.contains("not followed") == true)
+                _ = try await client.upload(source, as: request, followingOtherOrigins: true)
+                let last = try #require(await other.requests(1).first)
+                #expect(last.isWhole && last.head.headers["Authorization"] == [])
+                #expect(last.head.headers["X-Note"] == ["2"])
+            }
+        }
+    }
+
+    @Test func redirectionsAreBounded() async throws {
+        let count = Counter()
+        let answer: @Sendable (HTTPRequestHead) -> TestServer.Answer = { _ in
+            TestServer.Answer(status: .temporaryRedirect, headers: ["Location": "/\(count.next())"])
+        }
+        try await withServer(answer) { server, client in
+            let error = await failure { () async throws(BlobError) in
+                try await client.upload(MemorySource([1]), as: put(server), maximumRedirectionCount: 3)
+            }
+            #expect(error?.code == .refused && count.next() == 5)
+        }
+    }
+
+    @Test func aSourceThatCanBeReadOnceIsNotRedirected() async throws {
+        let pipe = BlobPipe()
+        try await pipe.write(Data([1, 2, 3]))
+        pipe.finish()
+        let answer = TestServer.Answer(status: .temporaryRedirect, headers: ["Location": "/y"])
+        try await withServer({ _ in answer }) { server, client in
+            let error = await failure { () async throws(BlobError) in
+                try await client.upload(pipe.source, as: put(server))
+            }
+            #expect(error?.code == .refused)
+        }
+    }
+}
+
+/// Counts from 1.
+private final class Counter: Sendable {
+    private let count = NIOLockedValueBox(0)
+
+    func next() -> Int {
+        self.count.withLockedValue { count in
+            count += 1
+            return count
+        }
+    }
+}

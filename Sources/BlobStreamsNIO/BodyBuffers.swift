@@ -1,0 +1,71 @@
+#if AsyncHTTPClient
+    internal import BlobCore
+    internal import NIOCore
+
+    /// Reads a source into buffers of NIO, and uses each again when the connection has released it.
+    final class BodyBuffers {
+        /// The maximum size of a buffer in bytes; reading from the page cache is fastest with it.
+        private static let maximumByteCount = 128 * 1024
+
+        private static let minimumByteCount = 4 * 1024
+
+        /// The number of buffers that are kept: one is held back, and one or two are being sent.
+        private static let maximumCount = 3
+
+        private let reader: BlobGuardedReader
+        private var used: [ByteBuffer] = []  // The oldest is first.
+
+        /// - Parameter reader: A reader that does not block, at its first byte; ``close()`` closes it.
+        init(_ reader: BlobGuardedReader) { self.reader = reader }
+
+        /// The facts about the bytes, which are final once the first bytes or the end were read.
+        var info: BlobInfo { self.reader.info }
+
+        /// Returns the next bytes; nil at the end. Cancelling the task cancels `cancellation`, if there is one.
+        func next(endingWith cancellation: BlobCancellation? = nil) async throws(BlobError) -> ByteBuffer? {
+            while true {
+                var buffer = self.used.count < Self.maximumCount ? ByteBuffer() : self.used.removeFirst()
+                let result = try self.read(into: &buffer)
+                if result == .bytes { self.used.append(buffer) }
+                switch result {
+                case .bytes: return buffer
+                case .end: return nil
+                case .notYet: await self.wait(cancellation)
+                }
+            }
+        }
+
+        func close() {
+            self.used = []
+            self.reader.close()
+        }
+
+        private func read(into buffer: inout ByteBuffer) throws(BlobError) -> BlobReadResult {
+            let wanted = Int(clamping: self.reader.info.byteCount ?? .max)
+            let byteCount = min(max(wanted, Self.minimumByteCount), Self.maximumByteCount)
+            var result = BlobReadResult.end
+            do {
+                // Allocates only if the connection still has the buffer.
+                buffer.clear(minimumCapacity: byteCount)
+                try buffer.writeWithUnsafeMutableBytes(minimumWritableBytes: byteCount) { memory in
+                    var output = OutputRawSpan(buffer: memory, initializedCount: 0)
+                    result = try self.reader.read(into: &output)
+                    return output.finalize(for: memory)
+                }
+            } catch {
+                throw BlobError(wrapping: error)
+            }
+            return result
+        }
+
+        private func wait(_ cancellation: BlobCancellation?) async {
+            let gate = Gate()
+            self.reader.whenReadable(BlobWaker { gate.open() })
+            await withTaskCancellationHandler {
+                await withCheckedContinuation { gate.enter($0) }
+            } onCancel: {
+                cancellation?.cancel()
+            }
+        }
+    }
+#endif
