@@ -10,7 +10,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults soak nio s3-check link-check api-check setup archives release install benchmark clean
+.PHONY: all demo test sanitize fuzz faults soak nio s3-check form-check link-check api-check setup archives release install benchmark clean
 
 all: release
 
@@ -113,6 +113,15 @@ s3-check: setup
 	test -x $(STORE)/bin/swift-proxy-server || { python3 -m venv $(STORE) && $(STORE)/bin/pip install -q swift==2.38.3 botocore; }
 	swift build --build-tests
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter OpenStackTests
+
+# Forms of `blob form`, read by the parsers of servers: those of PyPI in a folder of their own, and what is installed of
+# PHP (php-cli), Go (golang-go) and Node.js (node-busboy).
+PARSERS := .build/parsers
+form-check: setup
+	test -x $(PARSERS)/bin/python || { python3 -m venv $(PARSERS) && $(PARSERS)/bin/pip install -q werkzeug django aiohttp \
+	  starlette python-multipart multipart falcon tornado; }
+	swift build --product blob
+	$(PARSERS)/bin/python Tests/FormParsers/run.py .build/debug/blob
 
 # Reads mixed sources, of files and from servers, with faults, and uploads, for SOAK_SECONDS: every byte is checked, and
 # growth is a failure.

@@ -1,40 +1,35 @@
 import Foundation
 
-/// Searches the bytes of a part, which arrive in pieces, for a boundary.
+/// Searches the bytes of a part, which arrive in pieces, for two hyphens and a boundary.
 ///
-/// Finds every line that begins with `--` and the boundary, whatever follows: many receivers take such a line for the
-/// end of the part. A part begins at the beginning of a line.
+/// Finds them anywhere. They end a part only at the beginning of a line (RFC 2046, section 5.1.1), but some receivers let
+/// a line begin after a CR or an LF alone, some look for no line at all, and many ignore what follows.
 struct BoundaryScanner {
-    /// CR LF, two hyphens and the boundary. Its only CR is the first byte, so a mismatch can only restart at a CR.
-    let pattern: [UInt8]
-    private var matched: Int
+    private let pattern: [UInt8]
+    private var tail: [UInt8] = []  // The last bytes of earlier pieces, one fewer than the pattern has.
 
-    /// - Parameter isAtStart: True when the first piece is the beginning of the part.
-    init(_ boundary: MultipartBoundary, isAtStart: Bool) {
-        self.pattern = Self.pattern(boundary)
-        self.matched = isAtStart ? 2 : 0
+    init(_ boundary: MultipartBoundary) { self.pattern = Array("--\(boundary.text)".utf8) }
+
+    /// The number of bytes before an offset at which a boundary may begin that ends after it.
+    var leadByteCount: Int { self.pattern.count - 1 }
+
+    /// Returns the offset in `bytes` of the first boundary that they complete, below 0 when it begins in an earlier
+    /// piece; nil when they complete none.
+    mutating func firstMatch(in bytes: UnsafeRawBufferPointer) -> Int? {
+        let joint = self.tail + bytes.prefix(self.leadByteCount)
+        if let match = joint.withUnsafeBytes(self.firstIndex) { return match - self.tail.count }
+        let isShort = bytes.count < self.leadByteCount
+        self.tail = isShort ? joint.suffix(self.leadByteCount) : Array(bytes.suffix(self.leadByteCount))
+        return self.firstIndex(in: bytes)
     }
 
-    static func pattern(_ boundary: MultipartBoundary) -> [UInt8] { Array("\r\n--\(boundary.text)".utf8) }
-
-    /// Returns the offset in `bytes` of the first boundary line that they complete, below 0 when the line begins in an
-    /// earlier piece; nil when they complete none.
-    mutating func firstMatch(in bytes: UnsafeRawBufferPointer) -> Int? {
+    private func firstIndex(in bytes: UnsafeRawBufferPointer) -> Int? {
+        let startCount = bytes.count - self.pattern.count + 1
+        guard startCount > 0, let start = bytes.baseAddress else { return nil }
         var index = 0
-        while index < bytes.count {
-            if self.matched == 0 {
-                let rest = UnsafeRawBufferPointer(rebasing: bytes[index...])
-                guard let start = rest.baseAddress, let found = memchr(start, 0x0D, rest.count) else { return nil }
-                index += UnsafeRawPointer(found) - start
-            }
-            let byte = bytes[index]
-            index += 1
-            if byte == self.pattern[self.matched] {
-                self.matched += 1
-                if self.matched == self.pattern.count { return index - (self.pattern.count - 2) }
-            } else {
-                self.matched = byte == self.pattern[0] ? 1 : 0
-            }
+        while index < startCount, let hyphen = memchr(start + index, CInt(self.pattern[0]), startCount - index) {
+            if memcmp(hyphen, self.pattern, self.pattern.count) == 0 { return UnsafeRawPointer(hyphen) - start }
+            index = UnsafeRawPointer(hyphen) - start + 1
         }
         return nil
     }

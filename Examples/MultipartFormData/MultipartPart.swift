@@ -25,15 +25,13 @@ struct MultipartPart: BlobInputStreamDataSource {
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         try self.info.check(byteOffset: byteOffset, matching: validator)
-        // A boundary may begin before the offset.
-        let patternByteCount = self.boundary.map { BoundaryScanner.pattern($0).count } ?? 1
-        let lead = min(byteOffset, Int64(patternByteCount - 1))
+        let scanner = self.boundary.map { BoundaryScanner($0) }
+        let lead = min(byteOffset, Int64(scanner?.leadByteCount ?? 0))
         let start = byteOffset - lead
         do {
             let reader = PartReader(
                 try self.base.open(at: start, matching: self.info.validator, context: context),
-                label: self.label, info: self.info, at: start,
-                self.boundary.map { BoundaryScanner($0, isAtStart: start == 0) })
+                label: self.label, info: self.info, at: start, scanner)
             return reader.skipping(lead)
         } catch {
             throw error.naming(self.label)

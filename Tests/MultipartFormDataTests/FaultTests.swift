@@ -90,6 +90,7 @@ import Testing
     @Test(arguments: [
         ("--B", 0), ("--Bcd", 0), ("--B--", 0), ("a\r\n--B", 3), ("a\r\n--B-more", 3), ("\r\n\r\n--B", 4),
         ("\r\r\n--B", 3), ("\r\n--\r\n--B", 6), ("--\r\n--B\r\n", 4),
+        ("\n--B", 1), ("a\r--B", 2), ("a--B", 1), ("---B", 1), ("-B--B", 2), ("a\r\n-B--B", 5),
     ])
     func aPartThatHoldsTheBoundaryIsRefused(bytes content: String, place: Int64) async throws {
         for chunk in [1, 2, 3, 100] {
@@ -104,7 +105,9 @@ import Testing
         }
     }
 
-    @Test(arguments: ["-B", "-- B", "a--B", "\n--B", "\r--B", "\r\n--", "\r\n-", "\r\n--\r\n", "\r\n--b", "a\r\n-B--B"])
+    @Test(arguments: [
+        "-B", "-- B", "\n-B", "\r--\nB", "\r\n--", "\r\n-", "\r\n--\r\n", "\r\n--b", "a\r\n-B-B", "--", "--bB",
+    ])
     func whatOnlyLooksLikeTheBoundaryIsNone(bytes content: String) async throws {
         for chunk in [1, 2, 100] {
             let body = try makeBody {
