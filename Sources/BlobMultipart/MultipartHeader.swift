@@ -38,11 +38,8 @@ package struct MultipartHeader: Equatable, Sendable {
         let parameters = try Self.parameters(of: disposition, expecting: "form-data")
         guard let name = parameters["name"] else { throw BlobError(.corrupted, "A part has no name.") }
         self.name = name
-        if parameters["filename"] == nil, let extended = parameters["filename*"] {
-            self.filename = try Self.decodeExtended(extended)
-        } else {
-            self.filename = parameters["filename"]
-        }
+        let extended = parameters["filename"] == nil ? parameters["filename*"] : nil
+        self.filename = try extended.map(Self.decodeExtended) ?? parameters["filename"]
         self.mediaType = fields["content-type"].map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -93,6 +90,16 @@ package struct MultipartHeader: Equatable, Sendable {
             let name = PercentEncoding.decode(parts[2])
         else { throw BlobError(.corrupted, "A filename* is not in UTF-8.") }
         return name
+    }
+
+    /// Returns the file name in a `Content-Disposition` of a request (RFC 6266), of any type; nil if there is none, or
+    /// a malformed one.
+    package static func filename(inDisposition field: [UInt8]) -> [UInt8]? {
+        let type = field.prefix { $0 != UInt8(ascii: ";") }.trimmed
+        let name = String(decoding: type, as: UTF8.self).lowercased()
+        guard let parameters = try? Self.parameters(of: field[...], expecting: name) else { return nil }
+        let decoded = parameters["filename*"].flatMap { try? Self.decodeExtended($0) } ?? parameters["filename"]
+        return decoded?.isEmpty == false ? decoded : nil
     }
 
     /// Takes a value in quotes.

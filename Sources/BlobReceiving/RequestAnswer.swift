@@ -2,6 +2,9 @@ package import BlobCore
 
 /// Receives the body of one request, on one thread at a time.
 package protocol BodyReceiver: AnyObject {
+    /// The interim answer that is sent before the body arrives; nil for none.
+    var interimAnswer: RequestAnswer? { get }
+
     /// - Throws: The error for which the request is refused; ``abandon()`` is called next.
     func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 
@@ -12,6 +15,10 @@ package protocol BodyReceiver: AnyObject {
     func abandon()
 }
 
+extension BodyReceiver {
+    package var interimAnswer: RequestAnswer? { nil }
+}
+
 extension RequestReceiver: BodyReceiver {
     package func answer() throws(BlobError) -> RequestAnswer { RequestAnswer(status: 201, parts: try self.finish()) }
 }
@@ -20,7 +27,7 @@ extension RequestReceiver: BodyReceiver {
 package struct RequestAnswer: Sendable {
     package typealias Field = (name: String, value: String)
 
-    /// A status of 200 to 299.
+    /// A status of 200 to 299; that of an interim answer is below 200.
     package let status: Int
     /// The header fields, without those that frame the body.
     package let fields: [Field]
@@ -37,4 +44,6 @@ package struct RequestRefusal: Error {
     package let status: Int
     /// The header fields, without those that frame the body.
     package let fields: [RequestAnswer.Field]
+    /// The body, as `application/problem+json`; nil for the message of the error as text.
+    package let problem: String?
 }

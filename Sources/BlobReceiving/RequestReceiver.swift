@@ -44,12 +44,18 @@ package final class RequestReceiver {
         if let contentType, let boundary = try MultipartHeader.boundary(of: contentType) {
             self.parser = try MultipartParser(boundary: boundary)
         } else {
-            let component = path.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last ?? ""
-            let name = PercentEncoding.decode(component.utf8) ?? Array(component.utf8)
-            let text = name.isEmpty ? "upload" : String(decoding: name, as: UTF8.self)
+            let name = Self.name(in: path)
+            let text = String(decoding: name, as: UTF8.self)
             try self.begin(
                 ReceivedPart(name: text, mediaType: contentType, byteCount: 0, sha256: ""), storingAs: name)
         }
+    }
+
+    /// Returns the name of a raw body that is sent to a path: the last component, or `upload`.
+    static func name(in path: String) -> [UInt8] {
+        let component = path.prefix { $0 != "?" && $0 != "#" }.split(separator: "/").last ?? ""
+        let name = PercentEncoding.decode(component.utf8) ?? Array(component.utf8)
+        return name.isEmpty ? Array("upload".utf8) : name
     }
 
     deinit { self.abandon() }

@@ -21,14 +21,15 @@ final class BodyWork: @unchecked Sendable {  // Safe: `receiver` belongs to the 
 
     // MARK: Called on the event loop
 
-    /// Creates the receiver.
+    /// Creates the receiver: `then` receives its interim answer.
     func begin(
-        _ make: @escaping @Sendable () throws(BlobError) -> any BodyReceiver, then: @escaping Outcome<Void>
+        _ make: @escaping @Sendable () throws(BlobError) -> any BodyReceiver, then: @escaping Outcome<RequestAnswer?>
     ) {
         self.queue.run {
             do throws(BlobError) {
-                self.receiver = try make()
-                then(.success(()))
+                let receiver = try make()
+                self.receiver = receiver
+                then(.success(receiver.interimAnswer))
             } catch {
                 then(.failure(error))
             }

@@ -17,9 +17,11 @@ struct ReceiveProgram: ParsableCommand {
             more than 16 MiB wait.
 
             With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 with \
-            creation, creation-with-upload, termination and checksum by sha256 or sha1). Its URL begins with /files/. \
-            Its bytes stay when the sender or this process is killed, in hidden files of the folder, for a week after \
-            the last byte. A PATCH at the right offset ends an earlier one.
+            creation, creation-with-upload, termination, checksum by sha256 or sha1, and concatenation), and so does a \
+            POST or PUT with 'Upload-Complete', by the draft "Resumable Uploads for HTTP" (interop versions 6 to 8). \
+            Its URL begins with /files/. Its bytes stay when the sender or this process is killed, in hidden files of \
+            the folder, for a week after the last byte; so do the parts of a concatenation, until they are deleted. A \
+            PATCH at the right offset ends an earlier one.
             """)
 
     @Option(help: "The address to listen on, HOST:PORT; port 0 selects a free one.")

@@ -39,7 +39,9 @@ extension ReceivingHandler {
             case .io where Self.fullDisk.contains(error.systemErrorNumber ?? 0): .insufficientStorage
             default: .internalServerError
             }
-        self.refuse(status, error.description, fields: refusal?.fields ?? [], context)
+        let type = refusal?.problem.map { _ in [("Content-Type", "application/problem+json")] } ?? []
+        self.refuse(
+            status, refusal?.problem ?? error.description, fields: (refusal?.fields ?? []) + type, context)
     }
 
     func refuse(
@@ -69,7 +71,9 @@ extension ReceivingHandler {
         var head = HTTPResponseHead(version: .http1_1, status: status)
         let type = status == .created ? "application/x-ndjson" : "text/plain; charset=utf-8"
         for field in fields { head.headers.add(name: field.name, value: field.value) }
-        if !text.isEmpty { head.headers.add(name: "Content-Type", value: type) }
+        if !text.isEmpty, !head.headers.contains(name: "Content-Type") {
+            head.headers.add(name: "Content-Type", value: type)
+        }
         if status != .noContent { head.headers.add(name: "Content-Length", value: String(text.utf8.count)) }
         if status == .methodNotAllowed { head.headers.add(name: "Allow", value: "PUT, POST") }
         if closes { head.headers.add(name: "Connection", value: "close") }

@@ -12,9 +12,9 @@ extension ReceivingHandler {
             return self.refuse(.badRequest, "A request names its Host once.", context)
         }
         self.omitsBody = head.method == .HEAD
-        let tus = TusRequest(
+        let resumable = ResumableUploads.request(
             method: head.method.rawValue, path: head.uri, fields: head.headers.map { ($0.name, $0.value) })
-        guard tus != nil || head.method == .PUT || head.method == .POST else {
+        guard resumable != nil || head.method == .PUT || head.method == .POST else {
             guard head.method == .GET else {
                 return self.refuse(.methodNotAllowed, "PUT and POST are taken here.", context)
             }
@@ -35,24 +35,40 @@ extension ReceivingHandler {
         self.phase = .receiving(work, staysOpen: head.isKeepAlive)
         let asks = head.headers["expect"].contains { $0.lowercased() == "100-continue" }
         let (path, type) = (head.uri, head.headers.first(name: "content-type"))
-        let begun = self.onLoop(context) { (handler, context, result: Result<Void, BlobError>) in
+        let begun = self.onLoop(context) { (handler, context, result: Result<RequestAnswer?, BlobError>) in
             handler.didBegin(result, goingOn: asks, context)
         }
         work.begin(
             { [settings] () throws(BlobError) in
-                if let tus { return try tus.makeReceiver(settings.uploads) }
+                if let receiver = try resumable?.makeReceiver(settings.uploads) { return receiver }
                 return try RequestReceiver(
                     path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount)
             }, then: begun)
     }
 
-    private func didBegin(_ result: Result<Void, BlobError>, goingOn: Bool, _ context: ChannelHandlerContext) {
-        if case .failure(let error) = result { return self.refuse(error, context) }
+    private func didBegin(
+        _ result: Result<RequestAnswer?, BlobError>, goingOn: Bool, _ context: ChannelHandlerContext
+    ) {
+        guard case .success(let interim) = result else {
+            if case .failure(let error) = result { self.refuse(error, context) }
+            return
+        }
         guard case .receiving = self.phase else { return }
         self.watchBody(context)
-        guard goingOn else { return }
-        context.writeAndFlush(
-            self.wrapOutboundOut(.head(HTTPResponseHead(version: .http1_1, status: .continue))), promise: nil)
+        if let interim { self.writeInterim(interim, context) }
+        if goingOn { self.writeInterim(RequestAnswer(status: 100), context) }
+    }
+
+    private func writeInterim(_ answer: RequestAnswer, _ context: ChannelHandlerContext) {
+        var head = HTTPResponseHead(version: .http1_1, status: Self.status(answer.status))
+        for field in answer.fields { head.headers.add(name: field.name, value: field.value) }
+        context.writeAndFlush(self.wrapOutboundOut(.head(head)), promise: nil)
+    }
+
+    /// Returns the status of a number, with the reason of the ones that are not in the registry yet.
+    static func status(_ number: Int) -> HTTPResponseStatus {
+        number == 104
+            ? .custom(code: 104, reasonPhrase: "Upload Resumption Supported") : HTTPResponseStatus(statusCode: number)
     }
 
     func take(_ bytes: ByteBuffer, _ context: ChannelHandlerContext) {

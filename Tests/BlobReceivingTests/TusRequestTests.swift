@@ -7,32 +7,19 @@ import Testing
 
 @Suite struct TusRequestTests {
     private let folder: TemporaryFolder
+    private let sender: ResumableSender
 
-    init() throws { self.folder = try TemporaryFolder() }
-
-    private var uploads: ResumableUploads { ResumableUploads(in: self.folder.path, maximumByteCount: 1000) }
-
-    /// Carries out a request whose body comes in pieces.
-    @discardableResult private func send(
-        _ method: String, _ path: String, _ fields: [String: String] = [:], _ pieces: String...,
-        to uploads: ResumableUploads? = nil
-    ) throws -> RequestAnswer {
-        let receiver = try self.begin(method, path, fields, to: uploads ?? self.uploads)
-        for piece in pieces { try receiver.take(piece) }
-        return try receiver.answer()
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.sender = ResumableSender(folder: self.folder, fields: ["Tus-Resumable": "1.0.0"])
     }
 
-    private func begin(
-        _ method: String, _ path: String, _ fields: [String: String] = [:], to uploads: ResumableUploads? = nil
-    ) throws -> any BodyReceiver {
-        let all = ["Tus-Resumable": "1.0.0"].merging(fields) { $1 }.map { (name: $0.key, value: $0.value) }
-        return try #require(TusRequest(method: method, path: path, fields: all)).makeReceiver(uploads ?? self.uploads)
-    }
+    private var uploads: ResumableUploads { self.sender.uploads }
 
     /// Creates an upload, and returns its path.
     private func create(_ byteCount: Int, _ name: String = "x", to uploads: ResumableUploads? = nil) throws -> String {
         let metadata = "filename \(Data(name.utf8).base64EncodedString()),filetype dGV4dC9wbGFpbg=="
-        let answer = try self.send(
+        let answer = try self.sender.send(
             "POST", "/", ["Upload-Length": String(byteCount), "Upload-Metadata": metadata], to: uploads)
         #expect(answer.status == 201)
         return try #require(answer["Location"])
@@ -43,43 +30,33 @@ import Testing
     }
 
     private func offset(_ path: String, in uploads: ResumableUploads? = nil) throws -> String? {
-        try self.send("HEAD", path, to: uploads)["Upload-Offset"]
-    }
-
-    private func expectRefusal(_ status: Int, _ body: () throws -> Void, line: Int = #line) {
-        do {
-            try body()
-            Issue.record("The request in line \(line) was accepted.")
-        } catch {
-            let refusal = BlobError(wrapping: error).cause as? RequestRefusal
-            #expect(refusal?.status == status, "line \(line): \(error)")
-        }
+        try self.sender.send("HEAD", path, to: uploads)["Upload-Offset"]
     }
 
     /// Each request is one of another receiver: what is known is what is on the disk.
     @Test func anUploadGoesOnInAnotherReceiver() throws {
         let path = try self.create(11, "a/b")
         #expect(try self.offset(path) == "0")
-        #expect(try self.send("PATCH", path, self.patch(0), "hel", "lo ")["Upload-Offset"] == "6")
+        #expect(try self.sender.send("PATCH", path, self.patch(0), "hel", "lo ")["Upload-Offset"] == "6")
         // A connection that is cut: its bytes stay.
         do {
-            let receiver = try self.begin("PATCH", path, self.patch(6))
+            let receiver = try self.sender.begin("PATCH", path, self.patch(6))
             try receiver.take("wo")
             receiver.abandon()
         }
-        #expect(try self.send("HEAD", path)["Upload-Length"] == "11")
+        #expect(try self.sender.send("HEAD", path)["Upload-Length"] == "11")
         #expect(try self.offset(path) == "8")
-        self.expectRefusal(409) { try self.send("PATCH", path, self.patch(6), "world") }
+        self.sender.expectRefusal(409) { try self.sender.send("PATCH", path, self.patch(6), "world") }
         #expect(self.folder.visibleNames == [])
-        let part = try #require(try self.send("PATCH", path, self.patch(8), "rld").parts.first)
+        let part = try #require(try self.sender.send("PATCH", path, self.patch(8), "rld").parts.first)
         #expect(part.filename == "a/b" && part.mediaType == "text/plain" && part.byteCount == 11)
         #expect(part.sha256 == "b94d27b9934d3e08a52e52d7da7dabfac484efe37a5380ee9088f7ace2efcde9")
         #expect(self.folder.visibleNames == ["a%2Fb"])
         #expect(self.folder.read("a%2Fb") == "hello world")
         // A sender that lost the answer learns that all has arrived, and the file is not named again.
-        let answer = try self.send("HEAD", path)
+        let answer = try self.sender.send("HEAD", path)
         #expect(answer["Upload-Offset"] == "11" && answer.parts.isEmpty)
-        #expect(try self.send("PATCH", path, self.patch(11)).parts.isEmpty)
+        #expect(try self.sender.send("PATCH", path, self.patch(11)).parts.isEmpty)
         #expect(self.folder.visibleNames == ["a%2Fb"])
     }
 
@@ -88,35 +65,35 @@ import Testing
         let path = try self.create(3)
         let data = ".\(path.dropFirst("/files/".count)).upload"
         try self.folder.write("abc", to: data)
-        let first = try self.send("HEAD", path)
+        let first = try self.sender.send("HEAD", path)
         #expect(first.parts.first?.file == self.folder.path("x"))
         try FileManager.default.linkItem(atPath: self.folder.path("x"), toPath: self.folder.path(data))
-        let second = try self.send("HEAD", path)
+        let second = try self.sender.send("HEAD", path)
         #expect(second.parts.isEmpty && second["Upload-Offset"] == "3")
         #expect(self.folder.names == [data + ".json", "x"])
         try FileManager.default.removeItem(atPath: self.folder.path("x"))
         try self.folder.write("abc", to: data)
-        #expect(try self.send("HEAD", path).parts.count == 1)
+        #expect(try self.sender.send("HEAD", path).parts.count == 1)
         #expect(self.folder.names == [data + ".json", "x"])
     }
 
     @Test func aRequestTakesOverFromTheOneBefore() throws {
         let uploads = self.uploads
         let path = try self.create(6, to: uploads)
-        let dead = try self.begin("PATCH", path, self.patch(0), to: uploads)
+        let dead = try self.sender.begin("PATCH", path, self.patch(0), to: uploads)
         try dead.take("abc")
         #expect(try self.offset(path, in: uploads) == "3")
         // Until then the first one goes on: its connection may have ended, and its last bytes not be stored.
-        self.expectRefusal(409) { _ = try self.begin("PATCH", path, self.patch(1), to: uploads) }
+        self.sender.expectRefusal(409) { _ = try self.sender.begin("PATCH", path, self.patch(1), to: uploads) }
         try dead.take("d")
         #expect(try self.offset(path, in: uploads) == "4")
-        let living = try self.begin("PATCH", path, self.patch(4), to: uploads)
-        self.expectRefusal(409) { try dead.take("X") }
-        self.expectRefusal(409) { _ = try dead.answer() }
+        let living = try self.sender.begin("PATCH", path, self.patch(4), to: uploads)
+        self.sender.expectRefusal(409) { try dead.take("X") }
+        self.sender.expectRefusal(409) { _ = try dead.answer() }
         dead.abandon()
         try living.take("ef")
         // Another process may not write at the same time.
-        self.expectRefusal(423) { try self.send("HEAD", path) }
+        self.sender.expectRefusal(423) { try self.sender.send("HEAD", path) }
         #expect(try living.answer().parts.count == 1)
         #expect(self.folder.read("x") == "abcdef")
     }
@@ -124,41 +101,44 @@ import Testing
     @Test func bytesWithoutTheirChecksumAreDropped() throws {
         let uploads = self.uploads
         let path = try self.create(6, to: uploads)
-        try self.send("PATCH", path, self.patch(0), "ab", to: uploads)
+        try self.sender.send("PATCH", path, self.patch(0), "ab", to: uploads)
         for digest in [CryptoDigest.sha1, .sha256] {
             var hasher = digest.makeHasher()
             Array("cd".utf8).withUnsafeBytes { hasher.update($0) }
             let right = "\(digest.name) \(Data(hasher.finalize()).base64EncodedString())"
             let fields = self.patch(2, ["Upload-Checksum": right])
-            self.expectRefusal(460) { try self.send("PATCH", path, fields, "cX", to: uploads) }
+            self.sender.expectRefusal(460) { try self.sender.send("PATCH", path, fields, "cX", to: uploads) }
             #expect(try self.offset(path, in: uploads) == "2")
             // One that is cut cannot be checked.
             try {
-                let cut = try self.begin("PATCH", path, fields, to: uploads)
+                let cut = try self.sender.begin("PATCH", path, fields, to: uploads)
                 try cut.take("cd")
                 cut.abandon()
             }()
             #expect(try self.offset(path, in: uploads) == "2")
-            let replaced = try self.begin("PATCH", path, fields, to: uploads)
+            let replaced = try self.sender.begin("PATCH", path, fields, to: uploads)
             try replaced.take("c")
             #expect(try self.offset(path, in: uploads) == "2")
         }
         for text in ["md5 AAAA", "sha1", "sha1 !", ""] {
-            self.expectRefusal(400) { try self.send("PATCH", path, self.patch(2, ["Upload-Checksum": text]), "cd") }
+            self.sender.expectRefusal(400) {
+                try self.sender.send("PATCH", path, self.patch(2, ["Upload-Checksum": text]), "cd")
+            }
         }
         let checksum = "sha1 \(Data(Self.sha1(of: "cdef")).base64EncodedString())"
-        #expect(try self.send("PATCH", path, self.patch(2, ["Upload-Checksum": checksum]), "cdef").parts.count == 1)
+        #expect(
+            try self.sender.send("PATCH", path, self.patch(2, ["Upload-Checksum": checksum]), "cdef").parts.count == 1)
         #expect(self.folder.read("x") == "abcdef")
     }
 
     /// A kill leaves what was written, and no time to drop it.
     @Test func aReceiverThatWasKilledDropsWhatItHadNotChecked() throws {
         let path = try self.create(6)
-        try self.send("PATCH", path, self.patch(0), "ab")
+        try self.sender.send("PATCH", path, self.patch(0), "ab")
         let data = ".\(path.dropFirst("/files/".count)).upload"
         var copies: [String] = []
         do {
-            let receiver = try self.begin("PATCH", path, self.patch(2, ["Upload-Checksum": "sha1 AAAA"]))
+            let receiver = try self.sender.begin("PATCH", path, self.patch(2, ["Upload-Checksum": "sha1 AAAA"]))
             try receiver.take("cd")
             copies = try [data, data + ".json"].map { try #require(self.folder.read($0)) }
             receiver.abandon()
@@ -172,47 +152,53 @@ import Testing
 
     @Test func uploadsAreRemovedOnDemand() throws {
         let path = try self.create(6)
-        try self.send("PATCH", path, self.patch(0), "ab")
-        #expect(try self.send("DELETE", path).status == 204)
+        try self.sender.send("PATCH", path, self.patch(0), "ab")
+        #expect(try self.sender.send("DELETE", path).status == 204)
         #expect(self.folder.names == [])
         for method in ["HEAD", "PATCH", "DELETE"] {
             for path in [path, "/files/", "/files/../x", "/elsewhere", "/files/" + String(repeating: "0", count: 32)] {
-                self.expectRefusal(404) { try self.send(method, path, self.patch(2)) }
+                self.sender.expectRefusal(404) { try self.sender.send(method, path, self.patch(2)) }
             }
         }
     }
 
     @Test func whatDoesNotFitTheProtocolIsRefused() throws {
         let path = try self.create(6)
-        self.expectRefusal(412) { try self.send("HEAD", path, ["Tus-Resumable": "0.2.2"]) }
-        self.expectRefusal(415) { try self.send("PATCH", path, ["Upload-Offset": "0"]) }
-        self.expectRefusal(415) { try self.send("POST", "/", ["Upload-Length": "3", "Content-Length": "3"]) }
-        self.expectRefusal(413) { try self.send("POST", "/", ["Upload-Length": "1001"]) }
-        self.expectRefusal(413) { try self.send("PATCH", path, self.patch(0, ["Content-Length": "7"])) }
-        self.expectRefusal(413) { try self.send("PATCH", path, self.patch(0), "abc", "defg") }
-        self.expectRefusal(400) { try self.send("HEAD", path, [:], "a") }
+        self.sender.expectRefusal(412) { try self.sender.send("HEAD", path, ["Tus-Resumable": "0.2.2"]) }
+        self.sender.expectRefusal(415) { try self.sender.send("PATCH", path, ["Upload-Offset": "0"]) }
+        self.sender.expectRefusal(415) {
+            try self.sender.send("POST", "/", ["Upload-Length": "3", "Content-Length": "3"])
+        }
+        self.sender.expectRefusal(413) { try self.sender.send("POST", "/", ["Upload-Length": "1001"]) }
+        self.sender.expectRefusal(413) { try self.sender.send("PATCH", path, self.patch(0, ["Content-Length": "7"])) }
+        self.sender.expectRefusal(413) { try self.sender.send("PATCH", path, self.patch(0), "abc", "defg") }
+        self.sender.expectRefusal(400) { try self.sender.send("HEAD", path, [:], "a") }
         for number in ["", "-1", "+1", "0x1", "1 ", "99999999999999999999"] {
-            self.expectRefusal(400) { try self.send("PATCH", path, self.patch(0, ["Upload-Offset": number])) }
-            self.expectRefusal(400) { try self.send("POST", "/", ["Upload-Length": number]) }
+            self.sender.expectRefusal(400) {
+                try self.sender.send("PATCH", path, self.patch(0, ["Upload-Offset": number]))
+            }
+            self.sender.expectRefusal(400) { try self.sender.send("POST", "/", ["Upload-Length": number]) }
         }
         for text in ["a !", "a b c", "a YQ==,a YQ=="] {
-            self.expectRefusal(400) { try self.send("POST", "/", ["Upload-Length": "1", "Upload-Metadata": text]) }
+            self.sender.expectRefusal(400) {
+                try self.sender.send("POST", "/", ["Upload-Length": "1", "Upload-Metadata": text])
+            }
         }
         #expect(try self.offset(path) == "3")
-        let options = try #require(TusRequest(method: "OPTIONS", path: "*", fields: [])).makeReceiver(self.uploads)
+        let options = try self.sender.begin("OPTIONS", "*", ["Tus-Resumable": "-"])
         #expect(try options.answer()["Tus-Max-Size"] == "1000")
         #expect(TusRequest(method: "PUT", path: "/files/a", fields: [("Tus-Resumable", "1.0.0")]) == nil)
         #expect(TusRequest(method: "PATCH", path: "/x", fields: []) == nil)
         let request = try #require(TusRequest(method: "OPTIONS", path: "*", fields: []))
-        self.expectRefusal(501) { _ = try request.makeReceiver(nil) }
+        self.sender.expectRefusal(501) { _ = try request.makeReceiver(nil) }
     }
 
     @Test func aCreationMayHaveBytes() throws {
         let fields = ["Upload-Length": "3", "Content-Type": "application/offset+octet-stream", "Content-Length": "3"]
-        let answer = try self.send("POST", "/any", fields, "abc")
+        let answer = try self.sender.send("POST", "/any", fields, "abc")
         #expect(answer.status == 201 && answer["Upload-Offset"] == "3")
         #expect(answer.parts.map(\.name) == ["upload"])
-        #expect(try self.send("POST", "/", ["Upload-Length": "0"]).parts.first?.byteCount == 0)
+        #expect(try self.sender.send("POST", "/", ["Upload-Length": "0"]).parts.first?.byteCount == 0)
         #expect(self.folder.visibleNames == ["upload", "upload-2"])
     }
 
@@ -223,13 +209,13 @@ import Testing
         let record = Array(try #require(self.folder.read(name)).utf8)
         for count in record.indices {
             try self.folder.write(Array(record[..<count]), to: name)
-            #expect(throws: BlobError.self) { () throws in try self.send("HEAD", path) }
+            #expect(throws: BlobError.self) { () throws in try self.sender.send("HEAD", path) }
         }
         for bit in 0..<(record.count * 8) {
             var damaged = record
             damaged[bit / 8] ^= 1 << (bit % 8)
             try self.folder.write(damaged, to: name)
-            _ = try? self.send("HEAD", path)
+            _ = try? self.sender.send("HEAD", path)
         }
         try self.folder.write(record, to: name)
         #expect(try self.offset(path) == "0")
@@ -242,7 +228,7 @@ import Testing
             try FileManager.default.setAttributes([.modificationDate: week], ofItemAtPath: self.folder.path(name))
         }
         let uploads = self.uploads
-        self.expectRefusal(404) { try self.send("HEAD", old, to: uploads) }
+        self.sender.expectRefusal(404) { try self.sender.send("HEAD", old, to: uploads) }
         #expect(try self.offset(new, in: uploads) == "0")
         #expect(self.folder.names.count == 2)
     }
@@ -252,12 +238,4 @@ import Testing
         Array(text.utf8).withUnsafeBytes { hasher.update($0) }
         return hasher.finalize()
     }
-}
-
-extension RequestAnswer {
-    fileprivate subscript(_ name: String) -> String? { self.fields.first { $0.name == name }?.value }
-}
-
-extension BodyReceiver {
-    fileprivate func take(_ text: String) throws { try Array(text.utf8).withUnsafeBytes { try self.take($0) } }
 }

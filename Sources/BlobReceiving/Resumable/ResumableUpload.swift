@@ -12,6 +12,18 @@ final class ResumableUpload: Sendable {
         fileprivate let number: Int
     }
 
+    /// The state of an upload at one time.
+    struct Facts {
+        /// The number of bytes that have arrived and need no check.
+        let arrivedByteCount: Int64
+        let record: UploadRecord
+        /// True once no more bytes are to come.
+        let isWhole: Bool
+
+        /// The length in bytes; nil while it is not known.
+        var byteCount: Int64? { self.record.has(.unbounded) ? nil : self.record.part.byteCount }
+    }
+
     private struct State {
         var record: UploadRecord
         var offset: Int64
@@ -19,74 +31,92 @@ final class ResumableUpload: Sendable {
         var isRemoved = false
 
         var arrivedByteCount: Int64 { self.record.verifiedByteCount ?? self.offset }
+
+        var isWhole: Bool {
+            !self.record.has(.unended) && !self.record.has(.unbounded) && self.offset == self.record.part.byteCount
+                && self.record.verifiedByteCount == nil
+        }
     }
 
     let identifier: String
     private let folder: String
-    /// The file of the bytes; negative once the upload is complete and has its name.
-    private let descriptor: CInt
+    /// Nil once the upload is complete and has its name.
+    private let file: UploadFile?
     // Bytes are written under the lock: when another request has begun, no earlier one may write any more.
     private let state: Locked<State>
 
     /// Creates an upload without bytes.
     ///
-    /// - Parameter part: Its name, media type and length.
-    init(creating part: ReceivedPart, in folder: String) throws(BlobError) {
+    /// - Parameter record: Its name, media type, and length or limit.
+    init(creating record: UploadRecord, in folder: String) throws(BlobError) {
         self.identifier = (0..<16).map { _ in UInt8.random(in: 0 ... .max) }.hexadecimal
         self.folder = folder
-        let record = UploadRecord(part: part)
         self.state = Locked(State(record: record, offset: 0))
-        let path = Self.path(of: self.identifier, in: folder)
-        self.descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
-        guard self.descriptor >= 0 else {
-            throw BlobError(systemError: errno, doing: "Could not create a file in \(folder)")
+        self.file = try UploadFile(creatingAt: Self.path(of: self.identifier, in: folder))
+        try record.store(at: self.recordPath)
+    }
+
+    /// Creates a final upload, with the bytes of other uploads one after another.
+    ///
+    /// Killed before the end, it leaves no upload, and a file that is used when the same is created again.
+    ///
+    /// - Throws: A refusal with 423 while the same is created by another request.
+    init(
+        _ identifier: String, concatenating parts: [ResumableUpload], as record: UploadRecord, in folder: String
+    ) throws(BlobError) {
+        (self.identifier, self.folder) = (identifier, folder)
+        let file = try UploadFile(creatingAt: Self.path(of: identifier, in: folder))
+        var (record, offset) = (record, Int64(0))
+        do throws(BlobError) {
+            var hasher = CryptoDigest.sha256.makeHasher()
+            for part in parts {
+                try part.file?.read(part.state.withLock { $0.offset }) { bytes throws(BlobError) in
+                    hasher.update(bytes)
+                    try file.write(bytes, at: &offset)
+                }
+            }
+            try file.synchronize()
+            (record.part.byteCount, record.part.sha256) = (offset, hasher.finalizeHexadecimal())
+            try record.store(at: file.path + Self.recordSuffix)
+        } catch {
+            file.hide()
+            throw error
         }
-        try Self.lock(self.descriptor)
-        try record.store(at: path + Self.recordSuffix)
+        (self.file, self.state) = (file, Locked(State(record: record, offset: offset)))
     }
 
     /// Opens an upload of this receiver or an earlier one.
     ///
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/unavailable`` while another process has it open.
+    /// - Throws: ``BlobError/Code/notFound``; a refusal with 423 while another process has it open.
     init(_ identifier: String, in folder: String) throws(BlobError) {
         let path = Self.path(of: identifier, in: folder)
-        let missing = BlobError(.notFound, "There is no such upload.")
-        guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw missing }
+        guard var record = try UploadRecord(contentsOf: path + Self.recordSuffix) else { throw UploadRefusal.missing }
         (self.identifier, self.folder) = (identifier, folder)
-        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
-        self.descriptor = descriptor
-        guard descriptor >= 0 else {
-            self.state = Locked(State(record: record, offset: record.part.byteCount))
-            guard record.isComplete, errno == ENOENT else { throw missing }
+        guard let file = try UploadFile(openingAt: path) else {
+            guard record.isComplete else { throw UploadRefusal.missing }
+            (self.file, self.state) = (nil, Locked(State(record: record, offset: record.part.byteCount)))
             return
         }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not open an upload")
-        }
+        let status = try file.status()
         let offset = min(Int64(status.st_size), record.verifiedByteCount ?? .max)
         record.verifiedByteCount = nil
-        self.state = Locked(State(record: record, offset: offset))
-        try Self.lock(descriptor)
-        try Self.truncate(descriptor, to: offset)
+        (self.file, self.state) = (file, Locked(State(record: record, offset: offset)))
+        try file.truncate(to: offset)
         guard offset <= record.part.byteCount else {
             throw BlobError(.corrupted, "The file of an upload has more bytes than the upload.")
         }
         // Killed after it had its name, and before the hidden one was removed.
-        if record.isComplete, status.st_nlink > 1 { _ = unlink(path) }
+        if record.isComplete, status.st_nlink > 1 { file.hide() }
     }
 
-    deinit { if self.descriptor >= 0 { close(self.descriptor) } }
-
-    var byteCount: Int64 { self.state.withLock { $0.record.part.byteCount } }
-
-    /// The number of bytes that have arrived and need no check. Grows while a request writes.
-    var arrivedByteCount: Int64 {
-        get throws(BlobError) {
-            try self.state.withLock { state throws(BlobError) in
-                try Self.checkPresence(state)
-                return state.arrivedByteCount
-            }
+    /// - Parameter interrupting: True to end the right of the request that writes, so that the number of bytes does not
+    ///   grow any more.
+    func facts(interrupting: Bool = false) throws(BlobError) -> Facts {
+        try self.state.withLock { state throws(BlobError) in
+            try Self.checkPresence(state)
+            if interrupting { try self.interrupt(&state) }
+            return Facts(
+                arrivedByteCount: state.arrivedByteCount, record: state.record, isWhole: state.isWhole)
         }
     }
 
@@ -94,19 +124,31 @@ final class ResumableUpload: Sendable {
     ///
     /// At another offset an earlier request goes on: its connection may have ended, and not all of its bytes be stored.
     ///
-    /// - Parameter isChecked: True if its bytes count only when ``end(_:keeping:)`` confirms them.
-    /// - Throws: A refusal with 409 for another offset than the number of bytes that have arrived.
-    func begin(at offset: Int64, isChecked: Bool) throws(BlobError) -> Permit {
+    /// - Parameters:
+    ///   - isChecked: True if its bytes count only when ``end(_:keeping:isLast:)`` confirms them.
+    ///   - byteCount: The length of the upload, if the request tells it.
+    ///   - isLast: True if the request tells that it is the last one, and its length.
+    /// - Throws: A refusal with 409 for another offset than the number of bytes that have arrived, with 400 for another
+    ///   length, with 413 for one beyond the limit, and with 403 for a final upload.
+    func begin(
+        at offset: Int64, isChecked: Bool = false, byteCount: Int64? = nil, isLast: Bool = false
+    ) throws(BlobError) -> Permit {
         try self.state.withLock { state throws(BlobError) in
             try Self.checkPresence(state)
-            guard state.arrivedByteCount == offset else {
-                throw TusRequest.refusal(
-                    409, "\(state.arrivedByteCount) bytes of the upload have arrived, not \(offset).")
+            guard state.record.concatenation == nil else {
+                throw UploadRefusal.error(403, "A final upload takes no bytes.")
             }
+            guard state.arrivedByteCount == offset else {
+                throw UploadRefusal.wrongOffset(offset, expected: state.arrivedByteCount)
+            }
+            var record = state.record
+            if let byteCount { try record.bound(at: byteCount, from: offset) }
+            if isLast { record.end() }
             try self.interrupt(&state)
-            guard isChecked, self.descriptor >= 0 else { return state.permit }
-            state.record.verifiedByteCount = offset
-            try state.record.store(at: self.path + Self.recordSuffix)
+            record.verifiedByteCount = isChecked && self.file != nil ? offset : nil
+            guard record != state.record else { return state.permit }
+            state.record = record
+            try record.store(at: self.recordPath)
             return state.permit
         }
     }
@@ -118,56 +160,60 @@ final class ResumableUpload: Sendable {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
             guard Int64(bytes.count) <= state.record.part.byteCount - state.offset else {
-                throw TusRequest.refusal(413, "The upload has only \(state.record.part.byteCount) bytes.")
+                throw UploadRefusal.error(413, "The upload has only \(state.record.part.byteCount) bytes.")
             }
-            var rest = bytes
-            while !rest.isEmpty {
-                let count = pwrite(self.descriptor, rest.baseAddress, rest.count, off_t(state.offset))
-                if count < 0, errno == EINTR { continue }
-                guard count > 0 else { throw BlobError(systemError: errno, doing: "Could not store an upload") }
-                state.offset += Int64(count)
-                rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-            }
+            try self.file?.write(bytes, at: &state.offset)
         }
     }
 
     /// Ends a request that wrote, and synchronises its bytes.
     ///
-    /// - Parameter keeping: False to drop the bytes of the request, which must be one that is checked.
+    /// - Parameters:
+    ///   - keeping: False to drop the bytes of the request, which must be one that is checked.
+    ///   - isLast: True if no more bytes are to come.
     /// - Returns: The number of bytes that have arrived.
-    func end(_ permit: Permit, keeping: Bool = true) throws(BlobError) -> Int64 {
+    /// - Throws: A refusal with 400 if bytes are missing after the last one.
+    func end(_ permit: Permit, keeping: Bool = true, isLast: Bool = false) throws(BlobError) -> Int64 {
         try self.state.withLock { state throws(BlobError) in
             try Self.check(permit, state)
             guard keeping else {
                 try self.interrupt(&state)
                 return state.offset
             }
-            try self.synchronize()
-            guard state.record.verifiedByteCount != nil else { return state.offset }
-            state.record.verifiedByteCount = nil
-            try state.record.store(at: self.path + Self.recordSuffix)
+            try self.file?.synchronize()
+            var record = state.record
+            record.verifiedByteCount = nil
+            if isLast {
+                try record.bound(at: state.offset, from: state.offset)
+                record.end()
+            }
+            guard record != state.record else { return state.offset }
+            state.record = record
+            try record.store(at: self.recordPath)
             return state.offset
         }
     }
 
     /// Gives the file its name if all bytes have arrived and it has none yet.
     ///
-    /// - Returns: The file; nil if bytes are missing, or if it was returned before.
+    /// - Returns: The file; nil if bytes are missing, if it was returned before, and for a part of a final upload.
     func complete() throws(BlobError) -> ReceivedPart? {
         try self.state.withLock { state throws(BlobError) in
-            guard state.offset == state.record.part.byteCount, state.record.verifiedByteCount == nil,
-                !state.isRemoved, self.descriptor >= 0, access(self.path, F_OK) == 0
-            else { return nil }
+            guard let file, state.isWhole, !state.record.has(.partial), !state.isRemoved, file.isHidden else {
+                return nil
+            }
             if !state.record.isComplete {
-                try self.synchronize()
-                state.record.part.sha256 = try self.digest(of: state.offset)
+                try file.synchronize()
+                var hasher = CryptoDigest.sha256.makeHasher()
+                try file.read(state.offset) { hasher.update($0) }
+                state.record.part.sha256 = hasher.finalizeHexadecimal()
                 // From now on a receiver that finds the record, and not the bytes, knows that they have their name.
-                try state.record.store(at: self.path + Self.recordSuffix)
+                try state.record.store(at: self.recordPath)
             }
             var part = state.record.part
-            part.file = try PartFile.link(self.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
+            part.file = try PartFile.link(file.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
             try FileSystem(of: self.folder).synchronizeFolder()
-            _ = unlink(self.path)
+            file.hide()
             return part
         }
     }
@@ -178,7 +224,8 @@ final class ResumableUpload: Sendable {
             try Self.checkPresence(state)
             try self.interrupt(&state)
             state.isRemoved = true
-            for path in [self.path + Self.recordSuffix, self.path] { _ = unlink(path) }
+            _ = unlink(self.recordPath)
+            self.file?.hide()
         }
     }
 
@@ -186,66 +233,34 @@ final class ResumableUpload: Sendable {
 
     private static func check(_ permit: Permit, _ state: State) throws(BlobError) {
         guard state.permit == permit, !state.isRemoved else {
-            throw TusRequest.refusal(409, "Another request has taken over the upload.")
+            throw UploadRefusal.error(409, "Another request has taken over the upload.")
         }
     }
 
     private static func checkPresence(_ state: State) throws(BlobError) {
-        guard !state.isRemoved else { throw BlobError(.notFound, "There is no such upload.") }
-    }
-
-    private func synchronize() throws(BlobError) {
-        guard self.descriptor >= 0, uninterrupted({ fsync(self.descriptor) }) != 0 else { return }
-        throw BlobError(systemError: errno, doing: "Could not store an upload")
+        guard !state.isRemoved else { throw UploadRefusal.missing }
     }
 
     /// Ends the right of the current request, and drops its bytes if they are not checked.
     private func interrupt(_ state: inout State) throws(BlobError) {
         state.permit = Permit(number: state.permit.number + 1)
         guard let verified = state.record.verifiedByteCount else { return }
-        try Self.truncate(self.descriptor, to: verified)
+        try self.file?.truncate(to: verified)
         (state.offset, state.record.verifiedByteCount) = (verified, nil)
-        try state.record.store(at: self.path + Self.recordSuffix)
-    }
-
-    /// Returns the digest of the file, read back from the disk or the system's cache.
-    private func digest(of byteCount: Int64) throws(BlobError) -> String {
-        var hasher = CryptoDigest.sha256.makeHasher()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 4096)
-        defer { buffer.deallocate() }
-        var offset: Int64 = 0
-        while offset < byteCount {
-            let count = pread(self.descriptor, buffer.baseAddress, buffer.count, off_t(offset))
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw BlobError(systemError: errno, doing: "Could not read an upload back") }
-            hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            offset += Int64(count)
-        }
-        return hasher.finalizeHexadecimal()
+        try state.record.store(at: self.recordPath)
     }
 
     // MARK: Files
+
+    /// The path of the URL.
+    var path: String { ResumableUploads.path + self.identifier }
 
     private static let recordSuffix = ".json"
 
     /// The length of the name of the file of the bytes.
     static let fileNameLength = 1 + 32 + ".upload".count
 
-    private var path: String { Self.path(of: self.identifier, in: self.folder) }
+    private var recordPath: String { Self.path(of: self.identifier, in: self.folder) + Self.recordSuffix }
 
     private static func path(of identifier: String, in folder: String) -> String { "\(folder)/.\(identifier).upload" }
-
-    private static func truncate(_ descriptor: CInt, to byteCount: Int64) throws(BlobError) {
-        guard ftruncate(descriptor, off_t(byteCount)) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not shorten an upload")
-        }
-    }
-
-    /// Locks the file against other receivers of the folder; a file system without locks has none.
-    private static func lock(_ descriptor: CInt) throws(BlobError) {
-        var lock = flock()
-        (lock.l_type, lock.l_whence) = (numericCast(F_WRLCK), numericCast(SEEK_SET))
-        guard fcntl(descriptor, DescriptionLock.set, &lock) != 0, errno == EAGAIN || errno == EACCES else { return }
-        throw TusRequest.refusal(423, "Another receiver has the upload open.")
-    }
 }

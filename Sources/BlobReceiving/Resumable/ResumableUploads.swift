@@ -1,4 +1,5 @@
 import BlobCore
+import CryptoDigest
 import Foundation
 
 /// The resumable uploads of a folder, those of earlier receivers included.
@@ -8,6 +9,11 @@ package final class ResumableUploads: Sendable {
 
     /// The number of uploads from which those that are no longer in use are forgotten.
     private static let maximumIdleCount = 1024
+
+    private static let identifierLength = 32
+
+    /// The path of the URLs of all uploads; each has its identifier behind it.
+    static let path = "/files/"
 
     private struct Entry {
         weak var upload: ResumableUpload?
@@ -34,8 +40,33 @@ package final class ResumableUploads: Sendable {
         }
     }
 
-    func create(_ part: ReceivedPart) throws(BlobError) -> ResumableUpload {
-        let upload = try ResumableUpload(creating: part, in: self.folder)
+    /// Returns the identifier in the path of the URL of an upload; nil for another path.
+    static func identifier(in path: String) -> String? {
+        path.hasPrefix(self.path) ? String(path.dropFirst(self.path.count)) : nil
+    }
+
+    func create(_ record: UploadRecord) throws(BlobError) -> ResumableUpload {
+        let upload = try ResumableUpload(creating: record, in: self.folder)
+        self.entries.withLock { Self.add(upload, to: &$0) }
+        return upload
+    }
+
+    /// Creates a final upload, or returns the one that an earlier request with the same words created: its sender may
+    /// have lost the answer.
+    ///
+    /// - Complexity: Copies the bytes of all parts.
+    func concatenate(
+        _ parts: [ResumableUpload], as record: UploadRecord, words: [String]
+    ) throws(BlobError) -> ResumableUpload {
+        var hasher = CryptoDigest.sha256.makeHasher()
+        Array(words.joined(separator: "\0").utf8).withUnsafeBytes { hasher.update($0) }
+        let identifier = String(hasher.finalizeHexadecimal().prefix(Self.identifierLength))
+        do throws(BlobError) {
+            return try self.find(identifier)
+        } catch {
+            guard error.code == .notFound else { throw error }
+        }
+        let upload = try ResumableUpload(identifier, concatenating: parts, as: record, in: self.folder)
         self.entries.withLock { Self.add(upload, to: &$0) }
         return upload
     }

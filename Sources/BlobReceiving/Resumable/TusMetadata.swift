@@ -13,7 +13,7 @@ struct TusMetadata {
             guard (1...2).contains(words.count),
                 let value = Data(base64Encoded: words.count > 1 ? String(words[1]) : ""),
                 values.updateValue(String(decoding: value, as: UTF8.self), forKey: String(words[0])) == nil
-            else { throw TusRequest.refusal(400, "The Upload-Metadata has pairs of a key and a value in base64.") }
+            else { throw UploadRefusal.error(400, "The Upload-Metadata has pairs of a key and a value in base64.") }
         }
         self.values = values
     }

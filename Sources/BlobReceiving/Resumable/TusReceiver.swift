@@ -40,7 +40,7 @@ final class TusReceiver: BodyReceiver {
             return hasher.finalize() == checksum.expected
         }
         let offset = try self.upload.end(self.permit, keeping: isIntact ?? true)
-        guard isIntact != false else { throw TusRequest.refusal(460, "The bytes do not have the Upload-Checksum.") }
+        guard isIntact != false else { throw UploadRefusal.error(460, "The bytes do not have the Upload-Checksum.") }
         return TusAnswer(
             self.status, self.fields + [("Upload-Offset", String(offset))],
             [try self.upload.complete()].compactMap(\.self)
@@ -65,7 +65,7 @@ final class TusAnswer: BodyReceiver {
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        throw TusRequest.refusal(400, "This request has no body.")
+        throw UploadRefusal.error(400, "This request has no body.")
     }
 
     func answer() -> RequestAnswer { self.result }

@@ -3,31 +3,26 @@ import CryptoDigest
 import Foundation
 
 /// A request of the protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload), with the extensions creation,
-/// creation-with-upload, termination and checksum.
-package struct TusRequest: Sendable {
+/// creation-with-upload, termination, checksum and concatenation.
+package struct TusRequest: ResumableRequest {
     static let version = "1.0.0"
-
-    /// The path of all uploads; each has its identifier behind it.
-    private static let path = "/files/"
 
     private static let digests = [CryptoDigest.sha256, .sha1]
 
     private let method: String
     private let identifier: String
-    private let fields: [String: String]
+    let fields: [String: String]
 
     /// Creates the request; nil for one that is not of this protocol.
     ///
-    /// A `POST` at any path is one if it names a version. All other methods but `PUT` are at the path of an upload.
+    /// A request at any path is one if it names a version, and so is any `OPTIONS`.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
         self.method = method
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
-        let isUpload = path.hasPrefix(Self.path)
-        self.identifier = isUpload ? String(path.dropFirst(Self.path.count)) : ""
+        self.identifier = ResumableUploads.identifier(in: path) ?? ""
         switch method {
         case "OPTIONS": return
-        case "POST": guard self.fields["tus-resumable"] != nil else { return nil }
-        case "HEAD", "PATCH", "DELETE": guard isUpload || self.fields["tus-resumable"] != nil else { return nil }
+        case "POST", "HEAD", "PATCH", "DELETE": guard self.fields["tus-resumable"] != nil else { return nil }
         default: return nil
         }
     }
@@ -36,13 +31,13 @@ package struct TusRequest: Sendable {
     ///
     /// - Parameter uploads: Nil when nothing is stored.
     /// - Throws: An error with a ``RequestRefusal`` as its cause, and the errors of the disk.
-    package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> any BodyReceiver {
+    package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
         guard let uploads else {
-            throw Self.refusal(501, "Resumable uploads need a folder: start the receiver with --directory.")
+            throw UploadRefusal.error(501, "Resumable uploads need a folder: start the receiver with --directory.")
         }
         guard self.method != "OPTIONS" else { return TusAnswer(204, self.abilities(uploads)) }
         guard self.fields["tus-resumable"] == Self.version else {
-            throw Self.refusal(412, "The version of tus here is \(Self.version).")
+            throw UploadRefusal.error(412, "The version of tus here is \(Self.version).")
         }
         do {
             switch self.method {
@@ -54,71 +49,76 @@ package struct TusRequest: Sendable {
             default: return try self.append(to: uploads.find(self.identifier))
             }
         } catch {
-            throw error.code == .notFound ? Self.refusal(404, error.message) : error
+            throw error.code == .notFound ? UploadRefusal.error(404, error.message) : error
         }
-    }
-
-    /// Returns an error that is answered with `status`.
-    static func refusal(_ status: Int, _ message: String) -> BlobError {
-        let fields = [("Tus-Resumable", self.version), ("Tus-Version", self.version)]
-        return BlobError(
-            .refused, message, isTransient: false, cause: RequestRefusal(status: status, fields: fields))
     }
 
     private func abilities(_ uploads: ResumableUploads) -> [RequestAnswer.Field] {
         [
-            ("Tus-Version", Self.version), ("Tus-Extension", "creation,creation-with-upload,termination,checksum"),
+            ("Tus-Version", Self.version),
+            ("Tus-Extension", "creation,creation-with-upload,termination,checksum,concatenation"),
             ("Tus-Max-Size", String(uploads.maximumByteCount)),
             ("Tus-Checksum-Algorithm", Self.digests.map(\.name).joined(separator: ",")),
+            DraftRequest.limit(uploads),
         ]
     }
 
     private func create(_ uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+        let concatenation = self.fields["upload-concat"]
+        if let concatenation, concatenation != "partial" { return try self.concatenate(concatenation, in: uploads) }
         guard let byteCount = self.number("upload-length") else {
-            throw Self.refusal(400, "A creation has the Upload-Length in bytes.")
+            throw UploadRefusal.error(400, "A creation has the Upload-Length in bytes.")
         }
         guard byteCount <= uploads.maximumByteCount else {
-            throw Self.refusal(413, "The upload has more bytes than the limit of \(uploads.maximumByteCount).")
+            throw UploadRefusal.error(413, "The upload has more bytes than the limit of \(uploads.maximumByteCount).")
         }
-        let metadata = try TusMetadata(self.fields["upload-metadata"] ?? "")
+        let part = try self.part(byteCount: byteCount)
         let hasBody = self.number("content-length") ?? 0 > 0 || self.fields["transfer-encoding"] != nil
         if hasBody { try self.checkContentType() }
         let checksum = hasBody ? try self.checksum : nil
-        let filename = metadata["filename"] ?? metadata["name"]
-        let upload = try uploads.create(
-            ReceivedPart(
-                name: filename ?? "upload", filename: filename,
-                mediaType: metadata["filetype"] ?? metadata["type"], byteCount: byteCount, sha256: ""))
-        let location = ("Location", "\(Self.path)\(upload.identifier)")
+        let upload = try uploads.create(UploadRecord(part: part, concatenation == nil ? [] : [.partial]))
+        let location = ("Location", upload.path)
         return try TusReceiver(upload, at: 0, checksum, status: 201, [location])
     }
 
+    /// Returns the facts that the metadata tells about an upload.
+    func part(byteCount: Int64) throws(BlobError) -> ReceivedPart {
+        let metadata = try TusMetadata(self.fields["upload-metadata"] ?? "")
+        let filename = metadata["filename"] ?? metadata["name"]
+        return ReceivedPart(
+            name: filename ?? "upload", filename: filename, mediaType: metadata["filetype"] ?? metadata["type"],
+            byteCount: byteCount, sha256: "")
+    }
+
     private func describe(_ upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
-        let offset = try upload.arrivedByteCount
+        let facts = try upload.facts()
         // Those of a receiver that was killed before it could name the file.
         let parts = [try upload.complete()].compactMap(\.self)
+        let concatenation = facts.record.has(.partial) ? "partial" : facts.record.concatenation
         return TusAnswer(
             200,
             [
-                ("Upload-Offset", String(offset)), ("Upload-Length", String(upload.byteCount)),
+                ("Upload-Offset", String(facts.arrivedByteCount)),
+                facts.byteCount.map { ("Upload-Length", String($0)) } ?? ("Upload-Defer-Length", "1"),
                 ("Cache-Control", "no-store"),
-            ], parts)
+            ] + [concatenation.map { ("Upload-Concat", $0) }].compactMap(\.self), parts)
     }
 
     private func append(to upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
         try self.checkContentType()
         guard let offset = self.number("upload-offset") else {
-            throw Self.refusal(400, "A PATCH has the Upload-Offset in bytes.")
+            throw UploadRefusal.error(400, "A PATCH has the Upload-Offset in bytes.")
         }
-        guard self.number("content-length") ?? 0 <= max(0, upload.byteCount - offset) else {
-            throw Self.refusal(413, "The upload has only \(upload.byteCount) bytes.")
+        let byteCount = try upload.facts().record.part.byteCount
+        guard self.number("content-length") ?? 0 <= max(0, byteCount - offset) else {
+            throw UploadRefusal.error(413, "The upload has only \(byteCount) bytes.")
         }
         return try TusReceiver(upload, at: offset, self.checksum, status: 204)
     }
 
     private func checkContentType() throws(BlobError) {
         guard self.fields["content-type"]?.lowercased() == "application/offset+octet-stream" else {
-            throw Self.refusal(415, "The Content-Type is application/offset+octet-stream.")
+            throw UploadRefusal.error(415, "The Content-Type is application/offset+octet-stream.")
         }
     }
 
@@ -128,7 +128,7 @@ package struct TusRequest: Sendable {
             let words = text.split(separator: " ")
             guard words.count == 2, let digest = Self.digests.first(where: { $0.name == words[0] }),
                 let expected = Data(base64Encoded: String(words[1]))
-            else { throw Self.refusal(400, "The Upload-Checksum is of sha256 or sha1, in base64.") }
+            else { throw UploadRefusal.error(400, "The Upload-Checksum is of sha256 or sha1, in base64.") }
             return TusChecksum(hasher: digest.makeHasher(), expected: Array(expected))
         }
     }

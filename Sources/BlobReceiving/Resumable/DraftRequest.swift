@@ -1,0 +1,157 @@
+package import BlobCore
+import BlobMultipart
+
+/// A request of the draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload-11), which it names by its
+/// interop version.
+package struct DraftRequest: ResumableRequest {
+    /// The interop versions of drafts that differ here in nothing that a request can see: drafts 4 to 11.
+    private static let versions: Set<String> = ["6", "7", "8"]
+
+    private let method: String
+    private let path: String
+    private let fields: [String: String]
+    private let identifier: String?
+
+    /// Creates the request; nil for one that is not of this protocol.
+    ///
+    /// Requests at the path of an upload are, and a `POST` or `PUT` elsewhere that has the field `Upload-Complete`.
+    package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
+        (self.method, self.path) = (method, path)
+        // A field that occurs twice has no valid value.
+        self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { "\($0), \($1)" }
+        self.identifier = ResumableUploads.identifier(in: path)
+        switch method {
+        case "HEAD", "GET", "PATCH", "DELETE": guard self.identifier != nil else { return nil }
+        case "POST", "PUT": guard self.isLast != nil else { return nil }
+        default: return nil
+        }
+    }
+
+    package func makeReceiver(_ uploads: ResumableUploads?) throws(BlobError) -> (any BodyReceiver)? {
+        guard let uploads else {
+            // Support is optional for a whole body.
+            if self.identifier == nil, self.isLast == true { return nil }
+            throw UploadRefusal.error(501, "Resumable uploads need a folder: start the receiver with --directory.")
+        }
+        do {
+            switch self.method {
+            case "POST", "PUT": return try self.create(uploads)
+            case "PATCH": return try self.append(to: uploads.find(self.identifier ?? ""), uploads)
+            case "DELETE":
+                try uploads.find(self.identifier ?? "").remove()
+                return DraftAnswer(204)
+            default: return try self.describe(uploads.find(self.identifier ?? ""), uploads)
+            }
+        } catch {
+            throw error.code == .notFound ? UploadRefusal.error(404, error.message) : error
+        }
+    }
+
+    static func limit(_ uploads: ResumableUploads) -> RequestAnswer.Field {
+        ("Upload-Limit", "max-size=\(min(uploads.maximumByteCount, Self.maximumInteger)), min-size=0")
+    }
+
+    private func create(_ uploads: ResumableUploads) throws(BlobError) -> any BodyReceiver {
+        let isLast = self.isLast == true
+        let byteCount = try self.byteCount(from: 0)
+        guard byteCount ?? 0 <= uploads.maximumByteCount else {
+            throw UploadRefusal.error(
+                413, "The upload has more bytes than the limit of \(uploads.maximumByteCount).", [Self.limit(uploads)])
+        }
+        let disposition = self.fields["content-disposition"].map { Array($0.utf8) }
+        let filename = disposition.flatMap { MultipartHeader.filename(inDisposition: $0) }
+        let name = RequestReceiver.name(in: self.path)
+        let part = ReceivedPart(
+            name: String(decoding: filename ?? name, as: UTF8.self),
+            filename: filename.map { String(decoding: $0, as: UTF8.self) }, mediaType: self.fields["content-type"],
+            byteCount: byteCount ?? uploads.maximumByteCount, sha256: "")
+        let upload = try uploads.create(
+            UploadRecord(part: part, byteCount == nil ? [.unbounded, .unended] : [.unended]))
+        let receiver = try DraftReceiver(
+            upload, at: 0, byteCount: byteCount, isLast: isLast, hasLength: self.hasLength, status: 201,
+            [("Location", upload.path), Self.limit(uploads)])
+        if let version = self.fields["upload-draft-interop-version"], Self.versions.contains(version) {
+            let fields = [("Location", upload.path), ("Upload-Draft-Interop-Version", version), Self.limit(uploads)]
+            receiver.interimAnswer = RequestAnswer(status: 104, fields: fields)
+        }
+        return receiver
+    }
+
+    private func append(
+        to upload: ResumableUpload, _ uploads: ResumableUploads
+    ) throws(BlobError) -> any BodyReceiver {
+        let type = self.fields["content-type"]?.prefix { $0 != ";" && $0 != " " }.lowercased()
+        guard type == "application/partial-upload" else {
+            throw UploadRefusal.error(415, "The Content-Type is application/partial-upload.")
+        }
+        guard let offset = self.integer("upload-offset"), let isLast = self.isLast else {
+            throw UploadRefusal.error(400, "A PATCH has the Upload-Offset in bytes, and Upload-Complete.")
+        }
+        let facts = try upload.facts()
+        guard facts.arrivedByteCount == offset else {
+            throw UploadRefusal.wrongOffset(offset, expected: facts.arrivedByteCount)
+        }
+        let rest = facts.record.part.byteCount - offset
+        guard isLast || self.contentLength ?? 0 <= rest else {
+            throw UploadRefusal.error(413, "The upload has only \(rest) more bytes.", [Self.limit(uploads)])
+        }
+        return try DraftReceiver(
+            upload, at: offset, byteCount: self.byteCount(from: offset), isLast: isLast, hasLength: self.hasLength,
+            status: 204, [Self.limit(uploads)])
+    }
+
+    private func describe(
+        _ upload: ResumableUpload, _ uploads: ResumableUploads
+    ) throws(BlobError) -> any BodyReceiver {
+        // The offset must be one that the next request may begin at.
+        let facts = try upload.facts(interrupting: true)
+        let parts = [try upload.complete()].compactMap(\.self)
+        var fields = [
+            ("Upload-Offset", String(facts.arrivedByteCount)), ("Upload-Complete", facts.isWhole ? "?1" : "?0"),
+            Self.limit(uploads), ("Cache-Control", "no-store"),
+        ]
+        if let byteCount = facts.byteCount { fields.append(("Upload-Length", String(byteCount))) }
+        return DraftAnswer(204, fields, parts)
+    }
+
+    /// Returns the length that a request at `offset` tells; nil if it tells none.
+    ///
+    /// - Throws: A refusal with 400 for two lengths.
+    private func byteCount(from offset: Int64) throws(BlobError) -> Int64? {
+        let told = self.integer("upload-length")
+        guard self.isLast == true, let contentLength = self.contentLength else { return told }
+        let (sum, isTooLarge) = offset.addingReportingOverflow(contentLength)
+        guard told == nil || told == sum, !isTooLarge else {
+            throw UploadRefusal.inconsistentLength(sum, expected: told ?? 0)
+        }
+        return sum
+    }
+
+    // MARK: Fields (RFC 9651)
+
+    private static let maximumInteger: Int64 = 999_999_999_999_999
+
+    /// The length of the body; nil for one in chunks.
+    private var contentLength: Int64? {
+        if let text = self.fields["content-length"] { return Int64(text) }
+        return self.hasLength ? 0 : nil
+    }
+
+    private var hasLength: Bool { self.fields["transfer-encoding"] == nil }
+
+    /// The value of `Upload-Complete`; nil if it is missing or not valid.
+    private var isLast: Bool? { self.item("upload-complete").flatMap { ["?1": true, "?0": false][$0] } }
+
+    /// Returns the value of a field that is a number of bytes; nil if it is missing or not valid.
+    private func integer(_ name: String) -> Int64? {
+        self.item(name).flatMap { text in
+            let isInteger = (1...15).contains(text.utf8.count) && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            return isInteger ? Int64(text) : nil
+        }
+    }
+
+    /// Returns the bare item of a field, without its parameters.
+    private func item(_ name: String) -> String? {
+        self.fields[name].map { $0.prefix { $0 != ";" }.filter { $0 != " " } }
+    }
+}
