@@ -24,7 +24,7 @@ import Testing
         uploader.patience = patience
         uploader.onRecovery = { error in recoveries.withLock { $0.append(error) } }
         let source = source ?? MemorySource(self.bytes, validator: .strong("1"))
-        return try await onThread { [uploader] in try uploader.upload(source) }
+        return try await uploader.upload(source)
     }
 
     private func failure(
@@ -161,16 +161,48 @@ import Testing
         let server = try TusServer { number, _ in number == 1 ? .cut(after: 3) : .none }
         var uploader = ResumableUploader(BlobUploadRequest(.post, server.url))
         uploader.onRecovery = { _ in source.isChanged.withLock { $0 = true } }
-        let code = try await onThread { [uploader] in
-            do {
-                _ = try uploader.upload(source)
-                return BlobError.Code.internalError
-            } catch {
-                return BlobError(wrapping: error).code
-            }
+        do {
+            _ = try await uploader.upload(source)
+            Issue.record("It succeeded.")
+        } catch {
+            #expect(error.code == .changed)
         }
-        #expect(code == .changed)
         #expect(server.stored == Array("fir".utf8))
+    }
+
+    @Test func twoUploadersDoNotShareAState() async throws {
+        let (isOpen, isRefused) = (WaitSignal(), WaitSignal())
+        let server = try TusServer { number, _ in
+            if number == 1 {
+                isOpen.signal()
+                _ = isRefused.wait(for: .seconds(20))
+            }
+            return .none
+        }
+        async let first = self.upload(to: server)
+        try await onThread { _ = isOpen.wait(for: .seconds(20)) }
+        let error = await self.failure(to: server, patience: nil)
+        #expect(error.code == .unavailable && error.message.contains("a/state"))
+        isRefused.signal()
+        _ = try await first
+        #expect(server.requests == ["POST", "PATCH"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: self.folder.path("a")) == [])
+        // A lock file that a kill left locks nothing.
+        try self.folder.write("", to: "a/state.lock")
+        _ = try await self.upload(to: server)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: self.folder.path("a")) == [])
+    }
+
+    @Test func aServerThatJoinsNoPartsIsUnsupported() async throws {
+        let server = try TusServer { _, method in
+            method == "DELETE" ? .text("HTTP/1.1 204 No\r\n\r\n") : .none
+        }
+        var uploader = ResumableUploader(BlobUploadRequest(.post, server.url))
+        uploader.partCount = 3
+        await #expect(throws: BlobError.self) { () async throws in
+            try await uploader.upload(MemorySource(self.bytes, validator: .strong("1")))
+        }
+        #expect(server.requests == ["POST", "HEAD", "DELETE"])
     }
 
     @Test func aSourceThatCannotBeReadAgainIsUnsupported() async throws {

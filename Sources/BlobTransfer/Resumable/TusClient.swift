@@ -2,91 +2,79 @@ import BlobCore
 import BlobPlatform
 
 /// The requests of the protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload).
-struct TusClient {
-    private static let version = BlobHTTPField("Tus-Resumable", "1.0.0")
+struct TusClient: ResumableClient {
+    private static let version = ("Tus-Resumable", "1.0.0")
 
-    private let uploader: BlobUploader
-    /// The request that creates the upload: its URL, its limits, and the fields that all requests have.
-    private let base: BlobUploadRequest
-    private let context: BlobContext
+    private let requests: ResumableRequests
 
-    init(_ base: BlobUploadRequest, _ context: BlobContext) throws(BlobError) {
-        (self.uploader, self.base, self.context) = (try BlobUploader(), base, context)
+    init(_ requests: ResumableRequests) { self.requests = requests }
+
+    func create(
+        _ byteCount: Int64, _ metadata: ResumableMetadata
+    ) async throws(BlobError) -> (location: String, version: String?) {
+        let fields = [("Upload-Length", String(byteCount)), Self.field(metadata)]
+        return (try await self.create(fields), nil)
     }
 
-    /// Creates an upload.
-    ///
-    /// - Returns: Its URL.
-    func create(byteCount: Int64, name: String, mediaType: String) throws(BlobError) -> String {
-        let metadata = [("filename", name), ("filetype", mediaType)]
-            .map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ",")
-        let response = try self.send(
-            MemorySource([]), .post, self.base.url,
-            [BlobHTTPField("Upload-Length", String(byteCount)), BlobHTTPField("Upload-Metadata", metadata)])
-        guard let location = response.value(of: "location"), let base = URL(string: self.base.url),
-            let url = URL(string: location, relativeTo: base)?.absoluteURL
-        else { throw self.failure("The server answered a creation without the URL of the upload.") }
-        // Elsewhere the header fields, which may be secrets, are not sent.
-        guard url.scheme == base.scheme, url.host == base.host, url.port == base.port else {
-            let printable = BlobUploadRequest(.head, url.absoluteString).printableURL
-            throw self.failure("The server placed the upload on another server, \(printable), which is not followed.")
+    func createPart(_ byteCount: Int64) async throws(BlobError) -> String {
+        let location = try await self.create([("Upload-Length", String(byteCount)), ("Upload-Concat", "partial")])
+        // A server that does not know parts has created an upload of its own.
+        guard try await self.state(of: location).value(of: "upload-concat") == "partial" else {
+            try? await self.remove(location)
+            throw self.requests.failure("The server does not join parts of uploads.", .unsupported)
         }
-        return url.absoluteString
+        return location
     }
 
-    /// Returns the number of bytes of an upload that the server has.
-    ///
-    /// - Throws: ``BlobError/Code/corrupted`` for an answer without that number, or with another length.
-    func offset(of location: String, byteCount: Int64) throws(BlobError) -> Int64 {
-        let response = try self.send(MemorySource([]), .head, location)
-        let offset = try self.offset(in: response, byteCount)
-        guard response.value(of: "upload-length").map({ Int64($0) == byteCount }) ?? true else {
-            throw self.failure("The upload on the server does not have the \(byteCount) bytes of the source.")
-        }
-        return offset
+    func join(_ parts: [String], _ metadata: ResumableMetadata) async throws(BlobError) -> String {
+        try await self.create([("Upload-Concat", "final;" + parts.joined(separator: " ")), Self.field(metadata)])
     }
 
-    /// Sends the bytes from `offset` on.
-    ///
-    /// - Returns: The number of bytes of the upload that the server has.
+    func remove(_ location: String) async throws(BlobError) {
+        _ = try await self.requests.send(.head, location, [Self.version], isRemoval: true)
+    }
+
+    func offset(
+        of location: String, _ byteCount: Int64, _ version: String?
+    ) async throws(BlobError) -> ResumableOffset {
+        let response = try await self.state(of: location)
+        let offset = try self.requests.offset(in: response, byteCount)
+        try self.requests.checkLength(in: response, byteCount)
+        return ResumableOffset(offset, isComplete: offset == byteCount)
+    }
+
     func append(
-        _ source: any BlobInputStreamDataSource, from offset: Int64, matching validator: BlobValidator?,
-        byteCount: Int64, to location: String
-    ) throws(BlobError) -> Int64 {
-        let response = try self.send(
-            source, matching: validator, .patch, location,
+        _ source: any BlobInputStreamDataSource, from offset: Int64, _ byteCount: Int64,
+        matching validator: BlobValidator, to location: String, _ version: String?,
+        onProgress: @escaping @Sendable (Int64) -> Void
+    ) async throws(BlobError) -> ResumableOffset {
+        // Nothing is missing of an upload without bytes.
+        guard byteCount > 0 else { return ResumableOffset(0, isComplete: true) }
+        let response = try await self.requests.send(
+            .patch, location,
             [
-                BlobHTTPField("Upload-Offset", String(offset)),
-                BlobHTTPField("Content-Type", "application/offset+octet-stream"),
-            ], progressFrom: offset, byteCount)
-        let end = try self.offset(in: response, byteCount)
+                Self.version, ("Upload-Offset", String(offset)),
+                ("Content-Type", "application/offset+octet-stream"),
+            ], body: source, matching: validator, onProgress: onProgress)
+        let end = try self.requests.offset(in: response, byteCount)
         // Asking again would not help, and never end.
-        guard end > offset else { throw self.failure("The server accepted bytes and took none, at \(offset).") }
-        return end
+        guard end > offset else {
+            throw self.requests.failure("The server accepted bytes and took none, at \(offset).")
+        }
+        return ResumableOffset(end, isComplete: end == byteCount)
     }
 
-    private func send(
-        _ source: any BlobInputStreamDataSource, matching validator: BlobValidator? = nil,
-        _ method: BlobUploadRequest.Method,
-        _ url: String, _ fields: [BlobHTTPField] = [], progressFrom offset: Int64 = 0, _ byteCount: Int64 = 0
-    ) throws(BlobError) -> BlobUploadResponse {
-        var upload = self.base
-        (upload.method, upload.url) = (method, url)
-        upload.fields.removeAll { $0.name.lowercased() == "content-type" }
-        upload.fields += [Self.version] + fields
-        upload.onProgress = { [onProgress = self.base.onProgress] sent, _ in onProgress?(offset + sent, byteCount) }
-        (upload.onAnswer, upload.maximumRetryCount) = (nil, 0)
-        return try self.uploader.uploadBlocking(source, with: upload, matching: validator, context: self.context)
+    private func create(_ fields: [(String, String)]) async throws(BlobError) -> String {
+        let response = try await self.requests.send(.post, self.requests.base.url, [Self.version] + fields)
+        return try self.requests.location(in: response)
     }
 
-    private func offset(in response: BlobUploadResponse, _ byteCount: Int64) throws(BlobError) -> Int64 {
-        guard let offset = response.value(of: "upload-offset").flatMap({ Int64($0) }), (0...byteCount).contains(offset)
-        else { throw self.failure("The server answered without an offset from 0 to \(byteCount).") }
-        return offset
+    private func state(of location: String) async throws(BlobError) -> BlobUploadResponse {
+        try await self.requests.send(.head, location, [Self.version])
     }
 
-    private func failure(_ message: String) -> BlobError {
-        BlobError(
-            .corrupted, message, operation: "write", locator: self.base.printableURL, isTransient: false)
+    private static func field(_ metadata: ResumableMetadata) -> (String, String) {
+        let pairs = [("filename", metadata.name), ("filetype", metadata.mediaType)]
+        return ("Upload-Metadata", pairs.map { "\($0) \(Data($1.utf8).base64EncodedString())" }.joined(separator: ","))
     }
 }

@@ -13,6 +13,12 @@ package struct UploadState: Codable, Equatable, Sendable {
     package var validator: String
     /// The boundary of a form, which makes it the same bytes again.
     package var boundary: String?
+    /// The protocol; nil for tus.
+    var wire: ResumableProtocol?
+    /// The version of the protocol, if it has several.
+    var version: String?
+    /// The URLs of the parts, which are of nearly the same length, in their order; nil for an upload without parts.
+    var parts: [String]?
 }
 
 /// A file with the state of one upload.
@@ -41,8 +47,6 @@ package struct UploadStateFile: Sendable {
         do {
             let url = URL(fileURLWithPath: self.path)
             let folder = url.deletingLastPathComponent().path
-            try FileManager.default.createDirectory(
-                atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
             let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
             defer { close(descriptor) }
@@ -57,4 +61,9 @@ package struct UploadStateFile: Sendable {
     }
 
     func remove() { _ = unlink(self.path) }
+
+    /// Keeps all other uploaders, of this process and others, from the upload until the lock is released.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable`` while another one has the lock.
+    func lock() throws(BlobError) -> UploadStateLock { try UploadStateLock(path: self.path + ".lock", of: self.path) }
 }

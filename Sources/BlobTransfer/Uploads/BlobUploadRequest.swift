@@ -21,6 +21,9 @@ public struct BlobUploadRequest: Sendable {
     /// the body (`Content-Length`, `Transfer-Encoding`, `Expect`) are set by the uploader, and refused here.
     public var fields: [BlobHTTPField]
 
+    /// True for a `DELETE` in place of the ``Method/head``.
+    package var isRemoval = false
+
     /// True to send the body in chunks even when its length is known; a body of unknown length always is.
     public var isChunked = false
 

@@ -209,6 +209,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
             handle.set(CURLOPT_INFILESIZE_LARGE, bytes: self.byteCount ?? -1)
         case .head:
             handle.set(CURLOPT_NOBODY, 1)
+            if self.upload.isRemoval { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
         }
         handle.setHeaders(self.headerLines)
         self.setCallbacks(handle)

@@ -4,8 +4,11 @@ import BlobTransfer
 import Foundation
 
 /// A protocol for uploads that continue where they were interrupted.
-enum ResumableProtocol: String, ExpressibleByArgument, CaseIterable {
-    case none, tus
+enum Resumption: String, ExpressibleByArgument, CaseIterable {
+    case none, tus, draft
+
+    /// The protocol of the engine; nil for none.
+    var wire: ResumableProtocol? { ResumableProtocol(rawValue: self.rawValue) }
 }
 
 /// The options of resumable uploads.
@@ -13,14 +16,14 @@ struct ResumableOptions: ParsableArguments {
     @Option(
         name: .customLong("resumable"),
         help: ArgumentHelp(
-            "Upload in a way that continues after any interruption: tus, or none (the default).",
+            "Upload in a way that continues after any interruption: tus, draft, or none (the default).",
             discussion: """
-                The URL is the one at which a tus 1.0 server creates uploads; the upload's own URL is printed in the \
-                end. After an error the server is asked for the bytes that it has, and the rest is sent, until 8 (or \
+                The URL is the one at which a server creates uploads, by tus 1.0 or by the IETF's draft "Resumable \
+                Uploads for HTTP" (interop version 8 or 6); the upload's own URL is printed in the end. After an error the server is asked for the bytes that it has, and the rest is sent, until 8 (or \
                 --retry) errors in a row brought no progress. The same command continues after a kill, unless the \
                 source has changed: then, and when the server has lost the upload, it begins anew.
                 """))
-    var resumption = ResumableProtocol.none
+    var resumption = Resumption.none
 
     @Option(
         name: .customLong("state"),
@@ -29,9 +32,28 @@ struct ResumableOptions: ParsableArguments {
             valueName: "file"))
     var stateFile: String?
 
+    @Option(
+        name: .customLong("parallel"),
+        help: ArgumentHelp(
+            """
+            Upload this many parts of a source at once, from 1 to \(Self.maximumPartCount); by tus, to a server that \
+            joins them.
+            """, valueName: "parts"))
+    var partCount = 1
+
+    /// The maximum number of parts, whose URLs are in one header field in the end.
+    private static let maximumPartCount = 16
+
     func validate() throws {
-        guard self.resumption == .none else { return }
-        guard self.stateFile == nil else { throw ValidationError("--state goes with --resumable.") }
+        guard self.resumption != .none || self.stateFile == nil else {
+            throw ValidationError("--state goes with --resumable.")
+        }
+        guard (1...Self.maximumPartCount).contains(self.partCount) else {
+            throw ValidationError("--parallel takes a number from 1 to \(Self.maximumPartCount).")
+        }
+        guard self.resumption == .tus || self.partCount == 1 else {
+            throw ValidationError("--parallel goes with --resumable tus.")
+        }
     }
 
     var isOn: Bool { self.resumption != .none }
@@ -59,7 +81,19 @@ struct ResumableOptions: ParsableArguments {
         var uploader = ResumableUploader(upload)
         (uploader.stateFile, uploader.boundary) = (state, boundary)
         uploader.patience = patience > 0 ? patience : nil
+        (uploader.wire, uploader.partCount) = (self.resumption.wire ?? .tus, self.partCount)
         uploader.onRecovery = onRecovery
-        return try uploader.upload(source, context: context)
+        let (outcome, ended) = (Locked(Result<String, BlobError>.success("")), WaitSignal())
+        BlockingPool.openings.runTasks { [uploader] in
+            do throws(BlobError) {
+                let location = try await uploader.upload(source, context: context)
+                outcome.withLock { $0 = .success(location) }
+            } catch {
+                outcome.withLock { $0 = .failure(error) }
+            }
+            ended.signal()
+        }
+        _ = ended.wait(for: nil)
+        return try outcome.withLock { $0 }.get()
     }
 }
