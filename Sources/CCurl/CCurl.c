@@ -19,15 +19,22 @@ static struct {
 #undef DECLARE
 } table;
 
+// The second of Linux is that of Debian with GnuTLS; the last ones are of systems that number it in another way.
 #if defined(__APPLE__)
-static const char *const library_name = "libcurl.4.dylib";
+static const char *const library_names[] = {"libcurl.4.dylib", "libcurl.dylib"};
 #else
-static const char *const library_name = "libcurl.so.4";
+static const char *const library_names[] = {"libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"};
 #endif
 
 const char *blob_curl_load(void) {
-    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL) return dlerror();
+    void *library = NULL;
+    for (size_t i = 0; library == NULL && i < sizeof library_names / sizeof *library_names; i++)
+        library = dlopen(library_names[i], RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) {
+        // The message about the usual name.
+        (void)dlopen(library_names[0], RTLD_NOW | RTLD_LOCAL);
+        return dlerror();
+    }
 #define FIND(name) \
     table.name##_ = (__typeof__(table.name##_))dlsym(library, #name); \
     if (table.name##_ == NULL) return "it is too old: it has no " #name;
