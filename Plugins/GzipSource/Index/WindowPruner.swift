@@ -2,7 +2,6 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 import BlobPlatform
-import Dispatch
 
 /// A packer of the windows of restart points, which drops the bytes that nothing refers to.
 ///
@@ -10,7 +9,7 @@ import Dispatch
 /// use its window. These bytes are decoded twice more, with windows that show where each byte was copied from: the byte
 /// at position x is the low byte of x in one window and the high byte of x in the other. With ordinary data, about a
 /// quarter of a window is kept; the rest becomes zeros.
-final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is accessed on `queue` only.
+final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is used by the jobs of `queue`, and after them.
     /// A window and the bytes after it.
     struct Job: Sendable {
         let window: [UInt8]
@@ -24,31 +23,22 @@ final class WindowPruner: @unchecked Sendable {  // Safe: mutable state is acces
     /// The largest number of windows that wait; each takes at most 320 KiB, and usually a quarter of that.
     private static let maximumWaitingCount = 16
 
-    private let queue = DispatchQueue(label: "BlobStreams.WindowPruner")
-    private let room = DispatchSemaphore(value: 0)
+    private let queue = JobQueue(maximumCount: WindowPruner.maximumWaitingCount)
     private var packed = SpillBuffer()
     private var places: [RestartPoint.PackedWindow] = []
     private var inflater: Inflater?
     private var deflater: Deflater?
     private var failure: BlobError?
 
-    init() { for _ in 0..<Self.maximumWaitingCount { self.room.signal() } }
-
     /// Packs the window of `job` after the previous ones, asynchronously; blocks while too many windows wait.
-    func add(_ job: Job) {
-        self.room.wait()
-        self.queue.async {
-            self.run(job)
-            self.room.signal()
-        }
-    }
+    func add(_ job: Job) { self.queue.add { self.run(job) } }
 
     /// Waits until all windows are packed; returns their places, in the order in which they were added, and their
     /// bytes.
     func finish() throws(BlobError) -> (places: [RestartPoint.PackedWindow], packed: SpillBuffer) {
-        let (result, failure) = self.queue.sync { ((self.places, self.packed), self.failure) }
+        self.queue.finish()
         if let failure { throw failure }
-        return result
+        return (self.places, self.packed)
     }
 
     private func run(_ job: Job) {

@@ -12,6 +12,7 @@ package protocol LoopTransfer: AnyObject {
     /// Ends the transfer, for an error of all transfers.
     func fail(_ error: BlobError, _ loop: TransferLoop)
 
-    /// Ends a transfer whose time is up. Called every 250 ms, and when ``TransferLoop/check(within:)`` asks for it.
+    /// Ends a transfer whose time is up, or asks ``TransferLoop/check(within:)`` for the next call. Called when the
+    /// transfer is new, when any transfer asked for it, and every two seconds.
     func checkLimits(_ now: Moment, _ loop: TransferLoop)
 }

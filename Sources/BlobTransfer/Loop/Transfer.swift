@@ -130,6 +130,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {
             try self.head.take(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
             self.disposition = try self.route.leads(on: self.head) ? .drop : try self.sink?.begin(self.head) ?? .drop
+            if self.disposition != .deliver { self.loop?.check(within: Self.explanationTimeout) }
             if let sink { self.loop?.noteNews(sink) }
             return true
         } catch {
@@ -179,13 +180,14 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {
 
     /// Ends a transfer whose connection is idle for too long.
     package func checkLimits(_ now: Moment, _ loop: TransferLoop) {
-        guard !self.isPaused else { return }
+        guard !self.isPaused, self.sink != nil || self.handle != nil else { return }
         let idleTime = self.lastActivity.instant.duration(to: now.instant)
-        if let disposition, disposition != .deliver, idleTime > Self.explanationTimeout {
-            return self.finish(CURLE_OK, loop)
+        if let disposition, disposition != .deliver {
+            guard idleTime < Self.explanationTimeout else { return self.finish(CURLE_OK, loop) }
+            loop.check(within: Self.explanationTimeout - idleTime)
         }
         let limit = self.request.idleLimit
-        guard idleTime > limit, self.sink != nil else { return }
+        guard idleTime >= limit else { return loop.check(within: limit - idleTime) }
         let stage =
             self.handle == nil
             ? "because the hosts of other transfers are looked up"

@@ -21,8 +21,8 @@ package final class TransferLoop: @unchecked Sendable {
     /// The loop of the process, or the error for which there is none.
     package static let shared = Result<TransferLoop, BlobError> { () throws(BlobError) in try TransferLoop() }
 
-    /// The longest wait while there are transfers, whose limits of time no event announces.
-    private static let longestWait = Duration.milliseconds(250)
+    /// The longest time between two checks of the limits of transfers, which no event announces.
+    private static let longestWait = Duration.seconds(2)
 
     private let multi: CurlMulti
     private let wait: Wait
@@ -150,7 +150,11 @@ package final class TransferLoop: @unchecked Sendable {
     }
 
     /// Calls ``LoopTransfer/connect(_:)`` when there is room for another lookup.
-    package func enqueue(_ transfer: any LoopTransfer) { self.admission.enqueue(transfer) }
+    package func enqueue(_ transfer: any LoopTransfer) {
+        self.admission.enqueue(transfer)
+        // It asks for its own checks from the first one on.
+        self.check(within: .zero)
+    }
 
     package func add(_ handle: CurlHandle, _ transfer: any LoopTransfer) throws(BlobError) {
         self.sockets.observe(handle)
