@@ -48,13 +48,16 @@ struct S3Address: Sendable, Equatable {
     /// The key as the path of a request: each segment percent-encoded once; `//`, `.` and `..` stay.
     var encodedKey: String { PercentEncoding.encode(self.key, leaving: Self.segmentCharacters.union("/".utf8)) }
 
+    /// The locator of the object without its version.
+    var text: String { "s3://\(self.bucket)/\(self.encodedKey)" }
+
     /// The query of a request.
     var query: [(name: String, value: String)] {
         self.version.map { [("versionId", PercentEncoding.encode($0.utf8, leaving: Self.segmentCharacters))] } ?? []
     }
 
     /// The characters that a signed path has unencoded: those that RFC 3986 calls unreserved.
-    private static let segmentCharacters = Self.bucketCharacters.union("~".utf8)
+    static let segmentCharacters = Self.bucketCharacters.union("~".utf8)
 
     /// The last component of the key, for people.
     var name: String? {

@@ -38,6 +38,8 @@ struct S3Answer {
     /// The kinds of errors by the code of the store; others are known by the status of the answer.
     private static let codes: [String: (code: BlobError.Code, isTransient: Bool)] = [
         "NoSuchKey": (.notFound, false), "NoSuchBucket": (.notFound, false), "NoSuchVersion": (.notFound, false),
+        "NoSuchUpload": (.notFound, false), "BadDigest": (.checksumMismatch, true),
+        "XAmzContentSHA256Mismatch": (.checksumMismatch, true), "OperationAborted": (.unavailable, true),
         "AccessDenied": (.permissionDenied, false), "AllAccessDisabled": (.permissionDenied, false),
         "ExpiredToken": (.permissionDenied, false), "InvalidAccessKeyId": (.permissionDenied, false),
         "InvalidToken": (.permissionDenied, false), "RequestTimeTooSkewed": (.permissionDenied, false),

@@ -25,9 +25,10 @@ struct S3Endpoint: Sendable {
 
     /// Returns the URL of an object, and its parts as they are signed.
     ///
+    /// - Parameter parameters: The query of a request about its parts, percent-encoded.
     /// - Throws: ``BlobError/Code/invalidLocator`` when the parts make no URL.
     func target(
-        _ address: S3Address, region: String
+        _ address: S3Address, region: String, _ parameters: [(name: String, value: String)] = []
     ) throws(BlobError) -> (url: TransferURL, request: SigV4Request) {
         let key = address.encodedKey
         var (origin, path) = ("", "/\(address.bucket)/\(key)")
@@ -41,7 +42,7 @@ struct S3Endpoint: Sendable {
             origin = "https://\(isHost ? "\(address.bucket)." : "")s3.\(region).\(domain)"
             if isHost { path = "/\(key)" }
         }
-        let query = address.query
+        let query = address.query + parameters
         let text = query.map { "\($0.name)=\($0.value)" }.joined(separator: "&")
         let url = try TransferURL(origin + path + (text.isEmpty ? "" : "?\(text)"))
         // As libcurl sends it.

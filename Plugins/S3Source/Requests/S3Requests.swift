@@ -4,8 +4,8 @@ import BlobTransfer
 
 /// The signed requests for an object of a store.
 final class S3Requests: RemoteRequests {
-    private let address: S3Address
-    private let store: S3Store
+    let address: S3Address
+    let store: S3Store
     private let region: Locked<String>
 
     init(_ address: S3Address, _ store: S3Store) {
@@ -24,18 +24,25 @@ final class S3Requests: RemoteRequests {
     }
 
     private func request(_ fields: [BlobHTTPField], _ keys: AccessKeys?) throws(BlobError) -> TransferRequest {
-        let region = self.region.withLock { $0 }
-        let (url, signed) = try self.store.endpoint.target(self.address, region: region)
+        let (url, privateFields) = try self.signed(S3Call(), keys)
         var request = TransferRequest(url, fields: fields)
         request.settings = self.store.settings
         // A redirection needs another signature: see `corrects(_:_:)`.
         request.maximumRedirectionCount = 0
-        if let keys {
-            let now = Int64(time(nil)) + self.store.clockSkew.withLock { $0 }
-            request.privateFields = SigV4Signer(keys: keys, region: region)
-                .fields(for: signed, at: SigningTime(secondsSince1970: now))
-        }
+        request.privateFields = privateFields
         return request
+    }
+
+    /// Returns the URL of a request, and its fields with those that authenticate it; nil keys sign nothing.
+    func signed(_ call: S3Call, _ keys: AccessKeys?) throws(BlobError) -> (url: TransferURL, fields: [BlobHTTPField]) {
+        let region = self.region.withLock { $0 }
+        var (url, request) = try self.store.endpoint.target(self.address, region: region, call.parameters)
+        guard let keys else { return (url, call.fields) }
+        (request.method, request.payloadHash) = (call.method, call.payloadHash)
+        request.fields += call.fields
+        let now = Int64(time(nil)) + self.store.clockSkew.withLock { $0 }
+        let signer = SigV4Signer(keys: keys, region: region)
+        return (url, call.fields + signer.fields(for: request, at: SigningTime(secondsSince1970: now)))
     }
 
     func name(_ head: ResponseHead) -> String? { self.address.name }

@@ -76,6 +76,8 @@ package final class CurlHandle {
     ///   - connectLimit: The longest time for connecting, TLS included.
     package func setUp(_ url: String, connectLimit: Duration) {
         self.set(CURLOPT_URL, url)
+        // As it was given, and perhaps signed: a key of a store may have the segment `..`.
+        self.set(CURLOPT_PATH_AS_IS, 1)
         // Keeps the signals of the process unchanged, and cancels without waiting for a name server.
         self.set(CURLOPT_NOSIGNAL, 1)
         self.set(CURLOPT_QUICK_EXIT, 1)

@@ -2,7 +2,7 @@ package import BlobCore
 import BlobPlatform
 package import CCurl
 
-/// One GET or HEAD request with the redirections that follow it, run by the thread of all transfers.
+/// One GET, HEAD or DELETE request with the redirections that follow it, run by the thread of all transfers.
 ///
 /// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
 // Safe: mutable state is used by the thread of the loop only.
@@ -96,7 +96,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {
             self.route.url.text, self.request.settings, self.request.url.credentials,
             mayAuthenticate: !self.route.hasLeftOrigin)
         if self.request.isHead { handle.set(CURLOPT_NOBODY, 1) }
-        handle.set(CURLOPT_PATH_AS_IS, 1)
+        if self.request.isDelete { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
         handle.set(CURLOPT_BUFFERSIZE, 512 * 1024)
         var fields = self.request.fields
         if !self.route.hasLeftOrigin { fields += self.request.privateFields }

@@ -1,6 +1,6 @@
 package import BlobCore
 
-/// A GET or HEAD request.
+/// A GET, HEAD or DELETE request.
 package struct TransferRequest: Sendable {
     /// The URL; its credentials are sent if there are no others.
     package var url: TransferURL
@@ -15,6 +15,9 @@ package struct TransferRequest: Sendable {
 
     /// True for a HEAD request, whose answer has no body.
     package var isHead = false
+
+    /// True for a DELETE request.
+    package var isDelete = false
 
     /// The longest time without activity on the connection, unless the sink has paused it.
     package var idleLimit = BlobTransferSettings.defaultIdleLimit

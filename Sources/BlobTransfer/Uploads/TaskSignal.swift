@@ -1,4 +1,4 @@
-import BlobCore
+package import BlobCore
 
 /// Wakes the task that waits for it. A signal that comes first is kept, as one.
 final class TaskSignal: Sendable {
@@ -62,7 +62,7 @@ extension BlobContext {
     }
 
     /// Suspends the task for the duration; throws when the job is cancelled or times out before.
-    func sleep(for duration: Duration) async throws(BlobError) {
+    package func sleep(for duration: Duration) async throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = TaskSignal()
         let timer = self.wake(after: duration, BlobWaker { signal.signal() })

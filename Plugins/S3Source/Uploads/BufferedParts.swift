@@ -1,0 +1,80 @@
+import BlobCore
+import BlobPlatform
+import BlobTransfer
+
+/// The parts of a source that is read once, from its start to its end: one at a time is in memory.
+struct BufferedParts: Sendable {
+    let job: S3UploadJob
+    let plan: PartPlan
+    let info: BlobInfo
+    let stored: [Int: MultipartUpload.Part]
+
+    /// Stores all parts, and makes the object of them; a source that ends within its first part is stored by one request.
+    func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
+        let reader = PartReader(self.job, self.info.validator)
+        defer { reader.close() }
+        let first = try await reader.next(self.plan.partByteCount)
+        if known == nil, first.isLast {
+            return try await self.job.storeWhole(
+                MemorySource(first.bytes), matching: nil, PartDigests(of: first.bytes), self.info)
+        }
+        let upload: MultipartUpload
+        if let known { upload = known } else { upload = try await self.job.begin(self.plan, self.info) }
+        return try await self.job.aborting(upload) { () async throws(BlobError) in
+            var (parts, next): ([FinishedPart], _) = ([], first)
+            while true {
+                if !next.bytes.isEmpty || parts.isEmpty {
+                    try self.plan.check(parts.count + 1)
+                    parts.append(
+                        try await self.job.store(
+                            parts.count + 1, of: upload, MemorySource(next.bytes), matching: nil,
+                            PartDigests(of: next.bytes), self.stored[parts.count + 1]))
+                }
+                if next.isLast { break }
+                next = (Data(), false)  // Freed before there is another one.
+                next = try await reader.next(self.plan.partByteCount)
+            }
+            return try await self.job.finish(upload, parts)
+        }
+    }
+}
+
+/// Reads a source part by part, on threads of the pool.
+private final class PartReader: @unchecked Sendable {  // Safe: its owner makes one call at a time.
+    private static let stepByteCount = 256 * 1024
+
+    private let job: S3UploadJob
+    private let validator: BlobValidator?
+    private var reader: BlobGuardedReader?
+
+    init(_ job: S3UploadJob, _ validator: BlobValidator?) { (self.job, self.validator) = (job, validator) }
+
+    /// Returns the next bytes, and whether the source has ended.
+    func next(_ byteCount: Int64) async throws(BlobError) -> (bytes: Data, isLast: Bool) {
+        try await self.job.reading { () throws(BlobError) in
+            do {
+                return try self.read(Int(clamping: byteCount))
+            } catch {
+                throw BlobError(wrapping: error)
+            }
+        }
+    }
+
+    private func read(_ byteCount: Int) throws -> (bytes: Data, isLast: Bool) {
+        let context = self.job.context.blocking
+        let reader = try self.reader ?? self.job.source.open(matching: self.validator, context: context)
+        self.reader = reader
+        var bytes = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.stepByteCount, alignment: 16)
+        defer { buffer.deallocate() }
+        while bytes.count < byteCount {
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(byteCount - bytes.count))
+            let count = try reader.readWaiting(into: room)
+            guard count > 0 else { return (bytes, true) }
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count]))
+        }
+        return (bytes, false)
+    }
+
+    func close() { self.reader?.close() }
+}

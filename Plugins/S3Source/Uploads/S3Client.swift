@@ -1,0 +1,143 @@
+import BlobCore
+import BlobTransfer
+
+/// The requests that store an object, each signed anew and repeated after transient errors.
+struct S3Client: Sendable {
+    /// The longest pause before a repetition; pauses double from the first.
+    private static let longestPause = Duration.seconds(60)
+
+    /// The maximum length of the body of an answer; a list of 1,000 parts has about 250 KiB.
+    private static let maximumAnswerByteCount = 1 << 20
+
+    /// The limits of each request.
+    struct Limits: Sendable {
+        var firstPause = Duration.seconds(1)
+        var maximumRetryCount = 5
+        var idleLimit = BlobTransferSettings.defaultIdleLimit
+        var bytesPerSecond: Int64?
+        var onRetry: (@Sendable (BlobError) -> Void)?
+    }
+
+    /// An answer with status 200 to 299.
+    struct Answer: Sendable {
+        let head: ResponseHead
+        let body: [UInt8]
+
+        /// - Throws: ``BlobError/Code/corrupted`` when the body is no document of this name.
+        func document(_ name: String) throws(BlobError) -> S3Document {
+            let document = try S3Document(self.body)
+            guard document.name == name else { throw S3Client.corrupted("a document '\(document.name)'") }
+            return document
+        }
+    }
+
+    let requests: S3Requests
+    let uploader: BlobUploader
+    let limits: Limits
+    let context: BlobContext
+
+    /// Makes a request until the store has accepted it.
+    ///
+    /// - Parameters:
+    ///   - body: The body of a PUT or POST, read again for each try; others have none.
+    ///   - onProgress: Called with the number of bytes of the body sent.
+    ///   - read: Reads the answer; an error of it counts as one of the request.
+    /// - Throws: The errors of ``BlobUploader`` and of the store, after the last try.
+    func send<Value: Sendable>(
+        _ call: S3Call, _ body: any BlobInputStreamDataSource = MemorySource([]),
+        matching validator: BlobValidator? = nil,
+        onProgress: (@Sendable (Int64) -> Void)? = nil, _ read: (Answer) throws(BlobError) -> Value
+    ) async throws(BlobError) -> Value {
+        var (pause, retryCount, isCorrected) = (self.limits.firstPause, 0, false)
+        while true {
+            do throws(BlobError) {
+                let answer = try await self.answer(call, body, validator, onProgress)
+                // A store that has begun its answer when it fails says so in the body.
+                let hasError = (try? answer.document("Error")) != nil
+                if answer.head.isSuccess, !hasError { return try read(answer) }
+                if !isCorrected, self.requests.corrects(answer.head, answer.body) {
+                    isCorrected = true
+                    continue
+                }
+                var error = S3Answer(answer.head, answer.body).error(answer.head)
+                error.operation = "write"
+                throw error
+            } catch {
+                var error = error
+                error.locator = error.locator ?? (error.operation == "write" ? self.requests.address.text : nil)
+                guard self.mayRepeat(error, call), retryCount < self.limits.maximumRetryCount else { throw error }
+                retryCount += 1
+                self.limits.onRetry?(error)
+                try await self.context.sleep(for: error.retryDelay ?? pause)
+                pause = min(pause * 2, Self.longestPause)
+            }
+        }
+    }
+
+    private func mayRepeat(_ error: BlobError, _ call: S3Call) -> Bool {
+        guard error.operation == "write", error.code != .cancelled else { return false }
+        // The engine takes a broken POST for one that must not come twice.
+        return error.isTransient || call.isRepeatable && [.io, .truncated, .timedOut].contains(error.code)
+    }
+
+    private func answer(
+        _ call: S3Call, _ body: any BlobInputStreamDataSource, _ validator: BlobValidator?,
+        _ onProgress: (@Sendable (Int64) -> Void)?
+    ) async throws(BlobError) -> Answer {
+        let store = self.requests.store
+        let keys = await withCheckedContinuation { continuation in
+            store.keys.find { continuation.resume(returning: $0) }
+        }
+        let (url, fields) = try self.requests.signed(call, try keys.get())
+        guard let method = BlobUploadRequest.Method(rawValue: call.method), method != .head else {
+            return try await self.answer(call, url, fields)
+        }
+        var request = BlobUploadRequest(method, url.text, fields: fields)
+        (request.settings, request.idleLimit) = (store.settings, self.limits.idleLimit)
+        request.rateLimit = self.limits.bytesPerSecond
+        if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
+        do throws(BlobError) {
+            let response = try await self.uploader.upload(
+                body, with: request, matching: validator, context: self.context)
+            return try Answer(head: ResponseHead(response), body: Array(response.body))
+        } catch {
+            guard let response = (error.cause as? BlobUploadRefusal)?.response else { throw error }
+            return try Answer(head: ResponseHead(response), body: Array(response.body))
+        }
+    }
+
+    private func answer(
+        _ call: S3Call, _ url: TransferURL, _ fields: [BlobHTTPField]
+    ) async throws(BlobError) -> Answer {
+        var request = TransferRequest(url)
+        (request.isHead, request.isDelete) = (call.method == "HEAD", call.method == "DELETE")
+        (request.settings, request.privateFields) = (self.requests.store.settings, fields)
+        (request.maximumRedirectionCount, request.idleLimit) = (0, self.limits.idleLimit)
+        do throws(BlobError) {
+            let (head, body) = try await request.answer(upTo: Self.maximumAnswerByteCount, context: self.context)
+            return Answer(head: head, body: body)
+        } catch {
+            var error = error
+            error.operation = error.operation ?? "write"
+            throw error
+        }
+    }
+
+    static func corrupted(_ what: String) -> BlobError {
+        BlobError(.corrupted, "The store answered with \(what).", operation: "write", isTransient: false)
+    }
+}
+
+extension ResponseHead {
+    /// Creates the head of an answer to an upload.
+    fileprivate init(_ response: BlobUploadResponse) throws(BlobError) {
+        self.init()
+        let lines =
+            ["HTTP/1.1 \(response.status) \(response.reason)"] + response.fields.map { "\($0.name): \($0.value)" }
+        do {
+            for line in lines + [""] { try Array(line.utf8).withUnsafeBytes { try self.take($0) } }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+}
