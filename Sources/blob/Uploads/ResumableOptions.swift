@@ -6,8 +6,9 @@ import Foundation
 /// A protocol for uploads that continue where they were interrupted.
 enum Resumption: String, ExpressibleByArgument, CaseIterable {
     case none, tus, draft
+    case s3
 
-    /// The protocol of the engine; nil for none.
+    /// The protocol of the engine; nil for none, and for a store.
     var wire: ResumableProtocol? { ResumableProtocol(rawValue: self.rawValue) }
 }
 
@@ -16,12 +17,14 @@ struct ResumableOptions: ParsableArguments {
     @Option(
         name: .customLong("resumable"),
         help: ArgumentHelp(
-            "Upload in a way that continues after any interruption: tus, draft, or none (the default).",
+            "Upload in a way that continues after any interruption: tus, draft, s3, or none (the default).",
             discussion: """
                 The URL is the one at which a server creates uploads, by tus 1.0 or by the IETF's draft "Resumable \
                 Uploads for HTTP" (interop version 8 or 6); the upload's own URL is printed in the end. After an error the server is asked for the bytes that it has, and the rest is sent, until 8 (or \
                 --retry) errors in a row brought no progress. The same command continues after a kill, unless the \
-                source has changed: then, and when the server has lost the upload, it begins anew.
+                source has changed: then, and when the server has lost the upload, it begins anew. For an object of \
+                a store (s3://bucket/key) it is s3: the parts that the store has are not sent again, and without it \
+                they are dropped after an error.
                 """))
     var resumption = Resumption.none
 
@@ -62,14 +65,19 @@ struct ResumableOptions: ParsableArguments {
     ///
     /// - Parameter words: What tells the upload from others: its source and its URL.
     func state(of words: [String]) -> UploadStateFile? {
-        if let stateFile { return UploadStateFile(path: stateFile) }
+        self.statePath(of: words).map { UploadStateFile(path: $0) }
+    }
+
+    /// Returns the path of ``state(of:)``.
+    func statePath(of words: [String]) -> String? {
+        if let stateFile { return stateFile }
         let environment = ProcessInfo.processInfo.environment
         // The XDG Base Directory Specification ignores relative paths.
         let folders = [environment["XDG_STATE_HOME"], environment["HOME"].map { "\($0)/.local/state" }]
         guard let folder = folders.compactMap(\.self).first(where: { $0.hasPrefix("/") }) else { return nil }
         var hasher = CryptoDigest.sha256.makeHasher()
         Array(words.joined(separator: "\0").utf8).withUnsafeBytes { hasher.update($0) }
-        return UploadStateFile(path: "\(folder)/blob/\(hasher.finalizeHexadecimal().prefix(32)).upload")
+        return "\(folder)/blob/\(hasher.finalizeHexadecimal().prefix(32)).upload"
     }
 
     /// Uploads a source, and returns the URL of the upload.

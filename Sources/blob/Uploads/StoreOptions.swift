@@ -2,7 +2,7 @@ import ArgumentParser
 import BlobStreamsStandard
 import BlobTransfer
 
-/// The options of reading from stores with the interface of S3.
+/// The options of stores with the interface of S3.
 struct StoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -21,16 +21,21 @@ struct StoreOptions: ParsableArguments {
         guard
             self.noSignRequest || (self.endpointUrl ?? self.region) != nil || settings != BlobTransferSettings()
         else { return registry }
-        var options = S3Source.Options()
-        (options.endpoint, options.region) = (self.endpointUrl, self.region)
-        if self.noSignRequest { options.credentials = .anonymous }
-        options.transfers = settings
         var registry = registry
         do {
-            try registry.register(S3Source.provider(options), replacing: true)
+            try registry.register(S3Source.provider(self.options(settings)), replacing: true)
         } catch {
             preconditionFailure("Registered schemes can be replaced: \(error)")
         }
         return registry
+    }
+
+    /// Returns the settings of a store.
+    func options(_ settings: BlobTransferSettings) -> S3Source.Options {
+        var options = S3Source.Options()
+        (options.endpoint, options.region) = (self.endpointUrl, self.region)
+        if self.noSignRequest { options.credentials = .anonymous }
+        options.transfers = settings
+        return options
     }
 }

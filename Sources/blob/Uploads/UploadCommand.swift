@@ -15,6 +15,10 @@ struct UploadCommand: ParsableCommand {
             chunks. With -F the only body is a form, sent by POST. A success that a server reports before its system \
             has the whole body, or before it resets the connection, is an error; bytes that its system has and its \
             program never reads cannot be detected.
+
+            s3://bucket/key is an object of a store, and s3://bucket/prefix/ takes several: sent in parts if they are \
+            long, as many at once as --jobs says, each with digests that the store verifies. Each object that is done \
+            is a line with its entity tag.
             """)
 
     @Argument(help: ArgumentHelp("The sources, then the URL; with -F, the URL alone.", valueName: "source ... url"))
@@ -37,6 +41,10 @@ struct UploadCommand: ParsableCommand {
 
     func validate() throws {
         guard self.offset >= 0 else { throw ValidationError("--offset cannot be negative.") }
+        guard !self.isStore else { return try self.validateStore() }
+        guard self.resumable.resumption != .s3 else {
+            throw ValidationError("--resumable s3 is for a URL that begins with s3://.")
+        }
         try self.validateResumable()
         guard self.form.parts.isEmpty else {
             guard self.arguments.count == 1 else { throw ValidationError("-F goes with the URL alone.") }
@@ -74,6 +82,58 @@ struct UploadCommand: ParsableCommand {
         }
     }
 
+    /// Whether the URL is that of an object of a store, or of several.
+    private var isStore: Bool { self.url.hasPrefix("s3://") }
+
+    private func validateStore() throws {
+        guard self.request.method == nil, self.request.contentEncoding == .identity, self.offset == 0,
+            !self.request.followsRedirections, !self.answers.isAsked, self.source.web.user == nil
+        else { throw ValidationError("s3:// goes without -X, --content-encoding, --offset, -L, -o, -w and -u.") }
+        guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption != .tus else {
+            throw ValidationError("s3:// goes without --skip-existing, --journal and --resumable tus.")
+        }
+        guard self.form.parts.isEmpty else {
+            guard self.arguments.count == 1, !self.list.isAsked else {
+                throw ValidationError("-F goes with the URL alone.")
+            }
+            guard !self.resumable.isOn || self.form.boundary != nil else {
+                throw ValidationError("To continue, a form needs the same --boundary.")
+            }
+            return
+        }
+        let isList = self.arguments.count > 2 || self.list.isAsked
+        guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
+            throw ValidationError("Name at least one source, then the URL.")
+        }
+        guard !isList || UploadFolder(self.url) != nil else {
+            throw ValidationError("Several sources need a URL that ends with '/'.")
+        }
+        guard !isList || self.resumable.stateFile == nil else { throw ValidationError("--state is for one source.") }
+    }
+
+    private func sendToStore(_ context: BlobContext) throws {
+        let upload = try self.request.makeUpload(.put, self.url, self.source, context)
+        let uploads = try StoreUploads(
+            upload, self.source.web.store.options(upload.settings), self.request, self.list, self.resumable)
+        guard self.form.parts.isEmpty else {
+            let body = try self.form.makeBody(self.reading, context)
+            return try uploads.run(body, words: self.form.parts, self.url, AnswerOutput(self.answers), context)
+        }
+        let items = try self.items(context)
+        let output = try AnswerOutput(self.answers, count: items.items.count == 1 ? nil : items.items.count)
+        try uploads.run(items, self.reading.registry, output, context)
+    }
+
+    private func items(_ context: BlobContext) throws -> UploadItems {
+        let reading = self.reading
+        var items = UploadItems(self.url, isRecursive: self.list.recursive, reading.registry, context)
+        for argument in self.arguments.dropLast() { try items.add(argument) }
+        if let file = self.list.fromFile {
+            for line in try UploadItems.lines(of: reading.source(file, context), context) { try items.add(line) }
+        }
+        return items
+    }
+
     private var url: String { self.arguments.last ?? "" }
 
     /// The options for reading sources, whose servers get nothing that is for the receiver.
@@ -85,22 +145,17 @@ struct UploadCommand: ParsableCommand {
 
     func run() throws {
         let context = self.request.limited(try self.source.makeContext())
+        guard !self.isStore else { return try self.sendToStore(context) }
         guard self.form.parts.isEmpty else { return try self.sendForm(context) }
         // Made before the first byte is sent, so that a mistake in it sends nothing.
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         try upload.validate()
         if self.resumable.isOn { return try self.sendResumably(upload, context) }
         guard self.arguments.count > 2 || self.list.isAsked else { return try self.sendOne(upload, context) }
-        let reading = self.reading
-        let registry = reading.registry
-        var items = UploadItems(self.url, isRecursive: self.list.recursive, registry, context)
-        for argument in self.arguments.dropLast() { try items.add(argument) }
-        if let file = self.list.fromFile {
-            for line in try UploadItems.lines(of: reading.source(file, context), context) { try items.add(line) }
-        }
+        let items = try self.items(context)
         try ParallelUploads(
-            items, upload, self.request, self.list, AnswerOutput(self.answers, count: items.items.count), registry,
-            offset: self.offset
+            items, upload, self.request, self.list, AnswerOutput(self.answers, count: items.items.count),
+            self.reading.registry, offset: self.offset
         ).run(context)
     }
 
