@@ -10,7 +10,8 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults soak nio s3-check form-check link-check api-check setup archives release install benchmark clean
+.PHONY: all demo test sanitize fuzz faults soak nio s3-check s3-kills form-check link-check api-check setup archives \
+  release install benchmark clean
 
 all: release
 
@@ -107,10 +108,12 @@ faults: setup
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)
 
-# Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own.
+# Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own, and stores there.
 STORE := .build/store
-s3-check: setup
-	test -x $(STORE)/bin/swift-proxy-server || { python3 -m venv $(STORE) && $(STORE)/bin/pip install -q swift==2.38.3 botocore; }
+$(STORE)/bin/swift-proxy-server:
+	python3 -m venv $(STORE) && $(STORE)/bin/pip install -q swift==2.38.3 botocore
+
+s3-check: setup $(STORE)/bin/swift-proxy-server
 	swift build --build-tests
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter OpenStackTests
 
@@ -122,6 +125,12 @@ form-check: setup
 	  starlette python-multipart multipart falcon tornado; }
 	swift build --product blob
 	$(PARSERS)/bin/python Tests/FormParsers/run.py .build/debug/blob
+
+# Kills uploads of a file to that store, S3_KILLS times at random places, and compares what is there in the end.
+S3_KILLS := 50
+s3-kills: setup $(STORE)/bin/swift-proxy-server
+	swift build --product blob
+	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(STORE)/bin/python Tests/s3_kills.py .build/debug/blob --kills $(S3_KILLS)
 
 # Reads mixed sources, of files and from servers, with faults, and uploads, for SOAK_SECONDS: every byte is checked, and
 # growth is a failure.

@@ -20,8 +20,9 @@ struct ResumableOptions: ParsableArguments {
             "Upload in a way that continues after any interruption: tus, draft, s3, or none (the default).",
             discussion: """
                 The URL is the one at which a server creates uploads, by tus 1.0 or by the IETF's draft "Resumable \
-                Uploads for HTTP" (interop version 8 or 6); the upload's own URL is printed in the end. After an error the server is asked for the bytes that it has, and the rest is sent, until 8 (or \
-                --retry) errors in a row brought no progress. The same command continues after a kill, unless the \
+                Uploads for HTTP" (interop version 8 or 6); the upload's own URL is printed in the end. After an \
+                error the server is asked for the bytes that it has, and the rest is sent, until 8 (or --retry) errors \
+                in a row brought no progress. The same command continues after a kill, unless the \
                 source has changed: then, and when the server has lost the upload, it begins anew. For an object of \
                 a store (s3://bucket/key) it is s3: the parts that the store has are not sent again, and without it \
                 they are dropped after an error.

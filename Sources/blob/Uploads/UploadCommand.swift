@@ -89,8 +89,8 @@ struct UploadCommand: ParsableCommand {
         guard self.request.method == nil, self.request.contentEncoding == .identity, self.offset == 0,
             !self.request.followsRedirections, !self.answers.isAsked, self.source.web.user == nil
         else { throw ValidationError("s3:// goes without -X, --content-encoding, --offset, -L, -o, -w and -u.") }
-        guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption != .tus else {
-            throw ValidationError("s3:// goes without --skip-existing, --journal and --resumable tus.")
+        guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption.wire == nil else {
+            throw ValidationError("s3:// goes without --skip-existing, --journal and --resumable tus or draft.")
         }
         guard self.form.parts.isEmpty else {
             guard self.arguments.count == 1, !self.list.isAsked else {
