@@ -174,6 +174,7 @@ benchmark: release
 	Benchmarks/upload.py $(BLOB)
 	Benchmarks/bodies.py $(BLOB)
 	Benchmarks/early_answers.py $(BLOB)
+	Benchmarks/receiver.py $(BLOB)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 

@@ -3,8 +3,8 @@
 
 usage: Tests/FormParsers/run.py BLOB [--only WORD]
 
-Parsers that are not installed are left out: werkzeug, Django, aiohttp, Starlette, multipart, Falcon and Tornado of
-this Python, its own cgi, PHP, Go, and busboy and undici of Node.js. A cell tells the worst that a parser did with a part of the form:
+Parsers that are not installed are left out: werkzeug, Django, aiohttp, Starlette, multipart, Falcon and Tornado of this
+Python, its own cgi, PHP, Go, and busboy and undici of Node.js. A cell tells the worst that a parser did with a part:
 
 =        the name, the file name and the bytes as they were put in
 %        the same, with the escapes of browsers (%22, %0D, %0A, %5C) not decoded: the HTML standard decodes none
