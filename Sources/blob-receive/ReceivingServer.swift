@@ -64,7 +64,7 @@ struct ReceivingServer {
                     guard excess <= 0 else { return try channel.pipeline.syncOperations.addHandler(BusyHandler()) }
                     let drain = DrainHandler()
                     try channel.pipeline.syncOperations.addHandlers([
-                        drain, HTTPResponseEncoder(), ByteToMessageHandler(HTTPRequestDecoder()),
+                        SlicingHandler(), drain, HTTPResponseEncoder(), ByteToMessageHandler(HTTPRequestDecoder()),
                         ReceivingHandler(settings, drain, print),
                     ])
                 }

@@ -1,0 +1,85 @@
+import NIOCore
+
+/// The first handler of a connection: passes on what it receives in slices, and lets other connections have the event
+/// loop after a few milliseconds.
+///
+/// A single read may hold ten thousand requests, or forty thousand chunks of one byte.
+final class SlicingHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// The maximum number of bytes of a slice: what takes a few milliseconds in the worst case.
+    private static let maximumByteCount = 16 * 1024
+
+    /// The time after which others have their turn, and that they have at least.
+    private static let (turn, pause) = (TimeAmount.milliseconds(5), TimeAmount.milliseconds(1))
+
+    private var waiting = CircularBuffer<ByteBuffer>()
+    private var isPaused = false
+    // What arrived after the waiting bytes, and is passed on after them.
+    private var (hasRead, hasReadComplete, hasEnd) = (false, false, false)
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        self.waiting.append(self.unwrapInboundIn(data))
+        if !self.isPaused { self.passOn(context) }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        self.hasReadComplete = true
+        self.passOnEvents(context)
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        guard event as? ChannelEvent == .inputClosed else { return context.fireUserInboundEventTriggered(event) }
+        self.hasEnd = true
+        self.passOnEvents(context)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.waiting = []
+        context.fireChannelInactive()
+    }
+
+    func read(context: ChannelHandlerContext) {
+        self.hasRead = true
+        self.passOnEvents(context)
+    }
+
+    private func passOn(_ context: ChannelHandlerContext) {
+        let end = NIODeadline.now() + Self.turn
+        while !self.waiting.isEmpty {
+            guard NIODeadline.now() < end else { return self.pause(context) }
+            let byteCount = min(self.waiting[self.waiting.startIndex].readableBytes, Self.maximumByteCount)
+            let slice = self.waiting[self.waiting.startIndex].readSlice(length: byteCount)
+            if self.waiting[self.waiting.startIndex].readableBytes == 0 { self.waiting.removeFirst() }
+            if let slice { context.fireChannelRead(self.wrapInboundOut(slice)) }
+        }
+    }
+
+    private func pause(_ context: ChannelHandlerContext) {
+        self.isPaused = true
+        context.eventLoop.assumeIsolated().scheduleTask(in: Self.pause) {
+            self.isPaused = false
+            self.passOn(context)
+            self.passOnEvents(context)
+        }
+    }
+
+    private func passOnEvents(_ context: ChannelHandlerContext) {
+        guard self.waiting.isEmpty else { return }
+        if self.hasReadComplete {
+            self.hasReadComplete = false
+            context.fireChannelReadComplete()
+        }
+        if self.hasEnd {
+            self.hasEnd = false
+            context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
+        }
+        if self.hasRead {
+            self.hasRead = false
+            context.read()
+        }
+    }
+}
