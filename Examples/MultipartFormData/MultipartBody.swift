@@ -15,6 +15,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
     public let traits: BlobTraits
     private let parts: ConcatenatedSource
     private let validator: BlobValidator?
+    private let isRandomAccess: Bool
     private let throttle: MultipartThrottle?
 
     init(
@@ -29,7 +30,8 @@ public struct MultipartBody: BlobInputStreamDataSource {
         self.validator = validator
         self.throttle = throttle
         // Does not block: the parts return the info with which they were created.
-        self.byteCount = try? self.parts.info().byteCount
+        let info = try? self.parts.info()
+        (self.byteCount, self.isRandomAccess) = (info?.byteCount, info?.isRandomAccess == true)
     }
 
     /// The value of the header `Content-Type` for this body, with its boundary.
@@ -38,7 +40,9 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// Returns the length, ``contentType`` as the media type, and a validator made of the boundary, headers, values and
     /// the validators of all other parts, which is the same for the same form in another process.
     public func describe(_ context: BlobContext) -> BlobInfo {
-        BlobInfo(byteCount: self.byteCount, mediaType: self.contentType, validator: self.validator)
+        BlobInfo(
+            byteCount: self.byteCount, mediaType: self.contentType, validator: self.validator,
+            isRandomAccess: self.isRandomAccess)
     }
 
     /// Makes a reader at a byte offset, and opens only the part that contains it.

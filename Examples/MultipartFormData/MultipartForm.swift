@@ -76,7 +76,7 @@ private struct Assembly {
         let delimiter = (self.segments.isEmpty ? "" : "\r\n") + "--\(self.boundary.text)\r\n"
         self.appendMemory(Array(delimiter.utf8) + heading)
         let source = MultipartPart(
-            part.source, label: label, byteCount: part.byteCount ?? info.byteCount, validator: info.validator,
+            part.source, label: label, byteCount: part.byteCount ?? info.byteCount, info: info,
             boundary: self.boundary.isChosen ? self.boundary : nil)
         self.segments.append(source)
         // The bytes of a value are the same in each run of a program; the validator of its memory is not.

@@ -9,12 +9,13 @@ struct MultipartPart: BlobInputStreamDataSource {
 
     /// - Parameter boundary: The boundary to search for, which the part must not contain; nil for a random one.
     init(
-        _ base: any BlobInputStreamDataSource, label: String, byteCount: Int64?, validator: BlobValidator?,
+        _ base: any BlobInputStreamDataSource, label: String, byteCount: Int64?, info: BlobInfo,
         boundary: MultipartBoundary?
     ) {
         self.base = base
         self.label = label
-        self.info = BlobInfo(byteCount: byteCount, validator: validator)
+        self.info = BlobInfo(
+            byteCount: byteCount, validator: info.validator, isRandomAccess: info.isRandomAccess)
         self.boundary = boundary
     }
 

@@ -100,6 +100,8 @@ struct ResumableUpload: Sendable {
         let location = try await self.recovering { () async throws(BlobError) in
             try await self.client.join(parts, self.metadata)
         }
+        // Before the parts: without them, the same state would begin anew.
+        self.uploader.stateFile?.remove()
         for part in parts { try? await self.client.remove(part) }
         return location
     }

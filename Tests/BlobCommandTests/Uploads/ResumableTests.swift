@@ -124,13 +124,14 @@ import Testing
     }
 
     /// The boundary is random, and kept in the state.
-    @Test(arguments: ["tus", "draft"]) func aFormThatIsKilledContinues(wire: String) throws {
+    @Test(arguments: wires) func aFormThatIsKilledContinues(wire: String) throws {
         let (receiver, port) = try self.startReceiver()
         defer { receiver.send(SIGKILL) }
         let path = try self.folder.write(makeContent(3_000_000), to: "x")
         let launch = Launch(
-            "upload", "--resumable", wire, "--state", self.state, "-F", "a=b", "-F", "f=@\(path)",
-            "http://127.0.0.1:\(port)/", "--limit-rate", "4M")
+            ["upload", "--resumable"] + wire.split(separator: " ").map(String.init)
+                + ["--state", self.state, "-F", "a=b", "-F", "f=@\(path)", "http://127.0.0.1:\(port)/"]
+                + ["--limit-rate", "4M"])
         let client = try launch.start()
         client.wait { self.storedByteCount > 1_000_000 }
         client.send(SIGKILL)
