@@ -136,14 +136,14 @@ import Testing
     @Test func manyChunksAndRequestsAtOnceAreTakenInOrder() throws {
         try withReceiver { _, port in
             let client = try Client(port)
-            let chunks = String(repeating: "1\r\na\r\n", count: 100_000) + "0\r\n\r\n"
+            let chunks = String(repeating: "1\r\na\r\n", count: 20_000) + "0\r\n\r\n"
             let small = Self.head + "Content-Length: 1\r\n\r\na"
             client.send(Self.head + "Transfer-Encoding: chunked\r\n\r\n" + chunks)
             client.send(String(repeating: small, count: 100))
             client.end()
             let answers = client.receiveAll().components(separatedBy: "HTTP/1.1 ")
             #expect(answers.count == 102 && answers.dropFirst().allSatisfy { $0.hasPrefix("201 ") })
-            #expect(answers[1].contains("\"byte_count\":100000") && answers[2].contains("\"byte_count\":1,"))
+            #expect(answers[1].contains("\"byte_count\":20000") && answers[2].contains("\"byte_count\":1,"))
         }
     }
 
