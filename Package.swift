@@ -288,6 +288,7 @@ if hasUploads {
         .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
         example("UploadCustomSource", "BlobTransfer"),
         example("UploadFile", "BlobTransfer"),
+        example("FolderToS3", "S3Source"),
         plugin("HTTPSource", "BlobTransfer"),
         plugin("S3Source", "BlobTransfer", .product(name: "Crypto", package: "swift-crypto")),
         tests(
@@ -298,7 +299,7 @@ if hasUploads {
             "BlobStreamsTesting", "HTTPSource", "HTTPTestSupport"),
         tests(
             "S3SourceTests", exclude: ["Fixtures"], "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
-            "BlobStreamsTesting", "HTTPTestSupport", "S3Source", "blob"),
+            "BlobStreamsTesting", "FolderToS3", "HTTPTestSupport", "S3Source", "blob"),
         // A server for the tests of sources that read over HTTP.
         .target(
             name: "HTTPTestSupport", dependencies: ["BlobCore", "BlobTestSupport"], path: "Tests/HTTPTestSupport",

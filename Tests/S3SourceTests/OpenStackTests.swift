@@ -77,6 +77,47 @@ private let objectList = ProcessInfo.processInfo.environment["BLOBSTREAMS_S3"]
         #expect(try await error("s3://bucket/a+b") { $0.region = "eu-west-1" } == nil)
     }
 
+    /// 300 MB in parts, several at once.
+    @Test func aLongFileIsStoredInParts() async throws {
+        let folder = try TemporaryFolder()
+        try Data(makeContent(300_000_000)).write(to: folder.url("long"))
+        let stored = try await Self.run("upload", folder.path("long"), "s3://bucket/uploads/long%20file")
+        #expect(stored.status == 0 && stored.outputText.hasSuffix("-18  s3://bucket/uploads/long%20file\n"))
+        let sums = try await Self.run("sum", "s3://bucket/uploads/long%20file", folder.path("long")).outputText
+            .split(separator: "\n")
+        #expect(sums.count == 2 && sums[0].prefix(64) == sums[1].prefix(64))
+    }
+
+    /// The store knows no upload of a source that failed; one that is kept continues.
+    @Test func anUploadThatFailsIsAbortedUnlessItIsKept() async throws {
+        let (folder, bytes) = (try TemporaryFolder(), makeContent(12 << 20))
+        var uploader = try S3Uploader()
+        (uploader.partByteCount, uploader.singleByteCount, uploader.maximumPartsAtOnce) = (5 << 20, 0, 1)
+        let source = MemorySource(bytes, validator: .strong("1"))
+        let failing = FlakySource(source, failingAfter: 3 << 20)
+        #expect(await asyncCodeThrown { try await uploader.upload(failing, to: "s3://bucket/failed") } != nil)
+        uploader.stateFile = folder.path("state")
+        #expect(await asyncCodeThrown { try await uploader.upload(failing, to: "s3://bucket/failed") } != nil)
+        let object = try await uploader.upload(source, to: "s3://bucket/failed")
+        #expect(object.entityTag.hasSuffix("-3"))
+        let stored = try S3Source("s3://bucket/failed")
+        #expect(try await onThread { try readAll(stored.open()) } == bytes)
+    }
+
+    @Test func aFolderIsStoredByTheExample() async throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createDirectory(at: folder.url("c"), withIntermediateDirectories: false)
+        for name in ["a b", "c/d", "c/empty"] { try folder.write(name == "c/empty" ? "" : "text of \(name)", to: name) }
+        let example = productsFolder.appendingPathComponent("FolderToS3").path
+        let printed = try await onThread { try FinishedProcess(example, [folder.url.path, "s3://bucket/a%20folder/"]) }
+        #expect(printed.status == 0 && printed.outputText.split(separator: "\n").count == 3, "\(printed.errors)")
+        for name in ["a b", "c/d", "c/empty"] {
+            let text = try await Self.run("cat", "s3://bucket/a%20folder/\(name.replacing(" ", with: "%20"))")
+                .outputText
+            #expect(text == (name == "c/empty" ? "" : "text of \(name)"))
+        }
+    }
+
     @Test func theCommandReadsFromTheStore() async throws {
         let object = try #require(self.objects.first { $0.locator.hasSuffix("a%20b.txt") })
         #expect(try await Self.run("cat", object.locator).output == Data(object.bytes))

@@ -90,6 +90,33 @@ import Testing
         }
     }
 
+    private struct PartRow: Decodable {
+        let method, payloadHash, authorization: String
+        let parameters, fields: [[String]]
+        let token: String?
+        let seconds: Int64
+    }
+
+    @Test func requestsOfUploadsInPartsAreSignedAsBotocoreSignsThem() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+            .appendingPathComponent("Fixtures/part_signatures.jsonl")
+        let lines = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n"))
+        #expect(lines.count == 50)
+        let address = try S3Address(BlobLocator("s3://bucket/a%20key"))
+        for line in lines {
+            let row = try JSONDecoder().decode(PartRow.self, from: Data(line))
+            var (_, request) = try S3Endpoint("http://127.0.0.1:8080").target(
+                address, region: "us-east-1", row.parameters.map { (name: $0[0], value: $0[1]) })
+            (request.method, request.payloadHash) = (row.method, row.payloadHash)
+            request.fields += row.fields.map { BlobHTTPField($0[0], $0[1]) }
+            let keys = AccessKeys(
+                identifier: "AKIDEXAMPLE", secret: "wJalrXUtnFEMI/K7MDENG", sessionToken: row.token)
+            let fields = SigV4Signer(keys: keys, region: "us-east-1")
+                .fields(for: request, at: SigningTime(secondsSince1970: row.seconds))
+            #expect(fields.last?.value == row.authorization, "\(row.parameters)")
+        }
+    }
+
     @Test func keysAreInNoDescription() {
         let keys = AccessKeys(identifier: "ident", secret: "hidden", sessionToken: "token")
         var options = S3Source.Options()

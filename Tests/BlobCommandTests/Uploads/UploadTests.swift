@@ -188,7 +188,9 @@ import Testing
 
     @Test(.enabled(if: isLinux)) func withoutLibcurlUploadsAreUnavailableAndTheRestWorks() throws {
         let path = try self.folder.write("1", to: "one")
-        try self.folder.write("no library", to: "libcurl.so.4")
+        for name in ["libcurl.so.4", "libcurl-gnutls.so.4", "libcurl.so"] {
+            try self.folder.write("no library", to: name)
+        }
         let prelude = "export LD_LIBRARY_PATH='\(self.folder.path)'"
         let upload = Launch("upload", path, "http://127.0.0.1:1/x").with { $0.prelude = prelude }
         expect(try upload.run(), failsWith: "unavailable", 69, saying: "libcurl")
