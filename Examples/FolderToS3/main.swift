@@ -38,7 +38,7 @@ let areStored = await withTaskGroup(of: Bool.self) { group in
     for await isStored in group where !isStored { areStored = false }
     return areStored
 }
-exit(areStored ? 0 : 1)
+if !areStored { exit(1) }
 
 func isFolder(_ path: String) -> Bool {
     var isFolder: ObjCBool = false
