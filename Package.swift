@@ -286,6 +286,7 @@ if hasUploads {
     package.targets += [
         .target(name: "CCurl"),
         .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
+        example("ResumeUpload", "BlobTransfer"),
         example("UploadCustomSource", "BlobTransfer"),
         example("UploadFile", "BlobTransfer"),
         example("FolderToS3", "S3Source"),
@@ -313,7 +314,7 @@ if hasUploads {
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies += ["HTTPSource", "S3Source"]
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobTransfer")
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
-    package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("UploadCustomSource")
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies += ["ResumeUpload", "UploadCustomSource"]
     package.targets.first { $0.name == "soak" }?.dependencies += [
         "HTTPTestSupport", .product(name: "Crypto", package: "swift-crypto"),
     ]

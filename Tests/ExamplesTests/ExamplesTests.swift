@@ -122,9 +122,35 @@ import Testing
         }
     }
 
+    @Test(
+        .enabled(if: FileManager.default.fileExists(atPath: productsFolder.appendingPathComponent("ResumeUpload").path))
+    )
+    func anUploadGoesOnAfterAKill() throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url("film.mov")
+        let content = Data(makeContent(1000)) + Data(count: 30_000_000)
+        try content.write(to: file)
+        try withReceiver(["--directory", folder.path("store")]) { url in
+            let arguments = [file.path, url, folder.path("state")]
+            let (killed, pipe) = (Process(), Pipe())
+            killed.executableURL = productsFolder.appendingPathComponent("ResumeUpload")
+            (killed.arguments, killed.standardError) = (arguments, pipe)
+            try killed.run()
+            _ = pipe.fileHandleForReading.availableData
+            kill(killed.processIdentifier, SIGKILL)
+            killed.waitUntilExit()
+            #expect(folder.names.contains("state"))
+            #expect(try output(of: "ResumeUpload", arguments).contains("uploaded to \(url)"))
+            let isEqual = FileManager.default.contents(atPath: folder.path("store/film.mov")) == content
+            #expect(isEqual)
+            #expect(!folder.names.contains("state"))
+        }
+    }
+
     /// Runs the receiver for as long as `body` takes, which is given its URL.
-    private func withReceiver(_ body: (String) throws -> Void) throws {
+    private func withReceiver(_ arguments: [String] = [], _ body: (String) throws -> Void) throws {
         let (receiver, pipe) = (Process(), Pipe())
+        receiver.arguments = arguments
         receiver.executableURL = productsFolder.appendingPathComponent("blob-receive")
         receiver.standardOutput = pipe
         try receiver.run()

@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 
 /// A protocol for resumable uploads.
-package enum ResumableProtocol: String, Codable, Sendable {
+public enum ResumableProtocol: String, Codable, Sendable {
     /// The protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload).
     case tus
     /// The draft "Resumable Uploads for HTTP" (draft-ietf-httpbis-resumable-upload), interop version 8 or 6.

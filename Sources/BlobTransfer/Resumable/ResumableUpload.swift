@@ -21,7 +21,7 @@ struct ResumableUpload: Sendable {
 
     init(_ uploader: ResumableUploader, _ content: ResumableContent, _ context: BlobContext) throws(BlobError) {
         (self.uploader, self.content, self.context) = (uploader, content, context.makeChild())
-        let count = uploader.wire == .tus ? max(1, min(Int64(uploader.partCount), content.byteCount)) : 1
+        let count = uploader.wireProtocol == .tus ? max(1, min(Int64(uploader.partCount), content.byteCount)) : 1
         let bounds = (0...count).map { content.byteCount / count * $0 + min($0, content.byteCount % count) }
         self.ranges = zip(bounds, bounds.dropFirst()).map { $0..<$1 }
         self.progress = Locked(Array(repeating: 0, count: self.ranges.count))
@@ -30,7 +30,7 @@ struct ResumableUpload: Sendable {
         (request.onAnswer, request.onProgress, request.maximumRetryCount) = (nil, nil, 0)
         let requests = try ResumableRequests(request, self.context)
         self.client =
-            switch uploader.wire {
+            switch uploader.wireProtocol {
             case .tus: TusClient(requests)
             case .draft: DraftClient(requests)
             }
@@ -39,7 +39,7 @@ struct ResumableUpload: Sendable {
     /// Returns true for a state with which this upload goes on.
     func isContinued(by state: UploadState) -> Bool {
         state.url == self.uploader.request.url && state.byteCount == self.content.byteCount
-            && state.validator == self.content.validator.text && state.wire ?? .tus == self.uploader.wire
+            && state.validator == self.content.validator.text && state.wire ?? .tus == self.uploader.wireProtocol
             && state.parts?.count ?? 1 == self.ranges.count
     }
 
@@ -49,7 +49,7 @@ struct ResumableUpload: Sendable {
     func create() async throws(BlobError) -> UploadState {
         var state = UploadState(
             url: self.uploader.request.url, location: "", byteCount: self.content.byteCount,
-            validator: self.content.validator.text, boundary: self.uploader.boundary, wire: self.uploader.wire)
+            validator: self.content.validator.text, boundary: self.uploader.boundary, wire: self.uploader.wireProtocol)
         if self.ranges.count == 1 {
             (state.location, state.version) = try await self.client.create(self.content.byteCount, self.metadata)
         } else {

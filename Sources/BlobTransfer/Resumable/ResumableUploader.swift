@@ -1,51 +1,64 @@
-package import BlobCore
+public import BlobCore
 import BlobPlatform
 
 /// Uploads a source in as many requests as it takes: after each that fails, the server is asked for the number of bytes
 /// that it has, and the rest is sent.
 ///
+/// ```swift
+/// var uploader = ResumableUploader(BlobUploadRequest(.post, "https://host/files/"))
+/// uploader.stateFile = UploadStateFile(path: "photo.upload")
+/// let url = try await uploader.upload(source)
+/// ```
+///
 /// With a state file, another process continues where this one was killed. The content is compared by its validator: a
 /// weak one, such as size and times of a file, identifies it in all likelihood only. Bytes are protected by the
 /// connection alone: no checksum of the protocol is sent.
-package struct ResumableUploader: Sendable {
+public struct ResumableUploader: Sendable {
     /// The statuses of uploads that the server has not, or no longer.
     private static let missingStatuses: Set = [404, 410]
 
     /// The request that creates the upload, by `POST`; its limits and fields are those of all requests. `Content-Type`
     /// replaces the media type of the source, as the upload's metadata.
-    package var request: BlobUploadRequest
+    public var request: BlobUploadRequest
 
-    /// The protocol of the server.
-    package var wire = ResumableProtocol.tus
+    /// The protocol of the server; tus by default.
+    public var wireProtocol = ResumableProtocol.tus
 
     /// The number of parts that are uploaded at once, from 1; more than one only by tus, to a server that joins them,
     /// and from a source with random access. The rate limit of the request is divided among them.
-    package var partCount = 1
+    public var partCount = 1
 
     /// The file that another process continues from; removed in the end. Nil to keep no state.
-    package var stateFile: UploadStateFile?
+    public var stateFile: UploadStateFile?
 
-    /// The boundary of a form, kept in the state.
-    package var boundary: String?
+    /// The boundary of a form, kept in the state: with the same one, a form is the same bytes again.
+    public var boundary: String?
 
     /// The number of failures in a row, without a byte of progress, before the upload fails; nil for 8, or none while
     /// no connection has been made.
-    package var patience: Int?
+    public var patience: Int?
 
     /// Called with each error after which the upload goes on, by any thread.
-    package var onRecovery: (@Sendable (BlobError) -> Void)?
+    public var onRecovery: (@Sendable (BlobError) -> Void)?
 
-    package init(_ request: BlobUploadRequest) { self.request = request }
+    /// Creates an uploader that keeps no state.
+    ///
+    /// - Parameter request: The request that creates the upload.
+    public init(_ request: BlobUploadRequest) { self.request = request }
 
     /// Uploads a source, and returns the URL of its upload when the server has all bytes.
     ///
     /// A state of other content is replaced. An upload that the server no longer has begins anew, once.
     ///
-    /// - Parameter source: A repeatable source with a validator and a known length.
+    /// Cancelling the task or the context ends the upload at once, and leaves the state.
+    ///
+    /// - Parameters:
+    ///   - source: A repeatable source with a validator and a known length.
+    ///   - context: The context; its idle limit applies to each request.
     /// - Throws: ``BlobError/Code/unsupported`` for another source, ``BlobError/Code/changed`` when its content changes
     ///   before the end, ``BlobError/Code/unavailable`` while another uploader uses the state file, and the errors of
     ///   ``BlobUploader/upload(_:with:matching:context:)``, which leave the state.
-    package func upload(
+    public func upload(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) async throws(BlobError) -> String {
         let context = context.makeChild()

@@ -22,13 +22,17 @@ package struct UploadState: Codable, Equatable, Sendable {
 }
 
 /// A file with the state of one upload.
-package struct UploadStateFile: Sendable {
+public struct UploadStateFile: Sendable {
     /// The largest file that is read.
     private static let maximumByteCount = 64 * 1024
 
     private let path: String
 
-    package init(path: String) { self.path = path }
+    /// Creates the description of a file, which need not exist, as its folder need not.
+    public init(path: String) { self.path = path }
+
+    /// The boundary of the form of the upload; nil for another body, and without a state.
+    public var boundary: String? { self.load()?.boundary }
 
     /// Returns the state; nil if there is none, or if the file is no state.
     package func load() -> UploadState? {

@@ -90,7 +90,7 @@ struct ResumableOptions: ParsableArguments {
         var uploader = ResumableUploader(upload)
         (uploader.stateFile, uploader.boundary) = (state, boundary)
         uploader.patience = patience > 0 ? patience : nil
-        (uploader.wire, uploader.partCount) = (self.resumption.wire ?? .tus, self.partCount)
+        (uploader.wireProtocol, uploader.partCount) = (self.resumption.wire ?? .tus, self.partCount)
         uploader.onRecovery = onRecovery
         let (outcome, ended) = (Locked(Result<String, BlobError>.success("")), WaitSignal())
         BlockingPool.openings.runTasks { [uploader] in

@@ -201,7 +201,7 @@ struct UploadCommand: ParsableCommand {
         // The same boundary makes the same bytes again.
         let state = self.resumable.isOn ? self.state(of: self.form.parts) : nil
         var form = self.form
-        form.boundary = form.boundary ?? state?.load()?.boundary
+        form.boundary = form.boundary ?? state?.boundary
         let body = try form.makeBody(self.reading, context)
         var upload = try self.request.makeUpload(.post, self.url, self.source, context)
         guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
