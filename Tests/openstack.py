@@ -6,7 +6,7 @@ usage: openstack.py FOLDER COMMAND...   with the Python of a venv that has `swif
 The command finds the store and the credentials in the variables of AWS's tools, and in BLOBSTREAMS_S3 a file: a JSON
 array of the locators and the files with their bytes. The exit status is that of the command.
 """
-import getpass, io, json, os, pathlib, random, shutil, socket, subprocess, sys, time, zipfile
+import getpass, io, json, os, pathlib, random, shutil, socket, subprocess, sys, zipfile
 import botocore.session
 from botocore.config import Config
 from swift.common.ring import RingBuilder
@@ -61,12 +61,16 @@ def start():
             stdout=open(FOLDER / f"{kind}.log", "ab"), stderr=subprocess.STDOUT,
             env={**os.environ, "EVENTLET_NO_GREENDNS": "yes"})
         for kind in KINDS]
-    for kind in KINDS:
+    for kind, process in zip(KINDS, processes):
         for _ in range(300):
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", ports[kind])) == 0:
                     break
-            time.sleep(0.1)
+            try:
+                process.wait(0.1)
+            except subprocess.TimeoutExpired:
+                continue
+            sys.exit(f"A server ended; see {FOLDER}.")
         else:
             sys.exit(f"A server did not start; see {FOLDER}.")
     return processes, ports["proxy"]

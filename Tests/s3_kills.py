@@ -28,7 +28,7 @@ class Proxy:
     """Passes connections on, and counts the bytes to the server."""
 
     def __init__(self, port):
-        self.target, self.count, self.lock = port, 0, threading.Lock()
+        self.target, self.count, self.lock, self.copies = port, 0, threading.Condition(), []
         self.listener = socket.create_server(('127.0.0.1', 0))
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -38,7 +38,21 @@ class Proxy:
             client = self.listener.accept()[0]
             server = socket.create_connection(('127.0.0.1', self.target))
             for source, target, counts in ((client, server, True), (server, client, False)):
-                threading.Thread(target=self.copy, args=(source, target, counts), daemon=True).start()
+                copy = threading.Thread(target=self.copy, args=(source, target, counts), daemon=True)
+                self.copies.append(copy)
+                copy.start()
+
+    def wait(self, count, seconds, process):
+        """Waits until `count` bytes have passed, the time is up, or the process has ended."""
+        end = time.monotonic() + seconds
+        with self.lock:
+            while self.count < count and process.poll() is None and (rest := end - time.monotonic()) > 0:
+                self.lock.wait(min(rest, 0.05))
+
+    def wait_for_ends(self):
+        """Waits until both sides have closed all connections."""
+        while self.copies:
+            self.copies.pop().join()
 
     def copy(self, source, target, counts):
         try:
@@ -47,6 +61,7 @@ class Proxy:
                 if counts:
                     with self.lock:
                         self.count += len(data)
+                        self.lock.notify_all()
             target.shutdown(socket.SHUT_WR)
         except OSError:
             for end in (source, target):
@@ -85,20 +100,18 @@ with tempfile.TemporaryDirectory() as folder:
                '--jobs', str(options.jobs), path, 's3://bucket/killed']
     kills, lost, before, worst = 0, 0, 0, 0
     while True:
-        start, begin = proxy.count, time.monotonic()
+        start = proxy.count
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         # By the bytes of the run, or by its time, so that starts and comparisons are hit as well.
         bytes_, seconds = random.choice([(random.randrange(5 * PART), 600), (1 << 60, random.random())])
-        while kills < options.kills and process.poll() is None:
-            if proxy.count - start >= bytes_ or time.monotonic() - begin >= seconds:
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.001)
+        if kills < options.kills:
+            proxy.wait(start + bytes_, seconds, process)
+            process.kill()
         output, errors = process.communicate()
         if process.returncode != -signal.SIGKILL:
             break
         kills += 1
-        time.sleep(0.3)  # Until the store has noticed.
+        proxy.wait_for_ends()
         after = stored()
         cut = proxy.count - start - (after - before)
         lost, worst, before = lost + cut, max(worst, cut), after

@@ -28,7 +28,7 @@ final class ViolationLog: Sendable {
         }
     }
     static let endlessCalls = "times in vain."
-    static let missingMethod = "A read returns 'notYet', and 'whenReadable' is not implemented."
+    static let missingMethod = "A read returns 'notYet', and the reader has no 'whenReadable'."
 
     /// All violations, by number of contract.
     var all: [BlobViolation] {

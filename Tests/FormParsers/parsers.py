@@ -1,5 +1,5 @@
 """The parsers: each reads the body of a form from a file, and returns names, file names and SHA-256 digests."""
-import asyncio, hashlib, importlib.util, json, os, shutil, socket, subprocess, time, urllib.request, warnings
+import asyncio, hashlib, importlib.util, json, os, shutil, socket, subprocess, threading, urllib.request, warnings
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MANY = 1 << 20  # More parts than any form has.
@@ -150,13 +150,11 @@ class PHP:
         self.server = subprocess.Popen(
             [php, '-n', *(word for name, value in limits.items() for word in ('-d', f'{name}={value}')),
              '-S', f'127.0.0.1:{self.port}', os.path.join(HERE, 'read.php')],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        for _ in range(100):
-            try:
-                socket.create_connection(('127.0.0.1', self.port)).close()
-                break
-            except OSError:
-                time.sleep(0.1)
+            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        # It says on standard error that it has started, and in the end closes that.
+        while (line := self.server.stderr.readline()) and b' started' not in line:
+            pass
+        threading.Thread(target=self.server.stderr.read, daemon=True).start()
 
     def __del__(self):
         self.server.terminate()

@@ -50,6 +50,15 @@ import Testing
             #expect(await ending.errors.values(count: 1).first??.message == "libcurl: No memory.")
         }
         #expect(waits.withLock { $0 } <= 12)
+        // A connection that is about to close is not forgotten.
+        var ends: [CInt] = [0, 0]
+        #expect(socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0)
+        defer { close(ends[1]) }
+        let (closings, socket) = (Recorder<Bool>(), PeerSocket(ends[0]))
+        loop.perform { loop in
+            loop.closingSockets.close(socket, within: .seconds(3600)) { closings.append($0) }
+        }
+        #expect(await closings.values(count: 1) == [false])
         // When waiting succeeds again, so do transfers.
         fails.withLock { $0 = false }
         let other = try ObjectServer([1, 2, 3])

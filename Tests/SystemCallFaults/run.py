@@ -160,7 +160,10 @@ class Suite:
                 os.set_blocking(end, True)
                 return end
             except OSError:
-                time.sleep(0.001)
+                try:
+                    process.wait(0.001)
+                except subprocess.TimeoutExpired:
+                    pass
         return None
 
     @staticmethod

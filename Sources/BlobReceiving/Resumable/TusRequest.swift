@@ -92,7 +92,7 @@ package struct TusRequest: ResumableRequest {
 
     private func describe(_ upload: ResumableUpload) throws(BlobError) -> any BodyReceiver {
         let facts = try upload.facts()
-        // Those of a receiver that was killed before it could name the file.
+        // An earlier receiver may have been killed before it named the complete file.
         let parts = [try upload.complete()].compactMap(\.self)
         let concatenation = facts.record.has(.partial) ? "partial" : facts.record.concatenation
         return TusAnswer(

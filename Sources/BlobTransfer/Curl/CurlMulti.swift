@@ -74,7 +74,7 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
 
     private func check(_ code: CURLMcode) throws(BlobError) {
         guard code != CURLM_OK else { return }
-        // What the system refuses to libcurl is no defect: memory, and waiting.
+        // A lack of memory and a failed wait are errors of the system, not defects.
         let kind: (code: BlobError.Code, isTransient: Bool) =
             switch code {
             case CURLM_OUT_OF_MEMORY: (.unavailable, true)

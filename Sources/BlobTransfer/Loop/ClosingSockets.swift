@@ -16,7 +16,7 @@ package struct ClosingSockets {
     /// The first end of a wait; nil without one.
     var end: Moment? { self.closings.map(\.end).min() }
 
-    /// What libcurl waits for, in the order of the sockets.
+    /// The sockets with the events to wait for, in libcurl's form.
     var waits: [curl_waitfd] {
         self.closings.map { curl_waitfd(fd: $0.socket.descriptor, events: Int16(CURL_WAIT_POLLIN), revents: 0) }
     }
@@ -26,7 +26,7 @@ package struct ClosingSockets {
     /// - Parameter done: Called once, after the socket was closed.
     mutating func close(_ socket: PeerSocket, within limit: Duration, done: @escaping (_ isReset: Bool) -> Void) {
         let closing = Closing(socket: socket, end: Moment(.now + limit), done: done)
-        // What came before the shutdown is more conclusive than the reaction to it.
+        // A reset before the shutdown cannot be a reaction to it.
         if let isReset = socket.takeReset() { return Self.end(closing, isReset: isReset) }
         guard socket.shutDown() else { return Self.end(closing, isReset: socket.takeReset() ?? false) }
         self.closings.append(closing)
@@ -41,6 +41,12 @@ package struct ClosingSockets {
             if let isReset { Self.end(closing, isReset: isReset) }
             return isReset != nil
         }
+    }
+
+    /// Closes all sockets without waiting; none counts as reset.
+    mutating func endAll() {
+        for closing in self.closings { Self.end(closing, isReset: false) }
+        self.closings = []
     }
 
     private static func end(_ closing: Closing, isReset: Bool) {

@@ -5,8 +5,7 @@ package import CCurl
 /// One GET, HEAD or DELETE request with the redirections that follow it, run by the thread of all transfers.
 ///
 /// Connections that break before an answer begins are replaced by libcurl: a GET can be repeated.
-// Safe: mutable state is used by the thread of the loop only.
-package final class Transfer: LoopTransfer, @unchecked Sendable {
+package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only the loop's thread uses mutable state.
     /// The maximum number of bytes of an explanation that are kept.
     private static let maximumExplanationByteCount = 8 * 1024
 

@@ -5,8 +5,7 @@ import CCurl
 /// The thread that runs all transfers of the process, on connections that they share.
 ///
 /// Started by the first transfer; it then stays, and costs nothing without transfers.
-// Safe: the inbox has a lock; all else is used by the loop's thread.
-package final class TransferLoop: @unchecked Sendable {
+package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a lock, the rest one thread.
     package typealias Job = @Sendable (TransferLoop) -> Void
 
     /// Waits for events, and for those of other sockets, for a number of milliseconds at most.
@@ -117,6 +116,7 @@ package final class TransferLoop: @unchecked Sendable {
     private func fail(_ error: BlobError) {
         for transfer in Array(self.transfers.values) + self.admission.takeQueue() { transfer.fail(error, self) }
         for handle in self.admission.takeAll() { self.free(handle) }
+        self.closingSockets.endAll()
         self.flush()
         let isParked = self.inbox.withLock { inbox in
             inbox.isParked = inbox.jobs.isEmpty
@@ -152,8 +152,8 @@ package final class TransferLoop: @unchecked Sendable {
     /// Calls ``LoopTransfer/connect(_:)`` when there is room for another lookup.
     package func enqueue(_ transfer: any LoopTransfer) {
         self.admission.enqueue(transfer)
-        // It asks for its own checks from the first one on.
-        self.check(within: .zero)
+        // Each check asks for the next one.
+        transfer.checkLimits(.now, self)
     }
 
     package func add(_ handle: CurlHandle, _ transfer: any LoopTransfer) throws(BlobError) {

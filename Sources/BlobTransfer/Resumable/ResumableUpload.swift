@@ -144,7 +144,7 @@ struct ResumableUpload: Sendable {
                 .changed, "The content changed when \(start) bytes of it had been uploaded.", operation: "read",
                 locator: content.source.locator?.description, byteOffset: start)
         }
-        // Those of the content when the upload began, and not of what it is when it is opened.
+        // The validator from the beginning of the upload: content that changes before it is opened does not match.
         let isLast = range.upperBound == content.byteCount
         let isWhole = start == 0 && isLast
         let recipe = "slice-\(start)-\(isLast ? "end" : String(range.upperBound))"

@@ -8,8 +8,8 @@ public import BlobCore
 ///
 /// One thread of the process sends all bodies and receives all answers; threads of a pool read the sources that block,
 /// while there is room for their bytes. No upload keeps a thread, and all of them share TLS sessions, the store of
-/// certificates and the cache of names. An upload takes at most 512 KiB of memory for its body, less while many are
-/// under way.
+/// certificates and the cache of names. An upload keeps at most 512 KiB of its body in memory, and libcurl half as
+/// much; both keep less while many uploads are under way.
 ///
 /// A PUT of at most 64 KiB whose source is repeatable uses connections that are open, and leaves its own open for
 /// others. It is made again, on a new connection, when one that was open breaks before an answer. All others have a
@@ -101,7 +101,8 @@ public struct BlobUploader: Sendable {
         } catch {
             result = .failure(error)
         }
-        attempt.stop()
+        // Closing the reader may block.
+        try? await BlockingPool.openings.value { () throws(BlobError) in attempt.stop() }
         try? await Self.closing.wait(on: signal) { attempt.isClosed ? () : nil }
         return try result.get()
     }

@@ -3,8 +3,7 @@ import BlobPlatform
 import CCurl
 
 /// One upload, from the first byte of its source to the last of its answer, run by the thread of all transfers.
-// Safe: mutable state is used by that thread only.
-final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
+final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // Safe: used by that thread.
     /// The longest wait for the body of a refusal, from the last byte received.
     private static let refusalTimeout = Duration.seconds(1)
 
@@ -27,11 +26,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
     let upload: BlobUploadRequest
     let connection: Connection
     let byteCount: Int64?
-    private let info: BlobInfo
-    private let pump: BodyPump
+    let info: BlobInfo
+    let pump: BodyPump
     private let exchange: UploadExchange
     /// The idle limit of the source.
-    private let sourceLimit: Duration?
+    let sourceLimit: Duration?
     private(set) var handle: CurlHandle?
     private(set) var loop: TransferLoop?
     private var rateLimit: RateLimit?
@@ -62,8 +61,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
 
     init(
         _ upload: BlobUploadRequest, _ info: BlobInfo, _ pump: BodyPump, _ exchange: UploadExchange,
-        _ connection: Connection,
-        idleLimit: Duration?
+        _ connection: Connection, idleLimit: Duration?
     ) {
         (self.upload, self.info, self.connection) = (upload, info, connection)
         self.byteCount = upload.isChunked ? nil : self.info.byteCount
@@ -182,57 +180,6 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {
         guard rest <= .zero else { return loop.check(within: rest) }
         let what = isSourceSlow ? "The source gave nothing" : "Nothing moved on the connection"
         self.fail(self.error(.timedOut, "\(what) for \(limit), which is the idle limit; \(self.stage)."), loop)
-    }
-
-    // MARK: Setting up
-
-    private func setUp(_ handle: CurlHandle) throws(BlobError) {
-        let url = try TransferURL(self.upload.url)
-        handle.setUp(url.text, self.settings, url.credentials)
-        // A connection that is used again may be dead, and then the request is made again.
-        if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
-        // Only the end of a connection shows whether the server has read the body.
-        if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
-        handle.set(CURLOPT_NOPROGRESS, 0)
-        // Over TLS an answer that comes before a reset is read between two pieces, or never.
-        handle.set(CURLOPT_UPLOAD_BUFFERSIZE, self.isEncrypted ? 16 * 1024 : max(16 * 1024, self.pump.capacity / 2))
-        switch self.upload.method {
-        case .put:
-            handle.set(CURLOPT_UPLOAD, 1)
-            handle.set(CURLOPT_INFILESIZE_LARGE, bytes: self.byteCount ?? -1)
-        case .post:
-            handle.set(CURLOPT_POST, 1)
-            handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: self.byteCount ?? -1)
-        case .patch:
-            handle.set(CURLOPT_UPLOAD, 1)
-            handle.set(CURLOPT_CUSTOMREQUEST, self.upload.method.rawValue)
-            handle.set(CURLOPT_INFILESIZE_LARGE, bytes: self.byteCount ?? -1)
-        case .head:
-            handle.set(CURLOPT_NOBODY, 1)
-            if self.upload.isRemoval { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
-        }
-        handle.setHeaders(self.headerLines)
-        self.setCallbacks(handle)
-    }
-
-    private var settings: BlobTransferSettings {
-        var settings = self.upload.settings
-        settings.connectLimit = min(
-            settings.connectLimit, self.upload.idleLimit ?? self.sourceLimit ?? settings.connectLimit)
-        return settings
-    }
-
-    private var headerLines: [String] {
-        var lines = self.upload.fields.map(\.line)
-        let names = Set(self.upload.fields.map { $0.name.lowercased() })
-        if !names.contains("content-type") {
-            lines.append("Content-Type: \(self.info.mediaType ?? "application/octet-stream")")
-        }
-        if !names.contains("user-agent") { lines.append("User-Agent: BlobStreams") }
-        if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
-        // `Expect` is worth a round trip only for bodies that are much larger than the system's buffers.
-        if let count = self.byteCount, count < 1 << 20 { lines.append("Expect:") }
-        return lines
     }
 
     // MARK: Callbacks

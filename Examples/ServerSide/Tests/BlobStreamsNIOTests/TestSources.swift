@@ -16,7 +16,7 @@ struct PatternSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
-    /// What a receiver must have seen.
+    /// The length and the checksum of all bytes, for comparison with those of a receiver.
     var checked: Checked {
         var checked = Checked()
         while checked.count < self.byteCount {

@@ -1,0 +1,54 @@
+import BlobCore
+import CCurl
+
+extension UploadTransfer {
+    /// Sets the options of the request.
+    func setUp(_ handle: CurlHandle) throws(BlobError) {
+        let url = try TransferURL(self.upload.url)
+        handle.setUp(url.text, self.settings, url.credentials)
+        // A connection that is used again may be dead, and then the request is made again.
+        if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
+        // Only the end of a connection shows whether the server has read the body.
+        if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
+        handle.set(CURLOPT_NOPROGRESS, 0)
+        // Over TLS an answer that comes before a reset is read between two pieces, or never.
+        handle.set(CURLOPT_UPLOAD_BUFFERSIZE, self.isEncrypted ? 16 * 1024 : max(16 * 1024, self.pump.capacity / 2))
+        switch self.upload.method {
+        case .put:
+            handle.set(CURLOPT_UPLOAD, 1)
+            handle.set(CURLOPT_INFILESIZE_LARGE, bytes: self.byteCount ?? -1)
+        case .post:
+            handle.set(CURLOPT_POST, 1)
+            handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: self.byteCount ?? -1)
+        case .patch:
+            handle.set(CURLOPT_UPLOAD, 1)
+            handle.set(CURLOPT_CUSTOMREQUEST, self.upload.method.rawValue)
+            handle.set(CURLOPT_INFILESIZE_LARGE, bytes: self.byteCount ?? -1)
+        case .head:
+            handle.set(CURLOPT_NOBODY, 1)
+            if self.upload.isRemoval { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
+        }
+        handle.setHeaders(self.headerLines)
+        self.setCallbacks(handle)
+    }
+
+    private var settings: BlobTransferSettings {
+        var settings = self.upload.settings
+        settings.connectLimit = min(
+            settings.connectLimit, self.upload.idleLimit ?? self.sourceLimit ?? settings.connectLimit)
+        return settings
+    }
+
+    private var headerLines: [String] {
+        var lines = self.upload.fields.map(\.line)
+        let names = Set(self.upload.fields.map { $0.name.lowercased() })
+        if !names.contains("content-type") {
+            lines.append("Content-Type: \(self.info.mediaType ?? "application/octet-stream")")
+        }
+        if !names.contains("user-agent") { lines.append("User-Agent: BlobStreams") }
+        if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
+        // `Expect` is worth a round trip only for bodies that are much larger than the system's buffers.
+        if let count = self.byteCount, count < 1 << 20 { lines.append("Expect:") }
+        return lines
+    }
+}
