@@ -119,18 +119,3 @@ private final class FaultReader: BlobReader {
         return try self.read(atMost: Int(clamping: room), &output) == .bytes
     }
 }
-
-extension BlobContext {
-    /// Waits for the duration; throws when the job is cancelled or times out before.
-    fileprivate func pause(for duration: Duration) throws(BlobError) {
-        let end = ContinuousClock.now + duration
-        let signal = WaitSignal()
-        let registration = self.cancellation.onCancel { signal.signal() }
-        defer { registration.cancel() }
-        while ContinuousClock.now < end {
-            try self.check()
-            _ = signal.wait(for: min(.now + .milliseconds(100), end) - .now)
-        }
-        try self.check()
-    }
-}

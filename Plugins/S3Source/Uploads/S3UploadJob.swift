@@ -13,7 +13,7 @@ struct S3UploadJob: Sendable {
     let client: S3Client
     let progress: PartProgress
     private let address: S3Address
-    private let stateFile: S3UploadStateFile?
+    private let stateFile: StateFile<S3UploadState>?
 
     init(
         _ settings: S3Uploader, _ source: any BlobInputStreamDataSource, _ address: S3Address, _ context: BlobContext
@@ -26,7 +26,7 @@ struct S3UploadJob: Sendable {
         self.client = S3Client(
             requests: S3Requests(address, settings.store), uploader: try BlobUploader(), limits: limits,
             context: context)
-        self.stateFile = settings.stateFile.map { S3UploadStateFile(path: $0) }
+        self.stateFile = settings.stateFile.map { StateFile(path: $0) }
         self.progress = PartProgress(settings.onProgress)
     }
 

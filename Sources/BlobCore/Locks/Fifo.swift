@@ -6,6 +6,9 @@ struct Fifo<Element> {
     var count: Int { self.elements.count - self.start }
     var isEmpty: Bool { self.count == 0 }
 
+    /// The oldest element; nil when there is none.
+    var first: Element? { self.isEmpty ? nil : self.elements[self.start] }
+
     /// The newest element; nil when there is none.
     var last: Element? {
         get { self.isEmpty ? nil : self.elements[self.elements.count - 1] }

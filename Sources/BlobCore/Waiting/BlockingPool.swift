@@ -37,40 +37,34 @@ package final class BlockingPool: Sendable {
     package typealias Job = @Sendable () -> Void
 
     private struct State {
-        var jobs = Fifo<Job>()
+        var jobs = Fifo<(job: Job, start: Moment)>()
         var threadCount = 0
         /// The number of threads that run a job.
         var busyCount = 0
         var idle: [WaitSignal] = []
-        /// The number of waiting jobs when the pending check was arranged, nil without one, and whether a job was taken
-        /// since.
-        var watchedCount: Int?
+        /// Whether a check is pending, and whether a job was taken since it was arranged.
+        var isWatched = false
         var hasMoved = false
-        /// The processor time of the process at that moment, and when it was.
-        var watched = (work: 0.0, time: Moment.now)
 
         mutating func mustWatch(_ maximumThreadCount: Int) -> Bool {
-            guard self.watchedCount == nil, !self.jobs.isEmpty, self.threadCount < maximumThreadCount else {
-                return false
-            }
-            (self.watchedCount, self.hasMoved) = (self.jobs.count, false)
-            self.watched = (processorTime(), .now)
+            guard !self.isWatched, !self.jobs.isEmpty, self.threadCount < maximumThreadCount else { return false }
+            (self.isWatched, self.hasMoved) = (true, false)
             return true
         }
 
-        /// The use of one processor from which the process computes.
-        private static let computingShare = 0.5
-
-        /// Returns the number of threads to add: a quarter more while no job is taken, one while the queue does not
-        /// shrink. Where jobs are taken and compute, more threads would only wait for processors.
-        mutating func growth() -> Int {
-            defer { self.watchedCount = nil }
+        /// Returns the number of threads to add: a quarter more while no job is taken, one while the first job has waited
+        /// for many times the patience. Where jobs are taken and compute, more threads would only wait for processors.
+        mutating func growth(_ patience: Duration) -> Int {
+            self.isWatched = false
             guard self.hasMoved else { return max(self.threadCount / 4, 1) }
-            let work = processorTime() - self.watched.work
-            let isComputing = work > Self.computingShare * self.watched.time.instant.duration(to: .now).timeInterval
-            return isComputing || self.jobs.count < self.watchedCount ?? 0 ? 0 : 1
+            guard let start = self.jobs.first?.start.instant else { return 0 }
+            return start.duration(to: .now) >= patience * BlockingPool.maximumPatienceCount ? 1 : 0
         }
     }
+
+    /// The number of times the patience that a job waits before a thread is started for it although others are taken: a
+    /// quarter of a second by default, in which two hundred slices of a file are read and hashed.
+    private static let maximumPatienceCount = 25
 
     private static let waitingCount = Locked(0)
 
@@ -103,7 +97,7 @@ package final class BlockingPool: Sendable {
     @discardableResult
     package func run(_ job: @escaping Job) -> Bool {
         let (hasRoom, idle, isNew, mustWatch) = self.state.withLock { state -> (Bool, WaitSignal?, Bool, Bool) in
-            state.jobs.append(job)
+            state.jobs.append((job, .now))
             let hasRoom = state.jobs.count + state.busyCount <= self.maximumThreadCount
             if let idle = state.idle.popLast() { return (hasRoom, idle, false, false) }
             guard state.threadCount < min(self.maximumThreadCount, Self.promptThreadCount) else {
@@ -165,7 +159,7 @@ package final class BlockingPool: Sendable {
 
     private func watch() {
         // Without a thread for timers either, the next call of `run` tries again.
-        guard EventLoop.shared.isRunning else { return self.state.withLock { $0.watchedCount = nil } }
+        guard EventLoop.shared.isRunning else { return self.state.withLock { $0.isWatched = false } }
         let number = self.timer.withLock { timer in
             timer.lastNumber += 1
             return timer.lastNumber
@@ -182,7 +176,7 @@ package final class BlockingPool: Sendable {
     private func look() {
         let (growth, mustWatch) = self.state.withLock { state in
             let growth = min(
-                state.growth(), state.jobs.count, self.maximumThreadCount - state.threadCount, Self.maximumGrowth)
+                state.growth(self.patience), state.jobs.count, self.maximumThreadCount - state.threadCount, Self.maximumGrowth)
             state.threadCount += growth
             return (growth, state.mustWatch(self.maximumThreadCount))
         }
@@ -207,7 +201,7 @@ package final class BlockingPool: Sendable {
         pthread_setspecific(Self.current, Unmanaged.passUnretained(self).toOpaque())
         while true {
             let job = self.state.withLock { state -> Job? in
-                if let job = state.jobs.popFirst() {
+                if let (job, _) = state.jobs.popFirst() {
                     state.busyCount += 1
                     state.hasMoved = true
                     return job
@@ -237,6 +231,3 @@ package final class BlockingPool: Sendable {
         }
     }
 }
-
-/// The time in seconds that all threads of the process have spent on processors.
-private func processorTime() -> Double { Double(clock()) / Double(CLOCKS_PER_SEC) }

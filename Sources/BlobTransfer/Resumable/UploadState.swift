@@ -1,5 +1,4 @@
 import BlobCore
-import BlobPlatform
 
 /// The facts by which another process continues a resumable upload, in a small file.
 package struct UploadState: Codable, Equatable, Sendable {
@@ -23,51 +22,22 @@ package struct UploadState: Codable, Equatable, Sendable {
 
 /// A file with the state of one upload.
 public struct UploadStateFile: Sendable {
-    /// The largest file that is read.
-    private static let maximumByteCount = 64 * 1024
-
-    private let path: String
+    private let file: StateFile<UploadState>
 
     /// Creates the description of a file, which need not exist, as its folder need not.
-    public init(path: String) { self.path = path }
+    public init(path: String) { self.file = StateFile(path: path) }
 
     /// The boundary of the form of the upload; nil for another body, and without a state.
     public var boundary: String? { self.load()?.boundary }
 
-    /// Returns the state; nil if there is none, or if the file is no state.
-    package func load() -> UploadState? {
-        let descriptor = open(self.path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        let bytes = withUnsafeTemporaryAllocation(byteCount: Self.maximumByteCount, alignment: 1) { buffer in
-            let count = try? RegularFile.fill(buffer, from: descriptor, at: 0, named: self.path)
-            return Data(buffer.prefix(count ?? 0))
-        }
-        return try? JSONDecoder().decode(UploadState.self, from: bytes)
-    }
-
-    /// Replaces the state, for this user alone, and waits until it is on the disk. Makes the folder if it is missing.
-    func store(_ state: UploadState) throws(BlobError) {
-        do {
-            let url = URL(fileURLWithPath: self.path)
-            let folder = url.deletingLastPathComponent().path
-            let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(folder)") }
-            defer { close(descriptor) }
-            let file = try AtomicFile(named: url.lastPathComponent, in: descriptor)
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-            try encoder.encode(state).withUnsafeBytes { try file.write($0) }
-            try file.commit()
-        } catch {
-            throw BlobError(wrapping: error)
-        }
-    }
-
-    func remove() { _ = unlink(self.path) }
+    package func load() -> UploadState? { self.file.load() }
+    func store(_ state: UploadState) throws(BlobError) { try self.file.store(state) }
+    func remove() { self.file.remove() }
 
     /// Keeps all other uploaders, of this process and others, from the upload until the lock is released.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` while another one has the lock.
-    func lock() throws(BlobError) -> UploadStateLock { try UploadStateLock(path: self.path + ".lock", of: self.path) }
+    func lock() throws(BlobError) -> UploadStateLock {
+        try UploadStateLock(path: self.file.path + ".lock", of: self.file.path)
+    }
 }

@@ -1,6 +1,3 @@
-package import BlobCore
-import BlobPlatform
-
 extension BlobContext {
     /// Waits for the duration; throws when the job is cancelled or times out before.
     package func pause(for duration: Duration) throws(BlobError) {
