@@ -3,9 +3,10 @@
 
 usage: Benchmarks/early_answers.py BLOB [--runs N]
 
-The server answers 413 after a megabyte and closes the connection, so that its system resets it.
+The server answers 413 after a megabyte and closes the connection, so that its system resets it. As root, the packets
+are looked at as well: an upload counts as reached if its answer was delivered before the reset.
 """
-import argparse, os, shutil, socket, ssl, subprocess, sys, tempfile, threading
+import argparse, os, shutil, socket, ssl, struct, subprocess, sys, tempfile, threading
 
 parser = argparse.ArgumentParser()
 parser.add_argument('blob')
@@ -18,6 +19,38 @@ if not curl:
     sys.exit('This needs curl.')
 tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 tls.load_cert_chain(os.path.join(certificates, 'server.pem'))
+ANSWER = b'HTTP/1.1 413 Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n'
+RECORD = len(ANSWER) + 22  # A record of TLS 1.3: a head of 5 bytes, the type, and a tag of 16 (RFC 8446, 5.2).
+
+
+class Packets:
+    """What the server's port sent on the loopback: the ports of clients, by whether the answer came before a reset."""
+
+    def __init__(self, port):
+        self.port, self.reached, self.reset = port, set(), set()
+        try:
+            self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+        except PermissionError:
+            self.socket = None
+            return
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 64 << 20)
+        self.socket.bind(('lo', 0x0800))
+        threading.Thread(target=self.look, daemon=True).start()
+
+    def look(self):
+        while True:
+            data, address = self.socket.recvfrom(128)
+            if address[2] == socket.PACKET_OUTGOING:
+                continue  # Each packet is seen twice on the loopback.
+            head = (data[0] & 15) * 4
+            source, client = struct.unpack_from('!HH', data, head)
+            if source != self.port:
+                continue
+            if data[head + 13] & 4:
+                self.reset.add(client)
+            elif int.from_bytes(data[2:4], 'big') - head - (data[head + 12] >> 4) * 4 == RECORD:
+                if client not in self.reset:
+                    self.reached.add(client)
 
 
 def refuse(connection):
@@ -29,14 +62,16 @@ def refuse(connection):
                 if not data:
                     return
                 count += len(data)
-            connection.sendall(b'HTTP/1.1 413 Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n')
+            connection.sendall(ANSWER)
     except OSError:
         pass
 
 
 def accept(listener):
     while True:
-        threading.Thread(target=refuse, args=(listener.accept()[0],), daemon=True).start()
+        connection, (_, port) = listener.accept()
+        clients[port] = asking
+        threading.Thread(target=refuse, args=(connection,), daemon=True).start()
 
 
 def output(*words):
@@ -44,17 +79,23 @@ def output(*words):
 
 
 listener = socket.create_server(('127.0.0.1', 0))
+packets = Packets(listener.getsockname()[1])
 threading.Thread(target=accept, args=(listener,), daemon=True).start()
 url = f'https://localhost:{listener.getsockname()[1]}/x'
+asking, clients = '', {}
 seen = {'blob upload': 0, 'curl -T': 0}
 with tempfile.NamedTemporaryFile() as file:
     file.write(os.urandom(60 << 20))
     file.flush()
     for _ in range(options.runs):
+        asking = 'blob upload'
         errors = output(blob, 'upload', '--progress', 'never', '--cacert', authority, file.name, url).stderr
-        seen['blob upload'] += 'answered 413' in errors
+        seen[asking] += 'answered 413' in errors
+        asking = 'curl -T'
         status = output(
             curl, '-s', '-H', 'Expect:', '--cacert', authority, '-T', file.name, url, '-w', '%{http_code}').stdout
-        seen['curl -T'] += status.endswith('413')
-for name, count in seen.items():
-    print(f'{name:12} saw {count} of {options.runs} early refusals over TLS')
+        seen[asking] += status.endswith('413')
+for name in seen:
+    reached = sum(clients.get(port) == name for port in packets.reached)
+    whole = f'; {reached} reached the socket before the reset' if packets.socket else ''
+    print(f'{name:12} saw {seen[name]} of {options.runs} early refusals over TLS{whole}')
