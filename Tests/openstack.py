@@ -4,9 +4,10 @@
 usage: openstack.py FOLDER COMMAND...   with the Python of a venv that has `swift` and `botocore`
 
 The command finds the store and the credentials in the variables of AWS's tools, and in BLOBSTREAMS_S3 a file: a JSON
-array of the locators and the files with their bytes. The exit status is that of the command.
+array of the locators and the files with their bytes. At SIGUSR1 the store is killed and started again: FOLDER/starts
+has the number of starts. The exit status is that of the command.
 """
-import getpass, io, json, os, pathlib, random, shutil, socket, subprocess, sys, zipfile
+import getpass, io, json, os, pathlib, random, shutil, signal, socket, subprocess, sys, zipfile
 import botocore.session
 from botocore.config import Config
 from swift.common.ring import RingBuilder
@@ -25,9 +26,8 @@ def free_port():
         return found.getsockname()[1]
 
 
-def start():
-    """Starts the four servers; returns the processes and the port of the store."""
-    ports = {kind: free_port() for kind in KINDS}
+def configure(ports):
+    """Writes the settings of the four servers, for these ports."""
     common = (
         f"swift_dir = {FOLDER}\nbind_ip = 127.0.0.1\nuser = {getpass.getuser()}\nworkers = 0\nlog_level = WARNING\n"
         f"devices = {FOLDER}/devices\nmount_check = false\nfallocate_reserve = 0\n")
@@ -54,6 +54,10 @@ def start():
         f"pipeline = {' '.join(filters)} proxy-server\n"
         + "".join(f"[filter:{name}]\nuse = egg:swift#{name}\n{settings.get(name, '')}" for name in filters)
         + "[app:proxy-server]\nuse = egg:swift#proxy\naccount_autocreate = true\n")
+
+
+def start(ports):
+    """Starts the four servers; returns the processes once they all accept connections."""
     programs = pathlib.Path(sys.executable).parent
     processes = [
         subprocess.Popen(
@@ -73,7 +77,7 @@ def start():
             sys.exit(f"A server ended; see {FOLDER}.")
         else:
             sys.exit(f"A server did not start; see {FOLDER}.")
-    return processes, ports["proxy"]
+    return processes
 
 
 def contents():
@@ -118,13 +122,27 @@ def store(port, environment):
     return rows
 
 
+def restart(*_):
+    """Kills the servers, as a loss of power would, and starts them again."""
+    global processes, starts
+    for process in processes:
+        process.kill()
+    for process in processes:
+        process.wait()
+    processes, starts = start(ports), starts + 1
+    (FOLDER / "starts").write_text(str(starts))
+
+
 shutil.rmtree(FOLDER, ignore_errors=True)
-processes, port = start()
+ports, starts = {kind: free_port() for kind in KINDS}, 1
+configure(ports)
+processes = start(ports)
+signal.signal(signal.SIGUSR1, restart)
 try:
     environment = dict(
-        AWS_ENDPOINT_URL_S3=f"http://127.0.0.1:{port}", AWS_ACCESS_KEY_ID="blob:tester",
+        AWS_ENDPOINT_URL_S3=f"http://127.0.0.1:{ports['proxy']}", AWS_ACCESS_KEY_ID="blob:tester",
         AWS_SECRET_ACCESS_KEY="testing", AWS_REGION="us-east-1", BLOBSTREAMS_S3=str(FOLDER / "objects.json"))
-    (FOLDER / "objects.json").write_text(json.dumps(store(port, environment)))
+    (FOLDER / "objects.json").write_text(json.dumps(store(ports["proxy"], environment)))
     status = subprocess.run(sys.argv[2:], env={**os.environ, **environment}).returncode
 finally:
     for process in processes:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Kills `blob upload --resumable s3` at random places until the file is stored, and compares the object with the file.
+"""Kills `blob upload --resumable s3`, or the store, at random places until the file is stored, and compares the object
+with the file.
 
-usage: openstack.py FOLDER PYTHON s3_kills.py BLOB [--kills N] [--bytes N] [--jobs N] [--seed N]   with the PYTHON of a
-venv that has `botocore`
+usage: openstack.py FOLDER PYTHON s3_kills.py BLOB [--kills N] [--bytes N] [--jobs N] [--seed N] [--store]   with
+the PYTHON of a venv that has `botocore`
 
 All bytes pass a proxy that counts those to the store. The bytes that a kill costs are those of the parts that it cut:
 fewer than --jobs parts of 16 MiB.
@@ -17,11 +18,21 @@ parser.add_argument('--kills', type=int, default=50, help='kills (default 50)')
 parser.add_argument('--bytes', type=int, default=1 << 30, help='length of the file (default 1 GiB)')
 parser.add_argument('--jobs', type=int, default=4, help='parts at once (default 4)')
 parser.add_argument('--seed', type=int, default=random.randrange(1 << 32), help='of the random places')
+parser.add_argument('--store', action='store_true', help='kill the store instead of the client')
 options = parser.parse_args()
 PART = 16 << 20
 HEAD = 2048  # More than a head has, for each request.
 random.seed(options.seed)
 print(f'seed {options.seed}')
+
+
+def restart_store():
+    """Kills the store, and returns when it has started again."""
+    starts = os.path.join(os.path.dirname(os.environ['BLOBSTREAMS_S3']), 'starts')
+    before = os.path.exists(starts) and open(starts).read()
+    os.kill(os.getppid(), signal.SIGUSR1)
+    while not os.path.exists(starts) or open(starts).read() == before:
+        time.sleep(0.02)  # Another process writes the file.
 
 
 class Proxy:
@@ -36,7 +47,11 @@ class Proxy:
     def accept(self):
         while True:
             client = self.listener.accept()[0]
-            server = socket.create_connection(('127.0.0.1', self.target))
+            try:
+                server = socket.create_connection(('127.0.0.1', self.target))
+            except OSError:
+                client.close()
+                continue
             for source, target, counts in ((client, server, True), (server, client, False)):
                 copy = threading.Thread(target=self.copy, args=(source, target, counts), daemon=True)
                 self.copies.append(copy)
@@ -97,14 +112,19 @@ with tempfile.TemporaryDirectory() as folder:
         for _ in range(options.bytes >> 20):
             file.write(random.randbytes(1 << 20))
     command = [options.blob, 'upload', '--progress', 'never', '--resumable', 's3', '--state', state,
-               '--jobs', str(options.jobs), path, 's3://bucket/killed']
+               '--retry', str(options.kills + 8), '--jobs', str(options.jobs), path, 's3://bucket/killed']
     kills, lost, before, worst = 0, 0, 0, 0
     while True:
         start = proxy.count
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         # By the bytes of the run, or by its time, so that starts and comparisons are hit as well.
         bytes_, seconds = random.choice([(random.randrange(5 * PART), 600), (1 << 60, random.random())])
-        if kills < options.kills:
+        while options.store and process.poll() is None and kills < options.kills:
+            proxy.wait(proxy.count + random.randrange(2 * options.bytes // options.kills), 600, process)
+            if process.poll() is None:
+                restart_store()
+                kills += 1
+        if not options.store and kills < options.kills:
             proxy.wait(start + bytes_, seconds, process)
             process.kill()
         output, errors = process.communicate()
@@ -121,11 +141,15 @@ with tempfile.TemporaryDirectory() as folder:
         expected = digest(file)
     found = digest(client.get_object(Bucket='bucket', Key='killed')['Body'])
     left = client.list_multipart_uploads(Bucket='bucket').get('Uploads', [])
-print(f'{kills} kills; {options.bytes} bytes, {proxy.count} sent, {lost} of them in parts that a kill cut, {worst} at most'
-      f' by one; {len(left)} uploads left')
+if options.store:
+    print(f'{kills} kills of the store; {options.bytes} bytes, {proxy.count} sent; {len(left)} uploads left')
+    lost = worst = kills * options.jobs * PART
+else:
+    print(f'{kills} kills; {options.bytes} bytes, {proxy.count} sent, {lost} of them in parts that a kill cut, {worst} at most'
+          f' by one; {len(left)} uploads left')
 if found != expected or left or os.path.exists(state):
     sys.exit(f'The object has the SHA-256 {found}, the file {expected}.')
-if worst > options.jobs * PART + 100 * HEAD:
+if not options.store and worst > options.jobs * PART + 100 * HEAD:
     sys.exit('A kill cost more than the parts under way.')
 if proxy.count - options.bytes - lost > 200 * HEAD * (kills + 1):
     sys.exit('Parts that were stored were sent again.')
