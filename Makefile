@@ -41,6 +41,9 @@ ARCHIVES := .build/static
 STATIC := --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --gc-sections -Xlinker --icf=safe \
   -Xlinker --no-export-dynamic -Xlinker -L$(ARCHIVES) \
   $(if $(shell [ "$(GLIBC)" -ge 36 ] 2>/dev/null && echo yes),-Xlinker -z -Xlinker pack-relative-relocs)
+# What common uses call lies together (Benchmarks/function_order.py): 5 MiB less in memory, and a tenth less to start.
+ORDERED := $(STATIC) -Xswiftc -Xfrontend -Xswiftc -function-sections -Xlinker --no-warn-symbol-ordering \
+  -Xlinker --symbol-ordering-file=Sources/blob/functions.order
 endif
 
 archives:
@@ -54,9 +57,9 @@ archives:
 	fi
 
 release: setup archives
-	swift build -c release --product blob $(STATIC)
-	swift build -c release --product blob-receive $(STATIC)
-	swift build -c release --product blob-archive-helper $(STATIC)
+	swift build -c release --product blob $(ORDERED)
+	swift build -c release --product blob-receive $(ORDERED)
+	swift build -c release --product blob-archive-helper $(ORDERED)
 
 demo: release
 	@BLOB=$(BLOB) Examples/demo.sh
