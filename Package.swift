@@ -125,10 +125,15 @@ let package = Package(
             exclude: [hasISAL ? "ZlibAlone" : "ISAL"], swiftSettings: settings),
         // Its library is loaded when it is first needed; what a package manager knows of it would link it.
         .target(name: "CArchive"),
-        .target(name: "CArchiveHelper"),
+        // Shared by programs that decode for others, and those that start them.
+        .target(name: "CHelper"),
+        .target(name: "HelperExchange", dependencies: ["CHelper"], swiftSettings: settings),
+        .target(
+            name: "BlobHelper", dependencies: ["BlobCore", "BlobPlatform", "CHelper", "HelperExchange"],
+            swiftSettings: settings),
         .target(name: "CAES"),
         .target(
-            name: "ArchiveExchange", dependencies: ["CArchive", "CArchiveHelper"], swiftSettings: settings),
+            name: "ArchiveExchange", dependencies: ["CArchive", "HelperExchange"], swiftSettings: settings),
         .target(name: "BlobIndex", dependencies: ["BlobCore", "BlobDeflate", "BlobPlatform"], swiftSettings: settings),
         .target(
             name: "BlobBlocks",
@@ -150,7 +155,7 @@ let package = Package(
         plugin("GzipSource", "BlobIndex", "BlobDeflate"),
         plugin(
             "ArchiveSource", "GzipSource", "ArchiveExchange", "BlobBlocks", "BlobIndex", "BlobDeflate", "CAES",
-            "CArchive", "CArchiveHelper", .product(name: "Crypto", package: "swift-crypto")),
+            "BlobHelper", "CArchive", "HelperExchange", .product(name: "Crypto", package: "swift-crypto")),
         plugin("CryptoDigest", .product(name: "Crypto", package: "swift-crypto")),
 
         .executableTarget(
@@ -161,7 +166,7 @@ let package = Package(
             ], exclude: filesLeftOut + ["functions.order"], swiftSettings: partSettings),
         // Without Foundation: it starts in a millisecond.
         .executableTarget(
-            name: "blob-archive-helper", dependencies: ["ArchiveExchange", "CArchive", "CArchiveHelper"],
+            name: "blob-archive-helper", dependencies: ["ArchiveExchange", "CArchive", "CHelper", "HelperExchange"],
             swiftSettings: settings),
         .executableTarget(
             name: "blob-receive",

@@ -5,8 +5,8 @@
 /// most 256 MiB of memory for decoding, and on Linux only the system calls that it needs. It gets the bytes of the
 /// archive from this process, so that any source works. An archive on which the decoder crashes, or computes for 3
 /// seconds without progress, is ``BlobError/Code/corrupted``; one that takes too much memory is
-/// ``BlobError/Code/limitExceeded``. The helper ends with the reader, with a cancelled or late job, and with this
-/// process.
+/// ``BlobError/Code/limitExceeded``; one whose helper is silent for a minute is ``BlobError/Code/timedOut``. The helper
+/// ends with the reader, with a cancelled or late job, and with this process.
 ///
 /// Opening an archive takes about 3 milliseconds for the start of the helper. Bytes come through memory that both
 /// processes share.

@@ -1,6 +1,7 @@
 internal import ArchiveExchange
 internal import CArchive
-internal import CArchiveHelper
+internal import CHelper
+internal import HelperExchange
 
 /// The helper: answers the commands of the process that started it, until that closes the socket.
 final class ArchiveHelper {
@@ -21,7 +22,7 @@ final class ArchiveHelper {
         // Loaded, and the system asked for what it gives only before the confinement.
         let reason = blob_archive_load().map { String(cString: $0) }
         blob_use_utf8()
-        blob_confine(Self.memoryByteCount)
+        blob_confine(Self.memoryByteCount, blob_needs_nothing)
         while case .success(let command) = self.channel.receive(idle: {}) {
             do {
                 try self.channel.send(self.answer(command, reason))
@@ -58,7 +59,7 @@ final class ArchiveHelper {
             default: blob_exit(70)
             }
         } catch {
-            return ExchangeFrame(.error, a: error.kind.rawValue, payload: Array((error.text ?? "").utf8.prefix(1000)))
+            return ExchangeFrame(error.kind, error.text ?? "")
         }
     }
 

@@ -1,5 +1,6 @@
 internal import ArchiveExchange
 internal import CArchive
+internal import HelperExchange
 
 /// An archive that libarchive reads.
 final class HelperArchive {

@@ -1,6 +1,6 @@
-internal import ArchiveExchange
 internal import CArchive
-internal import CArchiveHelper
+internal import CHelper
+internal import HelperExchange
 
 /// The bytes of the archive, which the helper asks for and libarchive reads through callbacks.
 final class HelperInput {

@@ -1,5 +1,5 @@
-internal import ArchiveExchange
-internal import CArchiveHelper
+internal import CHelper
+internal import HelperExchange
 
 // Started by the module ArchiveSource; see `ExchangeFrame` for what is said, and `HelperProcess` for who says it.
 

@@ -2,6 +2,7 @@ import ArchiveExchange
 import BlobStreams
 import BlobTestSupport
 import Foundation
+import HelperExchange
 import Testing
 
 @testable import ArchiveSource

@@ -1,4 +1,4 @@
-import ArchiveExchange
+import BlobHelper
 import BlobStreams
 import BlobTestSupport
 import Foundation
@@ -8,7 +8,7 @@ import Testing
 
 /// Archives that a helper process reads, when that process fails.
 @Suite(.serialized) struct HelperTests {
-    static let path = productsFolder.appendingPathComponent(HelperLocation.program).path
+    static let path = productsFolder.appendingPathComponent(HelperLocation.archives.program).path
 
     static func archive(fault: String) -> ArchiveContainer {
         ArchiveContainer(

@@ -1,4 +1,5 @@
 import BlobCore
+import BlobHelper
 
 extension ArchiveFormat {
     /// The formats whose archives, or some of them, are decoded where ``ArchiveIsolation`` says: the foreign ones, and 7z
@@ -20,10 +21,12 @@ extension ArchiveFormat {
     ) throws(BlobError) -> any MemberWalker {
         switch isolation.place {
         case .helper(let path, let arguments):
-            guard let found = HelperLocation.find(path) else { throw HelperLocation.isMissing(path, self) }
+            guard let found = HelperLocation.archives.find(path) else {
+                throw HelperLocation.archives.isMissing(path, self)
+            }
             return try HelperWalker(self, over: base, context, found, arguments)
         case .helperIfFound:
-            if let found = HelperLocation.find() { return try HelperWalker(self, over: base, context, found) }
+            if let found = HelperLocation.archives.find() { return try HelperWalker(self, over: base, context, found) }
             return try ForeignWalker(self, over: base, context)
         case .inProcess: return try ForeignWalker(self, over: base, context)
         }

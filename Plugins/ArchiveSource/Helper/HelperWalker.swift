@@ -1,5 +1,7 @@
 import ArchiveExchange
 import BlobCore
+import BlobHelper
+import HelperExchange
 
 /// A walker over an archive that a helper process reads.
 final class HelperWalker: MemberWalker {

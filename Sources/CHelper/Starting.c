@@ -1,9 +1,10 @@
 #define _GNU_SOURCE
-#include "CArchiveHelper.h"
+#include "CHelper.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -98,9 +99,33 @@ int blob_make_sockets(int sockets[2], int milliseconds) {
     return 0;
 }
 
+int blob_make_pipe(int ends[2]) {
+#ifdef __linux__
+    return pipe2(ends, O_CLOEXEC) == 0 ? 0 : errno;
+#else
+    if (pipe(ends) != 0) return errno;
+    for (int place = 0; place < 2; place += 1) fcntl(ends[place], F_SETFD, FD_CLOEXEC);
+    return 0;
+#endif
+}
+
+int blob_await_output(int pipe, int socket) {
+    struct pollfd both[2] = {{pipe, POLLIN, 0}, {socket, POLLIN, 0}};
+    if (poll(both, 2, 100) <= 0) return 0;
+    return (both[0].revents != 0 ? blob_pipe_ready : 0) | (both[1].revents != 0 ? blob_socket_ready : 0);
+}
+
+ssize_t blob_read(int descriptor, void *bytes, size_t count) {
+    ssize_t result;
+    do {
+        result = read(descriptor, bytes, count);
+    } while (result < 0 && errno == EINTR);
+    return result;
+}
+
 int blob_make_shared_memory(size_t byte_count) {
 #ifdef __linux__
-    int descriptor = memfd_create("archive", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int descriptor = memfd_create("helper", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) return -1;
     if (ftruncate(descriptor, (off_t)byte_count) == 0
         && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)

@@ -1,10 +1,10 @@
-internal import CArchiveHelper
+internal import CHelper
 
 /// The memory that a process and its helper share.
 package final class ExchangeMemory {
-    /// The size of the part for bytes of the archive.
+    /// The size of the part for bytes of the input.
     package static let inputByteCount = 256 * 1024
-    /// The size of the part for bytes of members, which is behind the other.
+    /// The size of the part for bytes of the output, which is behind the other.
     package static let outputByteCount = 256 * 1024
     package static let byteCount = inputByteCount + outputByteCount
 

@@ -1,24 +1,32 @@
 import BlobCore
 import BlobPlatform
 
-/// The progress of a helper in one command: an answer, or bytes of the archive that it had not asked for before.
+/// The limits of a helper within one command, without progress.
+package struct HelperLimits: Sendable {
+    /// The limit of processor time, in milliseconds.
+    package var processorTime: Int64 = 3000
+    /// The limit of time in which the helper neither computes nor says anything.
+    package var silence = Duration.seconds(60)
+    /// The limit of questions for bytes that were asked for before.
+    package var repetitionCount = 10_000
+
+    package init() {}
+}
+
+/// The progress of a helper in one command: an answer, or bytes of its input that it had not asked for before.
 ///
-/// Skipping a member may take long, and gives no answer meanwhile, but it reads on. All numbers are of one command, or
+/// Skipping a part may take long, and gives no answer meanwhile, but it reads on. All numbers are of one command, or
 /// of the time since the last progress in it.
 struct HelperProgress {
-    /// The limit of processor time, in milliseconds.
-    static let maximumProcessorTime: Int64 = 3000
-    /// The limit of time in which the helper neither computes nor says anything.
-    static let maximumSilence = Duration.seconds(60)
-    /// The limit of questions for bytes that were asked for before.
-    static let maximumRepetitionCount = 10_000
-
+    private let limits: HelperLimits
     /// The processor time of the helper at the last progress, and when it was last looked at; nil when it is not known.
     private var (start, last): (Int64?, Int64?) = (nil, nil)
     private var silentSince = ContinuousClock.now
     private var repetitionCount = 0
     /// The greatest offset asked for, in any command.
     private var furthest: Int64 = -1
+
+    init(_ limits: HelperLimits) { self.limits = limits }
 
     /// Begins a command.
     ///
@@ -34,8 +42,8 @@ struct HelperProgress {
             return self.begin(processorTime())
         }
         self.repetitionCount += 1
-        guard self.repetitionCount <= Self.maximumRepetitionCount else {
-            throw Self.isEndless("read the same parts of it \(self.repetitionCount) times")
+        guard self.repetitionCount <= self.limits.repetitionCount else {
+            throw Self.isEndless("read the same parts of its input \(self.repetitionCount) times")
         }
         try self.check(processorTime())
     }
@@ -45,13 +53,13 @@ struct HelperProgress {
 
     /// Throws when the helper made no progress for too long.
     mutating func check(_ processorTime: Int64?) throws(BlobError) {
-        if let processorTime, let start, processorTime - start >= Self.maximumProcessorTime {
-            throw Self.isEndless("computed for \(Self.maximumProcessorTime / 1000) seconds")
+        if let processorTime, let start, processorTime - start >= self.limits.processorTime {
+            throw Self.isEndless("computed for \(self.limits.processorTime / 1000) seconds")
         }
         // One that computes is not silent, however little of the processor it gets.
         if processorTime != self.last { (self.last, self.silentSince) = (processorTime, .now) }
-        guard ContinuousClock.now - self.silentSince < Self.maximumSilence else {
-            throw Self.isEndless("was silent for \(Self.maximumSilence)")
+        guard ContinuousClock.now - self.silentSince < self.limits.silence else {
+            throw BlobError(.timedOut, "The helper process was silent for \(self.limits.silence).")
         }
     }
 

@@ -1,4 +1,4 @@
-internal import CArchiveHelper
+internal import CHelper
 
 /// One end of the socket between a process and its helper; closes it. Has one owner.
 package final class ExchangeChannel {
@@ -14,27 +14,44 @@ package final class ExchangeChannel {
         fileprivate init(_ error: CInt) { self = blob_is_end(error) ? .closed : .system(error) }
     }
 
-    private let socket: CInt
+    /// The maximum number of open files that are sent with one frame.
+    package static let maximumDescriptorCount = Int(blob_maximum_descriptor_count)
+
+    package let socket: CInt
     private let buffer: UnsafeMutableRawBufferPointer
+    private let acceptsDescriptors: Bool
+    /// The descriptors that came with the last frames and were not taken.
+    private var descriptors: [CInt] = []
     /// The bytes of the buffer that were received and not taken.
     private var received = 0..<0
 
-    package init(socket: CInt) {
+    /// - Parameter acceptsDescriptors: True for a helper that is sent open files.
+    package init(socket: CInt, acceptsDescriptors: Bool = false) {
         self.socket = socket
+        self.acceptsDescriptors = acceptsDescriptors
         self.buffer = .allocate(byteCount: 4096, alignment: 8)
     }
 
     deinit {
         blob_close(self.socket)
         self.buffer.deallocate()
+        for descriptor in self.descriptors { blob_close(descriptor) }
+    }
+
+    /// Returns the open files that were sent with the last frame, which belong to the caller then.
+    package func takeDescriptors() -> [CInt] {
+        defer { self.descriptors = [] }
+        return self.descriptors
     }
 
     /// Sends a frame; its payload must not be longer than the maximum.
-    package func send(_ frame: ExchangeFrame) throws(Failure) {
+    ///
+    /// - Parameter descriptors: Open files that the other side gets copies of, at most ``maximumDescriptorCount``.
+    package func send(_ frame: ExchangeFrame, _ descriptors: [CInt] = []) throws(Failure) {
         precondition(frame.payload.count <= ExchangeFrame.maximumPayloadByteCount, "The payload is too long.")
         let count = ExchangeFrame.byteCount + frame.payload.count
         let error = withUnsafeTemporaryAllocation(byteCount: count, alignment: 8) { bytes in
-            blob_send(self.socket, bytes.baseAddress, frame.write(to: bytes))
+            blob_send(self.socket, bytes.baseAddress, frame.write(to: bytes), descriptors, CInt(descriptors.count))
         }
         guard error == 0 else { throw Failure(error) }
     }
@@ -65,11 +82,22 @@ package final class ExchangeChannel {
         self.received = 0..<rest.count
     }
 
+    private func receive(into room: UnsafeMutableRawBufferPointer) -> Int {
+        guard self.acceptsDescriptors else { return blob_receive(self.socket, room.baseAddress, room.count) }
+        return withUnsafeTemporaryAllocation(of: CInt.self, capacity: Self.maximumDescriptorCount) { received in
+            var count: CInt = 0
+            let result = blob_receive_with_descriptors(
+                self.socket, room.baseAddress, room.count, received.baseAddress, &count)
+            self.descriptors += received.prefix(Int(count))
+            return result
+        }
+    }
+
     /// Receives until the buffer has `count` bytes; returns the reason when it cannot.
     private func fill<Stop: Error>(_ count: Int, _ idle: () throws(Stop) -> Void) throws(Stop) -> Failure? {
         while self.received.count < count {
             let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.received.upperBound...])
-            let more = blob_receive(self.socket, room.baseAddress, room.count)
+            let more = self.receive(into: room)
             if more == 0 { return .closed }
             if more > 0 {
                 self.received = 0..<(self.received.upperBound + more)

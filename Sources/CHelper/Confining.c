@@ -1,9 +1,12 @@
 #define _GNU_SOURCE
-#include "CArchiveHelper.h"
+#include "CHelper.h"
 #include "SystemCalls.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __linux__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,6 +26,9 @@
 
 /// A backstop, in seconds of processor time: the process that started the helper has limits for each step.
 static const rlim_t processor_time = 24 * 60 * 60;
+
+/// The number of files that a helper may have open at once, if it is sent some; libraries duplicate them.
+static const rlim_t file_count = 16;
 
 static pid_t starter;
 
@@ -72,11 +78,15 @@ static void check_starter(int number) {
     if (getppid() != starter) _exit(0);
 }
 
-void blob_confine(size_t byte_count) {
+void blob_confine(size_t byte_count, enum blob_needs needs) {
     // Without a name, the zone is looked up in the file system each time.
     if (getenv("TZ") == NULL) setenv("TZ", ":/etc/localtime", 1);
     tzset();
     free(malloc(1));
+#ifdef __GLIBC__
+    // Each further arena reserves address space, which is limited.
+    mallopt(M_ARENA_MAX, 1);
+#endif
     // Handlers that the language installs for its reports of crashes would start another program.
     static const int crashes[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGQUIT};
     for (size_t place = 0; place < sizeof crashes / sizeof crashes[0]; place += 1) signal(crashes[place], SIG_DFL);
@@ -92,10 +102,10 @@ void blob_confine(size_t byte_count) {
     limit(RLIMIT_CPU, processor_time);
 #ifndef BLOB_SANITIZED
     limit(RLIMIT_AS, address_space() + byte_count);
-    limit(RLIMIT_NOFILE, blob_helper_memory + 1);
-    blob_allow_system_calls();
+    limit(RLIMIT_NOFILE, blob_helper_memory + 1 + (needs == blob_needs_files ? file_count : 0));
+    blob_allow_system_calls(needs);
 #else
-    (void)byte_count, (void)address_space;
+    (void)byte_count, (void)needs, (void)address_space;
 #endif
 }
 

@@ -1,51 +1,54 @@
-/// A message between a process that reads an archive and its helper, `blob-archive-helper`, which runs libarchive.
+/// A message between a process and its helper, a program that decodes for it what may crash or loop.
 ///
 /// Both are of one machine and one version of this package: numbers have the byte order of the processor, and
 /// ``version`` tells whether the versions fit. A frame is 32 bytes: kind, number of bytes of the payload (32 bits each),
 /// and three numbers `a`, `b`, `c` (64 bits each). The payload follows.
 ///
-/// The process sends a command, and the helper answers it with one frame. Before the answer, the helper may ask for
-/// bytes of the archive any number of times:
+/// The process sends a command, and the helper answers it with one frame. Commands and answers are those of the helper;
+/// all helpers have these:
 ///
 /// | command | numbers | answers |
 /// |---|---|---|
-/// | `open` | a: ``version``; b: 1 with random access; c: length of the archive or -1; payload: its format | `opened` |
-/// | `next` | | `entry`, `end` |
-/// | `block` | | `data`, `end` |
+/// | `open` | a: ``version`` | `opened` |
 ///
 /// | answer | numbers |
 /// |---|---|
 /// | `opened` | a: ``version`` of the helper |
-/// | `entry` | payload: ``ExchangedEntry`` |
-/// | `data` | a: offset in the member; b: place in the shared memory; c: number of bytes |
-/// | `end` | after `block`: a: length of the member |
-/// | `error` | a: ``Failure``; payload: text of libarchive |
+/// | `error` | a: ``Failure``; payload: text of the library |
+///
+/// Before the answer, the helper may ask for bytes of its input any number of times:
 ///
 /// | question | numbers |
 /// |---|---|
-/// | `need` | a: offset in the archive; b: the greatest number of bytes wanted |
+/// | `need` | a: offset in the input; b: the greatest number of bytes wanted |
 ///
 /// | answer to a question | numbers |
 /// |---|---|
-/// | `bytes` | a: number of bytes from the beginning of the shared memory; 0 at the end of the archive |
-/// | `failed` | the archive cannot be read; the helper answers the command with an error |
+/// | `bytes` | a: number of bytes from the beginning of the shared memory; 0 at the end of the input |
+/// | `failed` | the input cannot be read; the helper answers the command with an error |
 ///
-/// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the archive,
-/// and after them ``ExchangeMemory/outputByteCount`` bytes for members. What libarchive returns as it is in the archive
-/// stays where it is. Each side writes only when it is asked to, and checks all numbers of the other.
+/// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the input, and
+/// after them ``ExchangeMemory/outputByteCount`` bytes for the output. Each side writes only when it is asked to, and
+/// checks all numbers of the other.
 package struct ExchangeFrame {
-    package enum Kind: UInt32 {
-        case open = 1
-        case next, block, bytes, failed
-        case opened = 16
-        case entry, data, end, error, need
+    /// The kind of a frame; each helper adds its own.
+    package struct Kind: RawRepresentable, Hashable, Sendable {
+        package let rawValue: UInt32
+        package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+        package static let open = Self(rawValue: 1)
+        package static let bytes = Self(rawValue: 4)
+        package static let failed = Self(rawValue: 5)
+        package static let opened = Self(rawValue: 16)
+        package static let error = Self(rawValue: 20)
+        package static let need = Self(rawValue: 21)
     }
 
     /// The reason for an error of the helper.
     package enum Failure: Int64 {
-        /// An error of libarchive; the text tells more, and no text means missing bytes.
+        /// An error of the library; the text tells more, and no text means missing bytes.
         case library = 1
-        /// libarchive cannot be loaded, or was built without the format.
+        /// The library cannot be loaded, or was built without the format.
         case unavailable
         /// The memory of the helper is exhausted, or a header is too long.
         case limit
@@ -55,7 +58,7 @@ package struct ExchangeFrame {
     package static let version: Int64 = 1
     /// The length of a frame without its payload, in bytes.
     package static let byteCount = 32
-    /// The maximum length of a payload, in bytes: names, and a text of libarchive.
+    /// The maximum length of a payload, in bytes: names, and a text of a library.
     package static let maximumPayloadByteCount = 256 * 1024
 
     package var kind: Kind
@@ -68,12 +71,19 @@ package struct ExchangeFrame {
         (self.kind, self.a, self.b, self.c, self.payload) = (kind, a, b, c, payload)
     }
 
-    /// Reads a frame without its payload; nil when its kind or the length of its payload is not allowed.
+    /// Creates the answer for a failed command.
+    ///
+    /// - Parameter text: The reason, of which at most 1000 bytes are sent.
+    package init(_ failure: Failure, _ text: String) {
+        self.init(.error, a: failure.rawValue, payload: Array(text.utf8.prefix(1000)))
+    }
+
+    /// Reads a frame without its payload; nil when the length of its payload is not allowed.
     init?(_ bytes: UnsafeRawBufferPointer, payloadByteCount: inout Int) {
-        guard bytes.count >= Self.byteCount, let kind = Kind(rawValue: bytes.load(as: UInt32.self)) else { return nil }
+        guard bytes.count >= Self.byteCount else { return nil }
         payloadByteCount = Int(bytes.load(fromByteOffset: 4, as: UInt32.self))
         guard payloadByteCount <= Self.maximumPayloadByteCount else { return nil }
-        self.kind = kind
+        self.kind = Kind(rawValue: bytes.load(as: UInt32.self))
         self.a = bytes.load(fromByteOffset: 8, as: Int64.self)
         self.b = bytes.load(fromByteOffset: 16, as: Int64.self)
         self.c = bytes.load(fromByteOffset: 24, as: Int64.self)

@@ -4,6 +4,9 @@
 #if defined(__linux__) && (defined(__x86_64__) || defined(__aarch64__))
 
 #include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sched.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -39,8 +42,12 @@
     BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1), \
     RETURN(SECCOMP_RET_ERRNO | EPERM), RETURN(SECCOMP_RET_ALLOW)
 
-void blob_allow_system_calls(void) {
-    struct sock_filter filter[] = {
+/// Appends instructions to a filter.
+#define APPEND(filter, count, more) \
+    (memcpy((filter) + (count), more, sizeof more), (count) + sizeof more / sizeof more[0])
+
+void blob_allow_system_calls(enum blob_needs needs) {
+    struct sock_filter head[] = {
         FIELD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0),
         RETURN(SECCOMP_RET_KILL_PROCESS),
@@ -50,6 +57,25 @@ void blob_allow_system_calls(void) {
         BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1),
         RETURN(SECCOMP_RET_KILL_PROCESS),
 #endif
+    };
+    struct sock_filter files[] = {
+        ALLOW(recvmsg), ALLOW(fstat), ALLOW(lseek), ALLOW(pread64), ALLOW(dup), ALLOW(readv),
+        // Of a descriptor, and not of a name: the fourth argument has the flags.
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_newfstatat, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(3)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, AT_EMPTY_PATH, 0, 1),
+        RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_ERRNO | EPERM),
+        // Threads, and no processes; the C library does without `clone3`, whose flags a filter cannot see.
+        CALL(clone3), RETURN(SECCOMP_RET_ERRNO | ENOSYS),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ARGUMENT(0)),
+        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1),
+        RETURN(SECCOMP_RET_ALLOW), RETURN(SECCOMP_RET_KILL_PROCESS),
+        ALLOW(set_robust_list), ALLOW(rseq), ALLOW(sched_getaffinity), ALLOW(sched_getparam),
+        ALLOW(sched_getscheduler), ALLOW(getuid), ALLOW(geteuid), FAIL(prctl), FAIL(sched_setattr),
+        FAIL(sched_setscheduler), FAIL(sched_getattr), FAIL(sched_setaffinity),
+    };
+    struct sock_filter tail[] = {
         ALLOW(recvfrom), ALLOW(sendto),
         ALLOW(brk), ALLOW(munmap), ALLOW(mremap), ALLOW(madvise),
         ALLOW_WITHOUT_CODE(mmap), ALLOW_WITHOUT_CODE(mprotect),
@@ -73,14 +99,20 @@ void blob_allow_system_calls(void) {
 #endif
         RETURN(SECCOMP_RET_KILL_PROCESS),
     };
-    struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+    struct sock_filter filter[sizeof head / sizeof head[0] + sizeof files / sizeof files[0] + sizeof tail / sizeof tail[0]];
+    size_t count = APPEND(filter, 0, head);
+    if (needs == blob_needs_files) count = APPEND(filter, count, files);
+    count = APPEND(filter, count, tail);
+    struct sock_fprog program = {(unsigned short)count, filter};
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
+    // For threads that libraries have started already, too.
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0) return;
     // Kernels without filters have the limits alone.
     (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
 }
 
 #else
 
-void blob_allow_system_calls(void) {}
+void blob_allow_system_calls(enum blob_needs needs) { (void)needs; }
 
 #endif

@@ -1,5 +1,5 @@
-#ifndef BLOB_CARCHIVE_HELPER_H
-#define BLOB_CARCHIVE_HELPER_H
+#ifndef BLOB_CHELPER_H
+#define BLOB_CHELPER_H
 
 // Calls of the system for a process and the helper that it starts: their constants, macros and types differ between
 // systems, or Swift does not import them.
@@ -37,6 +37,17 @@ int blob_make_sockets(int sockets[2], int milliseconds);
 /// Makes memory without a name, which neither side can make smaller. Returns its descriptor, or -1 with `errno`.
 int blob_make_shared_memory(size_t byte_count);
 
+/// Makes a pipe that programs which are started do not inherit. Returns 0 or an `errno`.
+int blob_make_pipe(int ends[2]);
+
+enum { blob_pipe_ready = 1, blob_socket_ready = 2 };
+
+/// Waits for at most 100 milliseconds until a pipe has bytes or its end, or the socket (-1: none) has; returns which.
+int blob_await_output(int pipe, int socket);
+
+/// As `read(2)`, again after interruptions.
+ssize_t blob_read(int descriptor, void *bytes, size_t count);
+
 /// The path of the running executable, or NULL; valid for ever.
 const char *blob_executable_path(void);
 
@@ -46,11 +57,18 @@ const char *blob_executable_path(void);
 void *blob_map_memory(int descriptor, size_t byte_count);
 void blob_unmap_memory(void *memory, size_t byte_count);
 
-/// Sends all bytes, without SIGPIPE. Returns 0 or an `errno`.
-int blob_send(int socket, const void *bytes, size_t count);
+/// The maximum number of descriptors that are sent at once.
+enum { blob_maximum_descriptor_count = 4 };
+
+/// Sends all bytes, without SIGPIPE, and copies of descriptors with the first of them. Returns 0 or an `errno`.
+int blob_send(int socket, const void *bytes, size_t count, const int descriptors[], int descriptor_count);
 
 /// Receives at most `count` bytes; 0 at the end, or a negative `errno`.
 ssize_t blob_receive(int socket, void *bytes, size_t count);
+
+/// Receives as `blob_receive` does, and the descriptors that came with the bytes: room for the maximum number.
+ssize_t blob_receive_with_descriptors(
+    int socket, void *bytes, size_t count, int descriptors[], int *descriptor_count);
 
 /// The `errno` of a receive that has to wait.
 static inline int blob_again(void) { return EAGAIN; }
@@ -74,9 +92,17 @@ _Noreturn void blob_exit(int status);
 /// Returns 1 when this process has the descriptors of a helper, and closes all others.
 int blob_is_helper(void);
 
-/// Takes from this process what reading an archive does not need: memory beyond what it has and `byte_count`, files,
-/// other programs, system calls. Ends it when it computes while the process that started it is gone.
-void blob_confine(size_t byte_count);
+/// The needs of a helper beyond memory and its two descriptors.
+enum blob_needs {
+    /// Nothing else.
+    blob_needs_nothing,
+    /// Open files that it is sent, for reading, and pipes for its output; and threads, which pictures are decoded with.
+    blob_needs_files,
+};
+
+/// Takes from this process what its work does not need: memory beyond what it has and `byte_count`, files that it would
+/// open itself, other programs, system calls. Ends it when it computes while the process that started it is gone.
+void blob_confine(size_t byte_count, enum blob_needs needs);
 
 /// Does what `fault` says, if it is meant for this moment: `crash:block` crashes at the moment `block`. Only in debug
 /// builds. Returns 1 when all memory is taken.

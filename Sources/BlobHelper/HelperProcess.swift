@@ -1,10 +1,10 @@
-import ArchiveExchange
-import BlobCore
+package import BlobCore
 import BlobPlatform
-import CArchiveHelper
+import CHelper
+package import HelperExchange
 
-/// A helper process that reads one archive; ends with this object. Has one owner.
-final class HelperProcess {
+/// A helper process, which ends with this object. Has one owner.
+package final class HelperProcess {
     /// The process, which its owner and a cancelled job end.
     private final class Life: Sendable {
         private let process: Locked<pid_t?>
@@ -29,21 +29,37 @@ final class HelperProcess {
         }
     }
 
-    /// The variables of the environment that the helper gets: where libraries are, and the local time.
+    /// The variables of the environment that any helper gets: where libraries are, and the local time.
     private static let variables = ["LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TZ", "ASAN_OPTIONS", "TSAN_OPTIONS"]
     /// The longest time between two checks of limits, in milliseconds.
     private static let checkInterval: CInt = 100
 
-    let memory: ExchangeMemory
+    /// The program, for messages.
+    private let program: String
+    package let memory: ExchangeMemory
     private let channel: ExchangeChannel
     private let life: Life
     private let context: BlobContext
     private let cancelling: BlobRegistration
-    private var progress = HelperProgress()
-    private(set) var failure: BlobError?
+    private var progress: HelperProgress
+    /// The error after which the helper is gone; nil before it.
+    package private(set) var failure: BlobError?
 
-    init(_ path: String, _ arguments: [String], _ context: BlobContext) throws(BlobError) {
+    /// Starts a helper.
+    ///
+    /// - Parameters:
+    ///   - path: The path of the program.
+    ///   - variables: Variables of its environment, before the others: `NAME=value`.
+    ///   - limits: The limits of each command.
+    ///   - context: The context of all commands: a cancellation ends the helper.
+    /// - Throws: The errors of the context, and of the system.
+    package init(
+        _ path: String, _ arguments: [String], variables: [String] = [], limits: HelperLimits = HelperLimits(),
+        _ context: BlobContext
+    ) throws(BlobError) {
         try context.check()
+        self.program = String(path.split(separator: "/").last ?? "")
+        self.progress = HelperProgress(limits)
         var sockets: [CInt] = [-1, -1]
         let error = blob_make_sockets(&sockets, Self.checkInterval)
         guard error == 0 else { throw BlobError(systemError: error, doing: "Could not connect with a helper") }
@@ -59,7 +75,7 @@ final class HelperProcess {
         self.memory = memory
         var process: pid_t = 0
         let started = Self.withTexts([path] + arguments) { words in
-            Self.withTexts(Self.environment) { environment in
+            Self.withTexts(variables + Self.environment) { environment in
                 blob_start_helper(path, words, environment, sockets[1], shared, &process)
             }
         }
@@ -93,40 +109,75 @@ final class HelperProcess {
     /// Sends a command and returns the answer to it; answers the questions before that with `needed`.
     ///
     /// - Parameters:
+    ///   - descriptors: Open files that the helper gets copies of.
     ///   - kinds: The kinds of answers that the command has, besides an error.
-    ///   - needed: Reads bytes of the archive into the shared memory; returns their number, 0 at the end.
-    /// - Throws: ``BlobError/Code/corrupted`` when the helper crashes or makes no progress; any error of `needed`; the
-    ///   errors of the context. After an error the helper is gone.
-    func answer(
-        to command: ExchangeFrame, _ kinds: [ExchangeFrame.Kind],
+    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end.
+    /// - Throws: ``BlobError/Code/corrupted`` when the helper crashes or computes without progress,
+    ///   ``BlobError/Code/timedOut`` when it is silent; any error of `needed`; the errors of the context. After an error
+    ///   the helper is gone.
+    package func answer(
+        to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
         _ needed: (Int64, Int) throws(BlobError) -> Int
     ) throws(BlobError) -> ExchangeFrame {
+        try self.step { () throws(BlobError) in
+            try self.begin(command, descriptors)
+            while true {
+                if let answer = try self.receive(kinds, needed) { return answer }
+            }
+        }
+    }
+
+    /// Performs a step of a command; after an error the helper is gone.
+    func step<Value>(_ body: () throws(BlobError) -> Value) throws(BlobError) -> Value {
         if let failure { throw failure }
         do throws(BlobError) {
-            self.progress.begin(self.life.processorTime)
-            try self.send(command)
-            while true {
-                let frame = try self.receive()
-                if frame.kind == .error || kinds.contains(frame.kind) { return frame }
-                guard frame.kind == .need else { throw Self.isMalformed }
-                let wanted = 1...Int64(ExchangeMemory.inputByteCount)
-                guard frame.a >= 0, wanted.contains(frame.b) else { throw Self.isMalformed }
-                try self.progress.need(frame.a, self.life.processorTime)
-                let count = try needed(frame.a, Int(frame.b))
-                self.progress.resume()
-                try self.send(ExchangeFrame(.bytes, a: Int64(count)))
-            }
+            return try body()
         } catch {
             self.failure = error
-            self.cancelling.cancel()
-            _ = self.life.end()
+            self.end()
             throw error
         }
     }
 
-    private func send(_ frame: ExchangeFrame) throws(BlobError) {
+    /// Ends the helper in the middle of a command.
+    func abandon() {
+        self.failure = self.failure ?? BlobError(.closed, "The helper was ended.")
+        self.end()
+    }
+
+    private func end() {
+        self.cancelling.cancel()
+        _ = self.life.end()
+    }
+
+    /// Sends a command.
+    func begin(_ command: ExchangeFrame, _ descriptors: [CInt]) throws(BlobError) {
+        self.progress.begin(self.life.processorTime)
+        try self.send(command, descriptors)
+    }
+
+    /// Takes note that the helper had to wait until now.
+    func resume() { self.progress.resume() }
+
+    /// Receives a frame, and answers it if it is a question; returns the answer to the command, nil before that.
+    func receive(
+        _ kinds: [ExchangeFrame.Kind], _ needed: (Int64, Int) throws(BlobError) -> Int
+    ) throws(BlobError) -> ExchangeFrame? {
+        let frame = try self.receive()
+        if frame.kind == .error || kinds.contains(frame.kind) { return frame }
+        guard frame.kind == .need else { throw Self.isMalformed }
+        let wanted = 1...Int64(ExchangeMemory.inputByteCount)
+        guard frame.a >= 0, wanted.contains(frame.b) else { throw Self.isMalformed }
+        try self.progress.need(frame.a, self.life.processorTime)
+        let count = try needed(frame.a, Int(frame.b))
+        self.progress.resume()
+        try self.send(ExchangeFrame(.bytes, a: Int64(count)))
+        return nil
+    }
+
+    private func send(_ frame: ExchangeFrame, _ descriptors: [CInt] = []) throws(BlobError) {
         do throws(ExchangeChannel.Failure) {
-            try self.channel.send(frame)
+            try self.channel.send(frame, descriptors)
         } catch {
             throw self.error(of: error)
         }
@@ -135,9 +186,8 @@ final class HelperProcess {
     private func receive() throws(BlobError) -> ExchangeFrame {
         let limit = self.context.stepLimit()
         let result = try self.channel.receive { () throws(BlobError) in
-            try self.context.check()
+            try self.checkLimits()
             if limit.remaining == .zero { throw limit.error(idleLimit: self.context.idleLimit) }
-            try self.progress.check(self.life.processorTime)
         }
         do throws(ExchangeChannel.Failure) {
             return try result.get()
@@ -145,6 +195,15 @@ final class HelperProcess {
             throw self.error(of: error)
         }
     }
+
+    /// Throws when the job was cancelled or is late, or the helper made no progress for too long.
+    func checkLimits() throws(BlobError) {
+        try self.context.check()
+        try self.progress.check(self.life.processorTime)
+    }
+
+    /// The socket that is readable when the helper answers or asks.
+    var socket: CInt { self.channel.socket }
 
     private static var isMalformed: BlobError {
         BlobError(.corrupted, "The helper process gave an answer that makes no sense.")
@@ -163,6 +222,6 @@ final class HelperProcess {
             end.signal != 0
             ? "was ended by signal \(end.signal) (\(String(cString: strsignal(end.signal))))"
             : "ended with status \(end.status)"
-        return BlobError(.corrupted, "The helper process \(how).")
+        return BlobError(.corrupted, "The helper process \(self.program) \(how).")
     }
 }

@@ -1,0 +1,47 @@
+import BlobPlatform
+import CHelper
+
+/// The location of a program that decodes for this process.
+package struct HelperLocation: Sendable {
+    /// The name of the program.
+    package let program: String
+    /// The variable of the environment with the path of the program.
+    package let variable: String
+
+    package init(_ program: String, variable: String) { (self.program, self.variable) = (program, variable) }
+
+    /// The folder of the running executable, with a slash; nil when the system does not tell.
+    private static let folder: String? = {
+        guard let executable = blob_executable_path() else { return nil }
+        let path = String(cString: executable).split(separator: "/", omittingEmptySubsequences: false)
+        return path.dropLast().map { "\($0)/" }.joined()
+    }()
+
+    /// Returns the path of the helper: that in ``variable``, else of the program beside the running executable, else of
+    /// the program in a folder of `PATH`; nil when there is none.
+    ///
+    /// - Parameter path: The path that was set; nil to look for one.
+    package func find(_ path: String? = nil) -> String? {
+        if let path = path ?? Self.value(of: self.variable) { return Self.isExecutable(path) ? path : nil }
+        let folders = (Self.value(of: "PATH") ?? "").split(separator: ":").filter { $0.hasPrefix("/") }
+        return ([Self.folder].compactMap { $0 } + folders.map { "\($0)/" }).map { $0 + self.program }
+            .first { Self.isExecutable($0) }
+    }
+
+    /// Returns where a helper that was not found was looked for, as the end of a sentence.
+    ///
+    /// - Parameter path: The path that was set; nil when it was looked for.
+    package func searched(_ path: String? = nil) -> String {
+        (path ?? Self.value(of: self.variable)).map { "at \($0) there is none" }
+            ?? "there is no program \(self.program) beside this one or in a folder of PATH"
+    }
+
+    private static func value(of variable: String) -> String? { getenv(variable).map { String(cString: $0) } }
+
+    private static func isExecutable(_ path: String) -> Bool { access(path, X_OK) == 0 && !self.isFolder(path) }
+
+    private static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+}

@@ -1,0 +1,66 @@
+package import BlobCore
+import BlobPlatform
+import CHelper
+package import HelperExchange
+
+/// The output of one command, which the helper writes to a pipe while it works. Has one owner.
+///
+/// The helper waits while nobody reads, so that memory does not grow with the output.
+package final class HelperOutput {
+    private let process: HelperProcess
+    private let kinds: [ExchangeFrame.Kind]
+    private let needed: (Int64, Int) throws(BlobError) -> Int
+    private let pipe: CInt
+    /// The answer to the command; nil before the end of the output.
+    package private(set) var answer: ExchangeFrame?
+
+    /// Sends a command, with the pipe as the last of its descriptors.
+    ///
+    /// - Parameters:
+    ///   - kinds: The kinds of answers that the command has, besides an error.
+    ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end.
+    /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``.
+    package init(
+        of process: HelperProcess, to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
+        _ needed: @escaping (Int64, Int) throws(BlobError) -> Int
+    ) throws(BlobError) {
+        var ends: [CInt] = [-1, -1]
+        let error = blob_make_pipe(&ends)
+        guard error == 0 else { throw BlobError(systemError: error, doing: "Could not connect with a helper") }
+        // Owns the first end from here on.
+        (self.process, self.kinds, self.needed, self.pipe) = (process, kinds, needed, ends[0])
+        defer { blob_close(ends[1]) }
+        try process.step { () throws(BlobError) in try process.begin(command, descriptors + [ends[1]]) }
+    }
+
+    deinit {
+        blob_close(self.pipe)
+        // A helper that was not read to its end is still at work, and cannot be asked anything else.
+        if self.answer == nil { self.process.abandon() }
+    }
+
+    /// Reads the next bytes; returns their number, 0 at the end, when ``answer`` is there.
+    ///
+    /// An answer that is an error ends the output too: the bytes before it are worthless.
+    ///
+    /// - Throws: As ``HelperProcess/answer(to:descriptors:_:_:)``, each time.
+    package func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
+        try self.process.step { () throws(BlobError) in
+            self.process.resume()
+            while true {
+                let ready = Int(blob_await_output(self.pipe, self.answer == nil ? self.process.socket : -1))
+                if ready & blob_pipe_ready != 0 {
+                    let count = blob_read(self.pipe, buffer.baseAddress, buffer.count)
+                    guard count >= 0 else {
+                        throw BlobError(systemError: errno, doing: "Could not read from a helper")
+                    }
+                    while count == 0, self.answer == nil { try self.receive() }
+                    return count
+                }
+                if ready & blob_socket_ready != 0 { try self.receive() } else { try self.process.checkLimits() }
+            }
+        }
+    }
+
+    private func receive() throws(BlobError) { self.answer = try self.process.receive(self.kinds, self.needed) }
+}

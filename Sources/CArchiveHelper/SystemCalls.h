@@ -1,4 +1,0 @@
-/// Takes from this process all system calls but those that reading an archive needs; does nothing where the system or
-/// the processor has no such filter. A call that is not allowed ends the process, or fails with EPERM if libraries make
-/// it in vain.
-void blob_allow_system_calls(void);
