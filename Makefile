@@ -5,9 +5,9 @@
 BLOB := .build/release/blob
 
 # The packages that the build needs: git fetches the dependencies, one of which is partly C++; Python makes the photo of
-# the demonstration.
+# the demonstration. libgexiv2 and libvips are loaded for photos at run time.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev \
-  liblzma-dev libzstd-dev libbz2-dev python3
+  liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo test sanitize fuzz faults soak nio s3-check s3-kills form-check link-check api-check setup archives \
@@ -60,6 +60,7 @@ release: setup archives
 	swift build -c release --product blob $(ORDERED)
 	swift build -c release --product blob-receive $(ORDERED)
 	swift build -c release --product blob-archive-helper $(ORDERED)
+	swift build -c release --product blob-media-helper $(ORDERED)
 
 demo: release
 	@BLOB=$(BLOB) Examples/demo.sh
@@ -164,7 +165,7 @@ api-check:
 
 install: release
 	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
-	install $(BLOB) $(BLOB)-receive $(BLOB)-archive-helper $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+	install $(BLOB) $(BLOB)-receive $(BLOB)-archive-helper $(BLOB)-media-helper $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
 
 # The build folder is outside Benchmarks, so that the style check sees only sources.
 benchmark: release

@@ -94,6 +94,7 @@ let package = Package(
         .executable(name: "blob", targets: ["blob"]),
         .executable(name: "blob-receive", targets: ["blob-receive"]),
         .executable(name: "blob-archive-helper", targets: ["blob-archive-helper"]),
+        .executable(name: "blob-media-helper", targets: ["blob-media-helper"]),
     ],
     traits: [.trait(name: "AsyncHTTPClient", description: "BlobStreamsNIO: uploads by async-http-client.")],
     dependencies: [
@@ -167,6 +168,12 @@ let package = Package(
         // Without Foundation: it starts in a millisecond.
         .executableTarget(
             name: "blob-archive-helper", dependencies: ["ArchiveExchange", "CArchive", "CHelper", "HelperExchange"],
+            swiftSettings: settings),
+        // Without Foundation, as the one for archives.
+        .target(name: "CVips"),
+        .target(name: "MediaExchange", dependencies: ["HelperExchange"], swiftSettings: settings),
+        .executableTarget(
+            name: "blob-media-helper", dependencies: ["CHelper", "CVips", "HelperExchange", "MediaExchange"],
             swiftSettings: settings),
         .executableTarget(
             name: "blob-receive",
@@ -267,7 +274,8 @@ if hasAssetLibrary {
         .target(
             name: "AssetLibrarySource",
             dependencies: [
-                "BlobStreams", "CPlatform", "CryptoDigest", .product(name: "GRDB", package: "GRDB.swift"),
+                "BlobHelper", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange", "MediaExchange",
+                .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
             path: "Plugins/AssetLibrarySource", swiftSettings: settings),
@@ -280,7 +288,7 @@ if hasAssetLibrary {
             name: "AssetLibrarySourceTests",
             dependencies: [
                 "AssetLibrarySource", "BlobStreamsTesting", "BlobTestSupport", "CSystemCallLog", "FileSource",
-                "KilledImport",
+                "BlobHelper", "HelperExchange", "KilledImport", "MediaExchange", "blob-media-helper",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], exclude: ["Fixtures"], swiftSettings: settings),
     ]

@@ -1,6 +1,16 @@
+import Foundation
+
 /// Pictures made by hand, as small as their formats allow.
 enum Pictures {
     static let date = "2024:05:01 12:30:59"
+
+    /// A whole PNG of 4 x 2 pixels, which decoders accept.
+    static let picture = Array(
+        Data(
+            base64Encoded: """
+                iVBORw0KGgoAAAANSUhEUgAAAAQAAAACCAIAAADwyuo0AAAAFElEQVR4nGP4z8DAAMYCCgYMyBwAXOMGu2gSOz8AAAAASUVORK5C\
+                YII=
+                """) ?? Data())
 
     /// A TIFF with camera, orientation and date, and a size of its own if it has one.
     static func tiff(isBigEndian: Bool, size: (Int, Int)? = nil) -> [UInt8] {

@@ -1,0 +1,36 @@
+import BlobCore
+import BlobHelper
+import Foundation
+import HelperExchange
+import MediaExchange
+
+extension MediaProcess {
+    /// The largest number of bytes of a thumbnail: far more than a JPEG of 1024 x 1024 pixels has.
+    private static let thumbnailByteLimit = 16 << 20
+
+    /// Returns a small picture as JPEG: upright, in sRGB, without metadata.
+    ///
+    /// - Parameters:
+    ///   - file: The open picture, for reading, at any position.
+    ///   - size: The size of the square that it fits, in pixels; smaller pictures keep their size.
+    /// - Throws: ``BlobError/Code/corrupted`` when it is no picture or crashes the helper,
+    ///   ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of ``HelperProcess``.
+    func thumbnail(of file: CInt, size: Int) throws(BlobError) -> Data {
+        let output = try HelperOutput(
+            of: self.process, to: ExchangeFrame(.thumbnail, a: Int64(size)), descriptors: [file], [.done],
+            Self.needsNothing)
+        var bytes = Data()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
+        defer { buffer.deallocate() }
+        while case let count = try output.read(into: buffer), count > 0 {
+            bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            guard bytes.count <= Self.thumbnailByteLimit else {
+                throw BlobError(.corrupted, "The helper made a thumbnail of more than \(bytes.count) bytes.")
+            }
+        }
+        if let answer = output.answer, answer.kind == .error {
+            throw Self.error(answer, "The thumbnail cannot be made")
+        }
+        return bytes
+    }
+}

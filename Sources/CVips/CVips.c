@@ -1,0 +1,109 @@
+#define _GNU_SOURCE
+#include "CVips.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+// The results and parameters of libvips's functions; those with options are variadic.
+static struct {
+#define DECLARE(result, name, parameters, arguments) result (*name##_) parameters;
+    BLOB_VIPS_FUNCTIONS(DECLARE)
+#undef DECLARE
+#define DECLARE(name, parameters, arguments) void (*name##_) parameters;
+    BLOB_VIPS_PROCEDURES(DECLARE)
+#undef DECLARE
+    int (*vips_init_)(const char *program);
+    int (*vips_version_)(int part);
+    void (*vips_concurrency_set_)(int count);
+    void (*vips_cache_set_max_)(int count);
+    void (*vips_vector_set_enabled_)(int is_enabled);
+    void (*vips_operation_block_set_)(const char *name, int is_blocked);
+    int (*vips_thumbnail_source_)(VipsSource *source, VipsImage **image, int width, ...);
+    int (*vips_jpegsave_target_)(VipsImage *image, VipsTarget *target, ...);
+} table;
+
+#if defined(__APPLE__)
+static const char *const library_name = "libvips.42.dylib", *const heif_name = "libheif.1.dylib";
+#else
+static const char *const library_name = "libvips.so.42", *const heif_name = "libheif.so.1";
+#endif
+
+/// Loads the module for HEIF, which Debian has apart from the library; does nothing where there is none.
+static void load_heif(void) {
+    Dl_info info;
+    char path[4096];
+    if (dladdr((void *)table.vips_init_, &info) == 0 || info.dli_fname == NULL) return;
+    const char *end = strrchr(info.dli_fname, '/');
+    int count = end == NULL ? 0 : (int)(end - info.dli_fname);
+    if (count == 0) return;
+    int length = snprintf(
+        path, sizeof path, "%.*s/vips-modules-%d.%d/vips-heif.so", count, info.dli_fname, table.vips_version_(0),
+        table.vips_version_(1));
+    if (length < 0 || (size_t)length >= sizeof path) return;
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const char *(*start)(void *) = module == NULL ? NULL : (const char *(*)(void *))dlsym(module, "g_module_check_init");
+    if (start != NULL) (void)start(NULL);
+    // Finds its decoders in files, in newer versions.
+    void *heif = dlopen(heif_name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    int (*heif_start)(void *) = heif == NULL ? NULL : (int (*)(void *))dlsym(heif, "heif_init");
+    if (heif_start != NULL) (void)heif_start(NULL);
+}
+
+const char *blob_vips_load(int thread_count) {
+    // A folder without plugins: they would load ImageMagick and Poppler.
+    setenv("VIPSHOME", "/nonexistent", 1);
+    void *library = dlopen(library_name, RTLD_NOW | RTLD_LOCAL);
+    if (library == NULL) return dlerror();
+#define FIND(name) \
+    table.name##_ = (__typeof__(table.name##_))dlsym(library, #name); \
+    if (table.name##_ == NULL) return "it is too old: it has no " #name;
+#define FIND_FUNCTION(result, name, parameters, arguments) FIND(name)
+    BLOB_VIPS_FUNCTIONS(FIND_FUNCTION)
+#undef FIND_FUNCTION
+#define FIND_PROCEDURE(name, parameters, arguments) FIND(name)
+    BLOB_VIPS_PROCEDURES(FIND_PROCEDURE)
+#undef FIND_PROCEDURE
+    FIND(vips_init) FIND(vips_version) FIND(vips_concurrency_set) FIND(vips_cache_set_max)
+    FIND(vips_vector_set_enabled) FIND(vips_operation_block_set) FIND(vips_thumbnail_source)
+    FIND(vips_jpegsave_target)
+#undef FIND
+    if (table.vips_init_("blob-media-helper") != 0) return table.vips_error_buffer_();
+    load_heif();
+    table.vips_concurrency_set_(thread_count);
+    table.vips_cache_set_max_(0);
+    // It compiles code at run time, which the helper may not.
+    table.vips_vector_set_enabled_(0);
+    static const char *const loaders[] = {"Jpeg", "Png", "Heif", "Webp", "Tiff"};
+    table.vips_operation_block_set_("VipsForeignLoad", 1);
+    for (size_t place = 0; place < sizeof loaders / sizeof loaders[0]; place += 1) {
+        char name[64];
+        snprintf(name, sizeof name, "VipsForeignLoad%s", loaders[place]);
+        table.vips_operation_block_set_(name, 0);
+    }
+    return NULL;
+}
+
+#define DEFINE(result, name, parameters, arguments) \
+    result blob_##name parameters { return table.name##_ arguments; }
+BLOB_VIPS_FUNCTIONS(DEFINE)
+#undef DEFINE
+#define DEFINE(name, parameters, arguments) \
+    void blob_##name parameters { table.name##_ arguments; }
+BLOB_VIPS_PROCEDURES(DEFINE)
+#undef DEFINE
+
+/// `VIPS_SIZE_DOWN` of libvips.
+enum { size_down = 2 };
+
+VipsImage *blob_vips_thumbnail(VipsSource *source, int size) {
+    VipsImage *image = NULL;
+    int status = table.vips_thumbnail_source_(
+        source, &image, size, "height", size, "size", size_down, "export_profile", "srgb", (char *)NULL);
+    return status == 0 ? image : NULL;
+}
+
+int blob_vips_save_jpeg(VipsImage *image, VipsTarget *target, int quality) {
+    return table.vips_jpegsave_target_(image, target, "Q", quality, "strip", 1, "profile", "none", (char *)NULL);
+}

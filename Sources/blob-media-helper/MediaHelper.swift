@@ -1,0 +1,62 @@
+internal import CHelper
+internal import HelperExchange
+internal import MediaExchange
+
+/// The helper: answers the commands of the process that started it, until that closes the socket.
+final class MediaHelper {
+    private let channel: ExchangeChannel
+    private let task: MediaTask
+    private let fault: String?
+
+    /// - Parameter fault: A fault for tests, such as `crash:facts`.
+    init(_ channel: ExchangeChannel, _ task: MediaTask, fault: String?) {
+        (self.channel, self.task, self.fault) = (channel, task, fault)
+    }
+
+    func run(memoryByteCount: Int) {
+        // Loaded, and the system asked for what it gives only before the confinement.
+        let library = MediaLibrary(self.task)
+        blob_confine(memoryByteCount, blob_needs_files)
+        while case .success(let command) = self.channel.receive(idle: {}) {
+            let files = self.channel.takeDescriptors()
+            let answer = self.answer(command, files, library)
+            for file in files { blob_close(file) }
+            do { try self.channel.send(answer) } catch { break }
+        }
+        blob_exit(0)
+    }
+
+    private func answer(_ command: ExchangeFrame, _ files: [CInt], _ library: MediaLibrary) -> ExchangeFrame {
+        do throws(MediaFailure) {
+            let version = try library.version.get()
+            if let fault, blob_fault(fault, Self.moment(of: command)) != 0 { throw .limit }
+            switch (command.kind, self.task, files.count) {
+            case (.open, _, 0):
+                return ExchangeFrame(.opened, a: ExchangeFrame.version, payload: Array(version.utf8))
+            case (.thumbnail, .pictures, 2):
+                return try makeThumbnail(size: command.a, of: files[0], to: files[1])
+            default: blob_exit(70)
+            }
+        } catch {
+            return ExchangeFrame(error.kind, error.text)
+        }
+    }
+
+    private static func moment(of command: ExchangeFrame) -> String {
+        switch command.kind {
+        case .thumbnail: "thumbnail"
+        case .facts: "facts"
+        default: "open"
+        }
+    }
+}
+
+/// A failed command.
+struct MediaFailure: Error {
+    let kind: ExchangeFrame.Failure
+    let text: String
+
+    init(_ kind: ExchangeFrame.Failure, _ text: String) { (self.kind, self.text) = (kind, text) }
+
+    static let limit = Self(.limit, "the memory is exhausted")
+}

@@ -1,0 +1,116 @@
+import BlobHelper
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import MediaExchange
+import Testing
+
+@testable import AssetLibrarySource
+
+/// The helper that decodes pictures, when it fails.
+@Suite(.serialized) struct MediaProcessTests {
+    static let hasVips = Self.hasLibrary(for: .pictures)
+
+    static func hasLibrary(for task: MediaTask) -> Bool {
+        (try? MediaProcess(for: task, BlobContext())) != nil
+    }
+
+    /// The error of a thumbnail of a small picture.
+    private func error(
+        fault: String? = nil, at path: String? = nil, limits: HelperLimits = MediaProcess.limits,
+        variables: [String] = [], context: BlobContext = BlobContext()
+    ) async throws -> BlobError? {
+        let folder = try TemporaryFolder()
+        let picture = try folder.write(Pictures.picture, to: "a.png")
+        return await errorThrown {
+            try await onThread {
+                let process = try MediaProcess(
+                    for: .pictures, at: path, limits: limits, variables: variables, fault: fault, context)
+                let file = open(picture, O_RDONLY | O_CLOEXEC)
+                defer { close(file) }
+                return try process.thumbnail(of: file, size: 256)
+            }
+        }
+    }
+
+    @Test(.enabled(if: hasVips)) func theLibrarySaysItsVersion() async throws {
+        let version = try await onThread { try MediaProcess(for: .pictures, BlobContext()).libraryVersion }
+        #expect(version.hasPrefix("8."))
+    }
+
+    @Test(
+        .enabled(if: hasVips),
+        arguments: [("crash", "signal 11"), ("exit", "status 3"), ("open", "signal 10"), ("socket", "signal 31")])
+    func aHelperThatCrashesIsNamed(fault: String, reason: String) async throws {
+        let error = try await self.error(fault: "\(fault):thumbnail")
+        #expect(error?.code == .corrupted)
+        #expect(error?.message.contains("blob-media-helper") == true && error?.message.contains(reason) == true)
+    }
+
+    @Test(.enabled(if: hasVips)) func aHelperThatComputesForEverHasALimit() async throws {
+        var limits = MediaProcess.limits
+        limits.processorTime = 200
+        let error = try await self.error(fault: "loop:thumbnail", limits: limits)
+        #expect(error?.code == .corrupted)
+        #expect(error?.message.contains("without progress") == true, "\(error?.message ?? "")")
+    }
+
+    @Test(.enabled(if: hasVips)) func aHelperWithoutMemoryIsALimit() async throws {
+        #expect(try await self.error(fault: "memory:thumbnail")?.code == .limitExceeded)
+    }
+
+    @Test func withoutAHelperNothingIsDecoded() async throws {
+        let error = try await self.error(at: "/nowhere/helper")
+        #expect(error?.code == .unavailable)
+        #expect(error?.message.contains("/nowhere/helper") == true)
+        #expect(try await self.error(at: "/bin/false")?.code == .unavailable)
+    }
+
+    /// The loader of the system takes the first file of the name, and there it is none.
+    @Test(.enabled(if: isLinux)) func aMissingLibraryIsNamedWithItsPackage() async throws {
+        let folder = try TemporaryFolder()
+        _ = try folder.write("no library", to: "libvips.so.42")
+        let error = try await self.error(variables: ["LD_LIBRARY_PATH=\(folder.path)"])
+        #expect(error?.code == .unavailable)
+        for word in ["libvips", "libvips42", "too short"] {
+            #expect(error?.message.contains(word) == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test(.enabled(if: isLinux && hasVips), arguments: [SIGKILL, SIGSTOP])
+    func aHelperThatIsKilledOrStoppedIsNotWaitedFor(signal: CInt) async {
+        await #expect(processExitsWith: .success) { [signal] in
+            var limits = MediaProcess.limits
+            limits.silence = .milliseconds(300)
+            let process = try MediaProcess(for: .pictures, limits: limits, BlobContext())
+            let children = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").flatMap { task in
+                try String(contentsOfFile: "/proc/self/task/\(task)/children", encoding: .utf8).split(separator: " ")
+            }
+            try #require(children.count == 1)
+            kill(try #require(pid_t(children[0])), signal)
+            let file = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            let error = try #require(
+                throws: BlobError.self, performing: { try process.thumbnail(of: file, size: 256) })
+            try #require(error.code == (signal == SIGSTOP ? .timedOut : .corrupted))
+            try #require(error.message.contains(signal == SIGSTOP ? "silent" : "signal 9"))
+        }
+    }
+
+    @Test(.enabled(if: hasVips)) func aPictureBecomesASmallOne() async throws {
+        let folder = try TemporaryFolder()
+        let picture = try folder.write(Pictures.picture, to: "a.png")
+        let thumbnail = try await onThread {
+            let process = try MediaProcess(for: .pictures, BlobContext())
+            let file = open(picture, O_RDONLY | O_CLOEXEC)
+            defer { close(file) }
+            // The helper goes on after a file that is no picture.
+            let nothing = open("/dev/null", O_RDONLY | O_CLOEXEC)
+            defer { close(nothing) }
+            #expect(codeThrown { try process.thumbnail(of: nothing, size: 256) } == .corrupted)
+            return try process.thumbnail(of: file, size: 2)
+        }
+        let media = MediaDescription(HeaderBytes(Array(thumbnail)))
+        #expect(media.mediaType == "image/jpeg")
+        #expect(media.pixelWidth == 2 && media.pixelHeight == 1)
+    }
+}
