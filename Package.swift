@@ -171,9 +171,10 @@ let package = Package(
             swiftSettings: settings),
         // Without Foundation, as the one for archives.
         .target(name: "CVips"),
+        .target(name: "CGexiv2"),
         .target(name: "MediaExchange", dependencies: ["HelperExchange"], swiftSettings: settings),
         .executableTarget(
-            name: "blob-media-helper", dependencies: ["CHelper", "CVips", "HelperExchange", "MediaExchange"],
+            name: "blob-media-helper", dependencies: ["CGexiv2", "CHelper", "CVips", "HelperExchange", "MediaExchange"],
             swiftSettings: settings),
         .executableTarget(
             name: "blob-receive",

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <locale.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -18,6 +19,11 @@
 
 void *blob_map_memory(int descriptor, size_t byte_count) {
     void *memory = mmap(NULL, byte_count, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void *blob_map_file(int descriptor, size_t byte_count) {
+    void *memory = mmap(NULL, byte_count, PROT_READ, MAP_PRIVATE, descriptor, 0);
     return memory == MAP_FAILED ? NULL : memory;
 }
 
@@ -90,6 +96,10 @@ ssize_t blob_receive_with_descriptors(
 }
 
 void blob_close(int descriptor) { close(descriptor); }
+
+void blob_free(void *memory) { free(memory); }
+
+size_t blob_length(const char *text) { return strlen(text); }
 
 void blob_use_utf8(void) {
     locale_t locale = newlocale(LC_CTYPE_MASK, "C.UTF-8", (locale_t)0);

@@ -35,6 +35,7 @@ final class MediaHelper {
                 return ExchangeFrame(.opened, a: ExchangeFrame.version, payload: Array(version.utf8))
             case (.thumbnail, .pictures, 2):
                 return try makeThumbnail(size: command.a, of: files[0], to: files[1])
+            case (.facts, .facts, 1): return try readFacts(of: files[0], byteCount: command.a)
             default: blob_exit(70)
             }
         } catch {

@@ -1,3 +1,4 @@
+internal import CGexiv2
 internal import CVips
 internal import HelperExchange
 internal import MediaExchange
@@ -11,13 +12,14 @@ struct MediaLibrary {
     let version: Result<String, MediaFailure>
 
     init(_ task: MediaTask) {
-        let reason: UnsafePointer<CChar>?
-        switch task {
-        case .pictures: reason = blob_vips_load(Self.threadCount)
-        case .facts: reason = nil
-        }
+        let reason =
+            switch task {
+            case .pictures: blob_vips_load(Self.threadCount)
+            case .facts: blob_gexiv2_load()
+            }
         guard let reason else {
-            self.version = .success(String(cString: blob_vips_version_string()))
+            // libgexiv2 does not tell its version.
+            self.version = .success(task == .pictures ? String(cString: blob_vips_version_string()) : "")
             return
         }
         let (name, package) = task.library

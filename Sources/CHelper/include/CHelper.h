@@ -55,6 +55,8 @@ const char *blob_executable_path(void);
 
 /// Maps shared memory; NULL on failure.
 void *blob_map_memory(int descriptor, size_t byte_count);
+/// Maps an open file for reading; NULL on failure.
+void *blob_map_file(int descriptor, size_t byte_count);
 void blob_unmap_memory(void *memory, size_t byte_count);
 
 /// The maximum number of descriptors that are sent at once.
@@ -77,6 +79,12 @@ static inline int blob_again(void) { return EAGAIN; }
 static inline bool blob_is_end(int error) { return error == ECONNRESET || error == EPIPE; }
 
 void blob_close(int descriptor);
+
+/// Frees what a function of C allocated.
+void blob_free(void *memory);
+
+/// The length of a text in bytes.
+size_t blob_length(const char *text);
 
 /// A UTF-8 locale for the calling thread, for ever. A system without one keeps its own.
 void blob_use_utf8(void);
