@@ -41,34 +41,13 @@ extension MediaDescription {
         self.orientation = orientation
     }
 
-    private static let boxLimit = 1024
-    private static let metaByteLimit: Int64 = 1 << 20
+    private static let metaByteLimit = 1 << 20
 
     private static func metaBox(_ bytes: HeaderBytes) -> ArraySlice<UInt8>? {
-        var offset: Int64 = 0
-        for _ in 0..<self.boxLimit {
-            guard let head = bytes.bytes(at: offset, count: 8) else { return nil }
-            var cursor = ByteCursor(head)
-            guard let short = cursor.number(4) else { return nil }
-            let type = String(decoding: cursor.rest, as: UTF8.self)
-            var headCount: Int64 = 8
-            var size = Int64(short)
-            if short == 1 {
-                guard var long = bytes.bytes(at: offset + 8, count: 8).map(ByteCursor.init),
-                    let value = long.number(8).flatMap(Int64.init(exactly:))
-                else { return nil }
-                (headCount, size) = (16, value)
-            } else if short == 0 {
-                size = bytes.byteCount - offset
-            }
-            guard size >= headCount, size <= bytes.byteCount - offset else { return nil }
-            if type == "meta" {
-                guard size - headCount <= self.metaByteLimit else { return nil }
-                return bytes.bytes(at: offset + headCount, count: Int(size - headCount)).map { $0[...] }
-            }
-            offset += size
-        }
-        return nil
+        guard let box = FileBoxes(bytes, in: 0..<bytes.byteCount).first(where: { $0.type == "meta" }),
+            box.content.count <= self.metaByteLimit
+        else { return nil }
+        return bytes.bytes(at: box.content.lowerBound, count: box.content.count).map { $0[...] }
     }
 }
 

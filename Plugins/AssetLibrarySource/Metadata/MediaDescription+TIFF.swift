@@ -21,9 +21,15 @@ extension MediaDescription {
         self.captureSubsecond = tiff.text(details[0x9291])
     }
 
+    /// Reads the content identifier of a live photo in a maker note of Apple: a directory behind 14 bytes.
+    mutating func readAppleNote(_ bytes: HeaderBytes) {
+        guard let note = TIFFBytes(appleNote: bytes) else { return }
+        self.livePhotoID = note.text(note.fields(at: 14)[0x0011]).flatMap(Self.identifier) ?? self.livePhotoID
+    }
+
     /// Returns true for `YYYY:MM:DD HH:MM:SS`, and false for the blanks or zeros of cameras without a clock (Exif 2.32,
     /// section 4.6.5).
-    private static func isDate(_ text: String) -> Bool {
+    static func isDate(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
         guard bytes.count == 19 else { return false }
         for (index, byte) in bytes.enumerated() {
@@ -62,6 +68,17 @@ private struct TIFFBytes {
         }
         self.bytes = bytes
         self.range = range
+    }
+
+    /// Offsets in the note count from its start.
+    init?(appleNote bytes: HeaderBytes) {
+        guard bytes.bytes(at: 0, count: 10) == Array("Apple iOS\0".utf8), let order = bytes.bytes(at: 12, count: 2)
+        else {
+            return nil
+        }
+        self.bytes = bytes
+        self.range = 0..<bytes.byteCount
+        self.isBigEndian = order == [0x4D, 0x4D]
     }
 
     var firstDirectory: UInt64? { self.data(at: 4, count: 4).flatMap(self.number) }

@@ -27,12 +27,26 @@ public struct MediaDescription: Hashable, Sendable {
     /// The model of the camera.
     public var cameraModel: String?
 
+    /// The model of the lens.
+    package var lensModel: String?
+    /// The place of the picture in degrees, -90 to 90 and -180 to 180 (WGS 84).
+    package var latitude: Double?, longitude: Double?
+    /// The city and the country of the picture, as its owner wrote them.
+    package var city: String?, country: String?
+
+    /// The duration of a film in milliseconds, from 1.
+    package var duration: Int64?
+    /// The codec of the first track of pictures of a film: `avc1`, `hvc1`.
+    package var codec: String?
+    /// The identifier that the picture and the film of a live photo share.
+    package var livePhotoID: String?
+
     /// Creates an empty description.
     public init() {}
 }
 
 extension MediaDescription {
-    /// Reads the signature, and the headers of JPEG, PNG, GIF, TIFF, HEIC and AVIF.
+    /// Reads the signature, and the headers of JPEG, PNG, GIF, TIFF, WebP, HEIC, AVIF, CR3, MP4 and QuickTime.
     ///
     /// A broken header leaves properties nil, and is not an error. Reads at most ``HeaderBytes/byteLimit`` bytes.
     init(_ bytes: HeaderBytes) {
@@ -45,6 +59,9 @@ extension MediaDescription {
         case .gif: self.readGIF(bytes)
         case .tiff: self.readTIFF(bytes, in: 0..<bytes.byteCount, hasSize: true)
         case .heic, .avif: self.readHEIF(bytes)
+        case .webp: self.readWebP(bytes)
+        case .cr3: self.readCR3(bytes)
+        case .quickTime, .mpeg4: self.readFilm(bytes)
         default: break
         }
     }

@@ -1,6 +1,6 @@
 /// A format that is recognised by its first bytes.
 enum MediaFormat: CaseIterable {
-    case jpeg, png, gif, tiff, webp, bmp, heic, avif, quickTime, mpeg4, pdf
+    case jpeg, png, gif, tiff, webp, bmp, heic, avif, cr3, quickTime, mpeg4, pdf
 
     /// The number of bytes that ``init(signature:)`` examines; the brands of an ISO base media file need the most.
     static let signatureByteCount = 64
@@ -37,6 +37,7 @@ enum MediaFormat: CaseIterable {
             switch String(decoding: bytes[offset..<(offset + 4)], as: UTF8.self) {
             case "heic", "heix", "heim", "heis", "hevc", "hevx": self = .heic
             case "avif", "avis": self = .avif
+            case "crx ": self = .cr3
             case "qt  ": self = .quickTime
             case "isom", "iso2", "mp41", "mp42", "M4V ", "avc1", "mp4v": self = .mpeg4
             default: continue
@@ -44,6 +45,14 @@ enum MediaFormat: CaseIterable {
             return
         }
         return nil
+    }
+
+    /// True for formats with Exif, XMP or IPTC.
+    var hasFacts: Bool {
+        switch self {
+        case .jpeg, .png, .tiff, .webp, .heic, .avif, .cr3: true
+        case .gif, .bmp, .quickTime, .mpeg4, .pdf: false
+        }
     }
 
     var mediaType: String { self.row.mediaType }
@@ -61,6 +70,7 @@ enum MediaFormat: CaseIterable {
         case .bmp: ("image/bmp", "com.microsoft.bmp", "bmp")
         case .heic: ("image/heic", "public.heic", "heic")
         case .avif: ("image/avif", "public.avif", "avif")
+        case .cr3: ("image/x-canon-cr3", "com.canon.cr3-raw-image", "cr3")
         case .quickTime: ("video/quicktime", "com.apple.quicktime-movie", "mov")
         case .mpeg4: ("video/mp4", "public.mpeg-4", "mp4")
         case .pdf: ("application/pdf", "com.adobe.pdf", "pdf")
