@@ -20,6 +20,7 @@ public final class AssetImport {
     /// The lock against recovery, held from the first source to ``finish()``.
     private var lock: LibraryLock?
     private let folders: OriginalsFolder
+    private let facts: FactReader
     private var group: [Member] = []
     private var groupStart = ContinuousClock.now
 
@@ -42,6 +43,7 @@ public final class AssetImport {
         self.duplicates = duplicates
         self.context = context
         self.onCommit = onCommit
+        self.facts = FactReader(context)
         do {
             self.folders = try OriginalsFolder(library.folder)
         } catch {
@@ -118,9 +120,13 @@ public final class AssetImport {
         // Texts in the catalogue end at a zero byte.
         let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
         let (sha256, blocks) = hasher.finalize()
+        let (media, hasAllFacts) = try self.facts.describe(bytes) { () throws(BlobError) in
+            try incoming.openForReading()
+        }
         var file = ImportedFile(
             name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
-            byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: MediaDescription(bytes))
+            byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: media,
+            hasAllFacts: hasAllFacts)
         if let locator = source.locator, locator.scheme == "file", locator.selectors.isEmpty {
             file.modificationTime = locator.filePath.flatMap(modificationTime(ofFile:))
         }
@@ -227,6 +233,8 @@ public final class AssetImport {
         } else if isUsed {
             try Catalogue.insertOriginal(member.file, path: member.storedPath, db)
         }
+        let file = member.file
+        try Catalogue.setFacts(file.media, isWhole: file.hasAllFacts, sha256: file.sha256, db)
         let isNew = existing == nil || self.duplicates == .addAsset
         if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
         guard let asset = try Catalogue.asset(isNew ? member.id : existing?.id ?? member.id, db) else {

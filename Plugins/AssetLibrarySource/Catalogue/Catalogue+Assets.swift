@@ -3,26 +3,36 @@ import Foundation
 import GRDB
 
 extension Catalogue {
-    private static let selection = """
+    private static func selection(_ db: Database) throws -> String {
+        // Catalogues of older versions lack columns.
+        let columns = try db.columns(in: "original").map(\.name)
+        return self.selection(self.factColumns.filter(columns.contains))
+    }
+
+    private static func selection(_ columns: [String]) -> String {
+        """
         SELECT asset.id, original.id AS original_row, asset.uuid, asset.original_filename, asset.file_extension, asset.generation, asset.modified_at,
             asset.ingested_at, original.sha256, original.byte_size, original.path, original.state, original.uti,
             original.media_type, original.pixel_width, original.pixel_height, original.orientation,
             original.capture_date, original.capture_offset, original.capture_subsecond, original.camera_make,
-            original.camera_model
+            original.camera_model, original.gps_latitude, original.gps_longitude, original.duration, original.codec,
+            original.live_photo_id\(columns.map { ", original.\($0)" }.joined())
         FROM asset JOIN original ON original.id = asset.original_id
         """
+    }
 
     func asset(_ id: UUID) throws(BlobError) -> Asset? {
         try self.read { db in try Self.asset(id, db) }
     }
 
     static func asset(_ id: UUID, _ db: Database) throws -> Asset? {
-        try Row.fetchOne(db, sql: "\(self.selection) WHERE asset.uuid = ?", arguments: [id.uuidString]).map(Asset.init)
+        try Row.fetchOne(db, sql: "\(self.selection(db)) WHERE asset.uuid = ?", arguments: [id.uuidString]).map(
+            Asset.init)
     }
 
     /// Returns the first asset of the original with this digest; nil when there is none.
     static func asset(sha256: [UInt8], _ db: Database) throws -> Asset? {
-        let sql = "\(self.selection) WHERE original.sha256 = ? ORDER BY asset.id LIMIT 1"
+        let sql = "\(try self.selection(db)) WHERE original.sha256 = ? ORDER BY asset.id LIMIT 1"
         return try Row.fetchOne(db, sql: sql, arguments: [Data(sha256)]).map(Asset.init)
     }
 
@@ -30,7 +40,7 @@ extension Catalogue {
     /// one.
     func assets(behind row: Int64, atMost count: Int) throws(BlobError) -> (assets: [Asset], row: Int64) {
         try self.read { db in
-            let sql = "\(Self.selection) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
+            let sql = "\(try Self.selection(db)) WHERE asset.id > ? ORDER BY asset.id LIMIT ?"
             let rows = try Row.fetchAll(db, sql: sql, arguments: [row, count])
             let last = try rows.last.map { try CheckedRow($0, of: "asset").value("id", as: Int64.self) }
             return (try rows.map(Asset.init), last ?? row)
@@ -83,6 +93,8 @@ struct ImportedFile {
     var sha256: [UInt8]
     var blocks: BlockDigests
     var media: MediaDescription
+    /// False when a helper may add facts later.
+    var hasAllFacts = false
     /// The modification time in nanoseconds since 1970; nil when the source did not provide it.
     var modificationTime: Int64?
 }
@@ -110,6 +122,7 @@ extension Asset {
         media.captureSubsecond = try original.optionalValue("capture_subsecond")
         media.cameraMake = try original.optionalValue("camera_make")
         media.cameraModel = try original.optionalValue("camera_model")
+        try media.readFacts(original)
         let fileExtension: String? = try asset.optionalValue("file_extension")
         let modificationTime: Int64? = try asset.optionalValue("modified_at")
         self.init(

@@ -53,6 +53,13 @@ final class Folder {
         return file
     }
 
+    /// Opens a file for reading, and returns its descriptor.
+    func openFile(named name: String) throws(BlobError) -> CInt {
+        let file = uninterrupted { openat(self.descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) }
+        guard file >= 0 else { throw self.failure("Could not open", name) }
+        return file
+    }
+
     /// Returns true when a regular file has this name.
     func hasFile(named name: String) -> Bool {
         var status = stat()

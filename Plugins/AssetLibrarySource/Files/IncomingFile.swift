@@ -44,6 +44,9 @@ final class IncomingFile {
         }
     }
 
+    /// Opens the file once more, for reading only: what another process is sent, it cannot change.
+    func openForReading() throws(BlobError) -> CInt { try self.folders.incoming.openFile(named: self.name) }
+
     /// Synchronises the bytes to the disk, so that they survive a loss of power, and closes the descriptor.
     func synchronise() throws(BlobError) {
         guard uninterrupted({ fsync(self.descriptor) }) == 0 else {

@@ -5,7 +5,7 @@ import Foundation
 final class OriginalFile {
     /// The status of the file when its bytes were last known to be right.
     private(set) var snapshot: FileSnapshot
-    private let descriptor: CInt
+    let descriptor: CInt
     private let path: String
     private var isOpen = true
 

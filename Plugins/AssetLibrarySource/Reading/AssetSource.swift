@@ -66,7 +66,7 @@ public struct AssetSource: BlobInputStreamDataSource {
         return try AssetReader(asset, resolver, at: byteOffset, removal: self.removal, context)
     }
 
-    private var resolver: AssetResolver {
+    var resolver: AssetResolver {
         get throws(BlobError) { AssetResolver(library: try self.library(), id: self.id) }
     }
 }

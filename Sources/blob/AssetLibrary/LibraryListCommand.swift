@@ -64,6 +64,14 @@ private struct Row: Encodable {
     let captureSubsecond: String?
     let cameraMake: String?
     let cameraModel: String?
+    let lensModel: String?
+    let latitude: Double?
+    let longitude: Double?
+    let city: String?
+    let country: String?
+    let durationMilliseconds: Int64?
+    let codec: String?
+    let livePhotoId: String?
     let generation: Int64
     let isMissing: Bool
     let importDate: Date
@@ -84,6 +92,14 @@ private struct Row: Encodable {
         self.captureSubsecond = asset.media.captureSubsecond
         self.cameraMake = asset.media.cameraMake
         self.cameraModel = asset.media.cameraModel
+        self.lensModel = asset.media.lensModel
+        self.latitude = asset.media.latitude
+        self.longitude = asset.media.longitude
+        self.city = asset.media.city
+        self.country = asset.media.country
+        self.durationMilliseconds = asset.media.duration
+        self.codec = asset.media.codec
+        self.livePhotoId = asset.media.livePhotoID
         self.generation = asset.generation
         self.isMissing = asset.isMissing
         self.importDate = asset.importDate

@@ -1,0 +1,57 @@
+package import BlobCore
+import Foundation
+
+extension AssetLibrary {
+    /// Reads the facts of the originals that were imported by an older version, or without a helper.
+    ///
+    /// An original that cannot be opened is left as it is.
+    ///
+    /// - Parameter helper: The path of the helper; nil to look for it.
+    /// - Returns: The number of originals whose facts were read.
+    /// - Throws: ``BlobError/Code/unavailable`` when there is no helper, or its library is missing: then the facts of
+    ///   headers are stored; ``BlobError/Code/permissionDenied`` when the library was opened for reading; errors of the
+    ///   catalogue and of the context.
+    /// - Complexity: O(originals without facts), with one process for all.
+    @discardableResult
+    package func readFacts(
+        helper: String? = nil, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> Int {
+        try self.checkCanWrite()
+        let facts = FactReader(path: helper, context)
+        var (count, last) = (0, Int64(0))
+        while true {
+            let page = try self.catalogue.originalsWithoutFacts(behind: last, atMost: 100)
+            for original in page {
+                try context.check()
+                guard let file = try? OriginalFile(self.folder.path(ofStored: original.path)) else { continue }
+                let (media, isWhole) = try facts.describe(file.headerBytes) { () throws(BlobError) in
+                    try file.duplicate()
+                }
+                try self.catalogue.write {
+                    try Catalogue.setFacts(media, isWhole: isWhole, sha256: original.sha256, $0)
+                }
+                if isWhole { count += 1 }
+            }
+            guard let end = page.last else { break }
+            last = end.row
+        }
+        if let missing = facts.missing { throw missing }
+        return count
+    }
+}
+
+extension OriginalFile {
+    /// The bytes for parsers of headers.
+    var headerBytes: HeaderBytes {
+        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
+            (try? RegularFile.fill(buffer, from: self.descriptor, at: offset, named: "the original")) ?? 0
+        }
+    }
+
+    /// Returns another descriptor of the open file, which belongs to the caller.
+    func duplicate() throws(BlobError) -> CInt {
+        let copy = uninterrupted { fcntl(self.descriptor, F_DUPFD_CLOEXEC, 0) }
+        guard copy >= 0 else { throw BlobError(systemError: errno, doing: "Could not open an original again") }
+        return copy
+    }
+}
