@@ -138,7 +138,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         context.cancellation = cancellation
         context.mayBlock = self.mode == .synchronous
         context.eventSink = { [weak self, sink = self.context.eventSink] event in
-            self?.record(event)
+            self?.record(event, of: cancellation)
             sink?(event)
         }
         try self.beginReaderChange(context)
@@ -162,15 +162,11 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
         try BlockingPool.leave { () throws(BlobError) in try context.wait(on: waiter) { begin() } }
     }
 
-    /// Records an event in the state. Called by threads that use the reader, which must not notify observers.
-    func record(_ event: BlobEvent) {
+    /// Records an event in the state. Called by threads that use the reader, which must not notify observers, and by
+    /// others.
+    private func record(_ event: BlobEvent, of session: BlobCancellation) {
         let (isShown, _) = self.state.updateWithoutDelivering { state in
-            switch event.kind {
-            case .invalidated, .recovering: state.isRecovering = true
-            case .recovered: (state.isRecovering, state.recoveries) = (false, state.recoveries + 1)
-            default: return false
-            }
-            return true
+            self.machine.pointee.record(event, of: session, &state)
         }
         if isShown { BlockingPool.brief.run { [state] in state.deliver() } }
     }

@@ -1,6 +1,6 @@
 /// The observable state of a ``BlobInputStream``.
 ///
-/// Every observer sees each phase, error and recovery. While an observer is slow, waiting changes of ``byteOffset`` and
+/// Every observer sees each phase, error, interruption and recovery. While an observer is slow, waiting changes of ``byteOffset`` and
 /// ``hasBytesAvailable`` alone are coalesced into the last one.
 public struct BlobStreamState: Equatable, Sendable {
     /// The phases of a stream's life. ``closed`` is final.
@@ -18,6 +18,14 @@ public struct BlobStreamState: Equatable, Sendable {
         case failed
         /// Closed permanently.
         case closed
+    }
+
+    /// The stages of an interruption, after which the source continues, or the stream fails.
+    public enum Interruption: Sendable {
+        /// The content or its place changed; whether it is still the same content is not known yet.
+        case invalidated
+        /// The source is looking for the content, or waits before it tries again.
+        case recovering
     }
 
     /// The current phase of the stream.
@@ -45,8 +53,13 @@ public struct BlobStreamState: Equatable, Sendable {
     /// The number of times that the source recovered after its content was unreachable for a while.
     public var recoveries = 0
 
+    /// The stage of an interruption; nil while there is none, and once the stream was moved, failed, ended or closed.
+    ///
+    /// Reported as soon as the source notices it, also while nobody reads.
+    public var interruption: Interruption?
+
     /// True from the loss of the content until reading resumes.
-    public var isRecovering = false
+    public var isRecovering: Bool { self.interruption != nil }
 
     package init() {}
 

@@ -9,8 +9,8 @@ extension StreamMachine {
         state.error = error.passing(
             layer: "BlobInputStream", operation: state.isOpenCompleted ? "read" : "open", locator: nil,
             byteOffset: state.byteOffset)
-        (state.hasBytesAvailable, state.isRecovering) = (false, false)
-        return self.endSession() + self.post(.errorOccurred) + [.ended]
+        state.hasBytesAvailable = false
+        return self.endSession(&state) + self.post(.errorOccurred) + [.ended]
     }
 
     mutating func end(_ state: inout BlobStreamState) -> [Action] {
@@ -18,7 +18,7 @@ extension StreamMachine {
         state.isAtEnd = true
         state.hasBytesAvailable = false
         state.byteCount = state.byteOffset
-        return self.endSession() + self.post(.endEncountered)
+        return self.endSession(&state) + self.post(.endEncountered)
     }
 
     /// Closes the stream permanently. Before opening it does nothing, unless `evenUnopened`.
@@ -27,12 +27,13 @@ extension StreamMachine {
         guard state.phase != .notOpen || evenUnopened else { return [] }
         (state.phase, self.cancellationRegistration) = (.closed, nil)
         state.hasBytesAvailable = false
-        return self.endSession() + [.invalidate(self.events.removeAll()), .ended]
+        return self.endSession(&state) + [.invalidate(self.events.removeAll()), .ended]
     }
 
     /// Ends the current opening: releases its reader and wakes the threads that wait for it.
-    mutating func endSession() -> [Action] {
+    mutating func endSession(_ state: inout BlobStreamState) -> [Action] {
         var actions = self.wakeWaiters()
+        state.interruption = nil
         self.events.drop(.hasBytesAvailable)
         actions.append(.release(self.window))
         (self.window, self.ending) = (nil, nil)
@@ -140,7 +141,7 @@ extension StreamMachine {
     }
 
     mutating func moveOffset(to byteOffset: Int64, _ state: inout BlobStreamState) -> [Action] {
-        let actions = self.endSession()
+        let actions = self.endSession(&state)
         self.events.drop(.endEncountered)
         if state.phase == .atEnd { state.phase = .open }
         state.isAtEnd = false

@@ -216,6 +216,20 @@ struct StreamMachine<Reader: AnyObject> {
 
     // MARK: Events, uses and waiters
 
+    /// Records an event of a reader, unless it is one of an opening that is over.
+    ///
+    /// - Returns: True when the event is part of the state.
+    func record(_ event: BlobEvent, of session: BlobCancellation, _ state: inout BlobStreamState) -> Bool {
+        guard self.session.cancellation === session else { return false }
+        switch event.kind {
+        case .invalidated: state.interruption = .invalidated
+        case .recovering: state.interruption = .recovering
+        case .recovered: (state.interruption, state.recoveries) = (nil, state.recoveries + 1)
+        default: return false
+        }
+        return true
+    }
+
     mutating func post(_ event: Stream.Event) -> [Action] {
         let sources = self.events.post(event)
         return sources.isEmpty ? [] : [.signal(sources)]
