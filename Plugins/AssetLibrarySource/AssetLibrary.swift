@@ -17,8 +17,12 @@ public final class AssetLibrary: Sendable {
     }
 
     let folder: LibraryFolder
-    let catalogue: Catalogue
     let access: Access
+
+    /// The catalogue, and the connection that detects its changes.
+    let catalogues: Locked<CurrentCatalogue>
+
+    var catalogue: Catalogue { self.catalogues.withLock { $0.catalogue } }
 
     /// The names of the folders of originals that are known to survive a loss of power.
     let durableFolders = Locked<Set<String>>([])
@@ -49,7 +53,8 @@ public final class AssetLibrary: Sendable {
                 .notFound, "There is no asset library in '\(self.folder.path)': it has no \(Catalogue.fileName).",
                 operation: "open")
         }
-        self.catalogue = try Catalogue(in: self.folder.path, isReadOnly: access == .reading)
+        self.catalogues = Locked(
+            CurrentCatalogue(try Catalogue(in: self.folder.path, isReadOnly: access == .reading)))
         try self.catalogue.check(isMade: access == .reading)
         guard access == .writing else { return }
         try self.catalogue.migrate()
@@ -109,6 +114,12 @@ public final class AssetLibrary: Sendable {
     public func source(
         for id: UUID, removal: AssetSource.RemovalPolicy = .finish
     ) -> AssetSource {
-        AssetSource(id, fileExtension: nil, removal: removal) { self }
+        self.source(for: id, version: .current, removal: removal)
+    }
+
+    package func source(
+        for id: UUID, version: AssetSource.Version, removal: AssetSource.RemovalPolicy = .finish
+    ) -> AssetSource {
+        AssetSource(id, fileExtension: nil, version: version, removal: removal) { self }
     }
 }

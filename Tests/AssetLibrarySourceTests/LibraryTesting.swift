@@ -38,6 +38,13 @@ final class TestLibrary: Sendable {
         try self.database { try Value.fetchOne($0, sql: sql) }
     }
 
+    /// The value that a statement gives, outside of a transaction; nil is the catalogue.
+    func sql<Value: DatabaseValueConvertible>(_ sql: String, _ type: Value.Type, in path: String?) throws -> Value? {
+        let queue = try DatabaseQueue(path: path ?? self.path("catalog.sqlite"))
+        defer { try? queue.close() }
+        return try queue.writeWithoutTransaction { try Value.fetchOne($0, sql: sql) }
+    }
+
     func storedPath(of asset: Asset) throws -> String {
         let path = try self.sql(
             """

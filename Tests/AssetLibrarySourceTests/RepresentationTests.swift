@@ -1,3 +1,4 @@
+import BlobStreams
 import Testing
 
 @testable import AssetLibrarySource
@@ -31,7 +32,7 @@ import Testing
         for _ in 0..<100 {
             #expect(representation.resolve() == .zero)
             representation.becomeReady()
-            representation.deliver()
+            representation.deliver(upTo: 1)
             representation.invalidate(.edited)
         }
     }
@@ -48,5 +49,37 @@ import Testing
             representation.end()
             #expect(representation.state == state)
         }
+    }
+
+    @Test func anInvalidationDuringAnAttemptIsNotLost() {
+        var representation = Representation()
+        _ = representation.resolve()
+        representation.invalidate(.recatalogued)
+        let isReady = representation.becomeReady()
+        #expect(!isReady)
+        #expect(representation.resolve() == .milliseconds(20))
+        representation.becomeReady()
+        #expect(representation.state == .ready)
+    }
+
+    @Test func eachStageIsOneEvent() {
+        var representation = Representation(at: 7)
+        var events: [BlobEvent] = []
+        func step(_ change: (inout Representation) -> Void) {
+            let old = representation
+            change(&representation)
+            if let event = representation.event(since: old) { events.append(event) }
+        }
+        step { _ = $0.resolve() }
+        step { $0.becomeReady() }
+        step { $0.deliver(upTo: 9) }
+        #expect(events.isEmpty)
+        step { $0.invalidate(.edited) }
+        step { $0.invalidate(.moved) }
+        step { _ = $0.resolve() }
+        step { _ = $0.resolve() }
+        step { $0.becomeReady() }
+        step { $0.fail() }
+        #expect(events == [BlobEvent(.invalidated, 9), BlobEvent(.recovering, 9), BlobEvent(.recovered, 9)])
     }
 }

@@ -12,10 +12,10 @@ struct Catalogue: Sendable {
     /// The time in seconds that a connection waits for a lock of another one; writers hold it for milliseconds.
     private static let busyTimeout: TimeInterval = 5
 
-    private let path: String
+    let path: String
     private let pool: DatabasePool
     /// The status of the database file when it was opened, which identifies it.
-    private let file: FileSnapshot
+    let file: FileSnapshot
 
     /// Opens the database of `folder`.
     ///

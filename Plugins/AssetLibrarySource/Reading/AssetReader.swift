@@ -5,14 +5,19 @@ import Foundation
 /// A reader of an original, which verifies the digest of each block, and detects changes of the file.
 ///
 /// The status of the file is checked after each block is read: if the file was touched since it was opened, the bytes
-/// are discarded and the file is looked up again.
+/// are discarded and the file is looked up again. The catalogue is consulted before each block if there were commits.
 final class AssetReader: BlobReader {
     let info: BlobInfo
     private let asset: Asset
     private let resolver: AssetResolver
+    private let version: AssetSource.Version
     private let removal: AssetSource.RemovalPolicy
     private let context: BlobContext
-    private var representation = Representation()
+    /// Observed, and shared with a watch of the library, if the context has an event sink.
+    private let representation: BlobObservable<Representation>
+    private var registrations: [BlobRegistration] = []
+    /// The commit after which the asset was last looked up; nil when that is unknown.
+    private var commit: CatalogueCommit?
     private var file: OriginalFile?
     private let blocks: BlockDigests
     private var window: ReadWindow
@@ -21,21 +26,29 @@ final class AssetReader: BlobReader {
     private var failure: BlobError?
 
     init(
-        _ asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64, removal: AssetSource.RemovalPolicy,
-        _ context: BlobContext
+        _ asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64, version: AssetSource.Version,
+        removal: AssetSource.RemovalPolicy, _ context: BlobContext
     ) throws(BlobError) {
         self.asset = asset
         self.info = asset.info
         self.resolver = resolver
         self.fetchOffset = byteOffset
+        self.version = version
         self.removal = removal
         self.context = context
         self.window = ReadWindow(byteCount: Int(min(asset.byteCount, Int64(BlockDigests.blockByteCount))))
-        let file = try Self.openFirst(asset, resolver, &self.representation, context)
+        self.representation = BlobObservable(Representation(AssetRecord(asset, version), at: byteOffset))
+        let file = try Self.openFirst(asset, resolver, self.representation, context)
         self.file = file
         self.blocks = try resolver.library.blocks(of: asset) { () throws(BlobError) in
             try file.digests(byteCount: asset.byteCount, context)
         }
+        guard let sink = context.eventSink else { return }
+        self.registrations = [
+            self.representation.observe(\.self) { change in
+                if let old = change.old, let event = change.new?.event(since: old) { sink(event) }
+            }
+        ]
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -46,21 +59,23 @@ final class AssetReader: BlobReader {
             } else if self.fetchOffset < self.asset.byteCount {
                 try self.fetch(self.blockToFetch, into: &output)
             } else {
-                self.representation.end()
+                try self.checkRecord()
+                self.representation.update { $0.end() }
                 return .end
             }
             return .bytes
         } catch {
             let error = BlobError(wrapping: error)
             self.failure = error
-            self.representation.fail()
+            self.representation.update { $0.fail() }
             throw error
         }
     }
 
     func close() {
         self.failure = BlobError(.closed, "The reader is closed.")
-        self.representation.close()
+        self.representation.update { $0.close() }
+        self.registrations = []
         self.window.free()
         self.file?.close()
         self.file = nil
@@ -97,6 +112,7 @@ final class AssetReader: BlobReader {
     ) throws(BlobError) {
         while true {
             try self.context.check()
+            try self.checkRecord()
             guard let found = try self.readUntouched(into: head, rest, at: block.lowerBound) else { continue }
             let expected = self.blocks[Int(block.lowerBound / Int64(BlockDigests.blockByteCount))]
             guard found.elementsEqual(expected) else {
@@ -105,7 +121,7 @@ final class AssetReader: BlobReader {
                     "The \(block.count) bytes of the original from here on have the SHA-256 \(found.hexadecimal), and "
                         + "were imported with \(Array(expected).hexadecimal).", byteOffset: block.lowerBound)
             }
-            return self.representation.deliver()
+            return self.representation.update { $0.deliver(upTo: block.upperBound) }
         }
     }
 
@@ -131,15 +147,15 @@ final class AssetReader: BlobReader {
     // MARK: Finding the file
 
     private static func openFirst(
-        _ expected: Asset, _ resolver: AssetResolver, _ representation: inout Representation, _ context: BlobContext
+        _ expected: Asset, _ resolver: AssetResolver, _ representation: BlobObservable<Representation>, _ context: BlobContext
     ) throws(BlobError) -> OriginalFile {
         var asset = expected
-        while let delay = representation.resolve() {
+        while let delay = representation.update({ $0.resolve() }) {
             if delay > .zero {
                 // The file may have been moved after its path was looked up.
                 try context.pause(for: delay)
                 asset = try resolver.asset()
-                try asset.check(sameContentAs: expected)
+                try asset.check(sameContentAs: expected, .original)
             }
             let file: OriginalFile
             do {
@@ -152,22 +168,35 @@ final class AssetReader: BlobReader {
                     .sizeMismatch,
                     "The original has \(file.snapshot.byteCount) bytes, and was imported with \(asset.byteCount).")
             }
-            representation.becomeReady()
+            representation.update { _ = $0.becomeReady() }
             return file
         }
         throw BlobError(.notFound, "The original of the asset is not in its place: \(asset.storedPath).")
     }
 
+    /// Looks the asset up again after a commit, and recovers if the reader depends on what has changed.
+    private func checkRecord() throws(BlobError) {
+        if self.version == .current || self.removal == .fail {
+            do {
+                let commit = try self.resolver.library.lastCommit()
+                if commit != self.commit {
+                    let record = try self.resolver.record(self.version)
+                    self.commit = commit
+                    self.representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
+                }
+            } catch  where self.removal == .finish {
+                // A catalogue that cannot be read does not change the bytes for which the reader was opened.
+            }
+        }
+        if case .invalidated(let reason) = self.representation.value.state { try self.recover(reason, nil) }
+    }
+
     /// Sets ``file`` to a file from which reading can continue.
     private func recover(_ reason: Representation.Reason, _ cause: BlobError?) throws(BlobError) {
-        self.representation.invalidate(reason)
-        self.context.eventSink?(BlobEvent(.invalidated, self.fetchOffset))
-        while let delay = self.representation.resolve() {
+        self.representation.update { $0.invalidate(reason) }
+        while let delay = self.representation.update({ $0.resolve() }) {
             if delay > .zero { try self.context.pause(for: delay) }
-            guard try self.find(reason) else { continue }
-            self.representation.becomeReady()
-            self.context.eventSink?(BlobEvent(.recovered, self.fetchOffset))
-            return
+            if try self.find(reason), self.representation.update({ $0.becomeReady() }) { return }
         }
         if let cause { throw cause }
         throw BlobError(.changed, "The original was moved, removed or written to, and was not found again.")
@@ -175,19 +204,25 @@ final class AssetReader: BlobReader {
 
     /// Looks for the file once; returns false when another attempt may succeed.
     private func find(_ reason: Representation.Reason) throws(BlobError) -> Bool {
-        guard let asset = try self.resolver.library.catalogue.asset(self.resolver.id) else {
-            if self.removal == .finish, reason == .moved { return try self.file?.acceptStatus() ?? false }
+        let asset = try self.resolver.library.catalogue.asset(self.resolver.id)
+        self.representation.update { $0.record = asset.map { AssetRecord($0, self.version) } }
+        if asset == nil, self.removal == .fail {
             throw BlobError(.changed, "The asset was removed from the library while it was read.")
         }
-        try asset.check(sameContentAs: self.asset)
-        if self.removal == .finish, reason == .moved { return try self.file?.acceptStatus() ?? false }
+        try asset?.check(sameContentAs: self.asset, self.version)
+        if self.removal == .finish, reason == .moved || reason == .recatalogued, try self.file?.acceptStatus() == true {
+            return true
+        }
+        guard let asset else {
+            throw BlobError(.changed, "The asset was removed from the library while it was read.")
+        }
         let found: OriginalFile
         do {
             found = try self.resolver.file(of: asset)
         } catch  where error.code == .notFound {
             return false
         }
-        if reason == .moved, let file, found.snapshot.isSameFile(as: file.snapshot) { return try file.acceptStatus() }
+        if reason != .edited, let file, found.snapshot.isSameFile(as: file.snapshot) { return try file.acceptStatus() }
         guard try found.hasContent(of: self.asset, self.blocks, self.context) else {
             throw BlobError(.changed, "The original was written to or replaced while it was read.")
         }
@@ -204,9 +239,15 @@ extension Asset {
         return start..<min(self.byteCount, start + Int64(BlockDigests.blockByteCount))
     }
 
-    fileprivate func check(sameContentAs other: Asset) throws(BlobError) {
-        guard self.sha256 == other.sha256 else {
-            throw BlobError(.changed, "The asset was given another original while it was read.")
-        }
+    /// Throws when the content of a version is not that of an earlier look-up.
+    ///
+    /// - Throws: ``BlobError/Code/changed``, which names the content that the asset has now.
+    fileprivate func check(sameContentAs other: Asset, _ version: AssetSource.Version) throws(BlobError) {
+        guard !AssetRecord(self, version).hasContent(of: AssetRecord(other, version)) else { return }
+        let act = self.sha256 == other.sha256 ? "edited" : "given another original"
+        throw BlobError(
+            .changed,
+            "The asset was \(act) while it was read: it has generation \(self.generation) with the validator "
+                + "\(self.validator.token), and was opened with \(other.generation).", locator: self.locator.text)
     }
 }

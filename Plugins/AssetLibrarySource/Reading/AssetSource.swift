@@ -9,10 +9,12 @@ import Foundation
 /// block that was read last. An original that an older version imported is read once, from start to end, when it is
 /// first opened, to compute the digests of its blocks.
 ///
-/// A reader detects when the original is moved, touched or rewritten, reports
-/// ``BlobEvent/invalidated(byteOffset:)``, and queries the catalogue again. It continues at the byte that it had
-/// reached, with ``BlobEvent/recovered(byteOffset:)``, only if the content is the same; otherwise it throws
-/// ``BlobError/Code/changed``.
+/// A reader detects when the original is moved, touched or rewritten, and when the catalogue describes the asset
+/// differently, as after an edit: before each block and at the end, and, if its context has an event sink, also while
+/// nobody reads. It reports ``BlobEvent/Kind/invalidated`` and ``BlobEvent/Kind/recovering``, and queries the catalogue
+/// again. It continues at the byte that it had reached, with ``BlobEvent/Kind/recovered``, only if the content is the
+/// same; otherwise it throws ``BlobError/Code/changed``, whose message names the generation and the validator that the
+/// asset has now.
 public struct AssetSource: BlobInputStreamDataSource {
     /// The effect on a reader when the asset or its file is removed, or replaced by another one of the same name.
     public enum RemovalPolicy: Sendable {
@@ -22,21 +24,31 @@ public struct AssetSource: BlobInputStreamDataSource {
         case fail
     }
 
+    /// The version of an asset that a reader delivers.
+    package enum Version: Sendable {
+        /// The asset as it was last adjusted. A reader throws ``BlobError/Code/changed`` when it is adjusted again.
+        case current
+        /// The file that was imported, which adjustments do not change.
+        case original
+    }
+
     /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a window.
     public static let windowByteCount = BlockDigests.blockByteCount
 
     private let id: UUID
     private let fileExtension: String?
+    private let version: Version
     private let removal: RemovalPolicy
     /// Returns the library, and opens it at the first call.
     private let library: @Sendable () throws(BlobError) -> AssetLibrary
 
     init(
-        _ id: UUID, fileExtension: String?, removal: RemovalPolicy,
+        _ id: UUID, fileExtension: String?, version: Version = .current, removal: RemovalPolicy,
         library: @escaping @Sendable () throws(BlobError) -> AssetLibrary
     ) {
         self.id = id
         self.fileExtension = fileExtension
+        self.version = version
         self.removal = removal
         self.library = library
     }
@@ -63,7 +75,8 @@ public struct AssetSource: BlobInputStreamDataSource {
         let resolver = try self.resolver
         let asset = try resolver.asset()
         try asset.info.check(byteOffset: byteOffset, matching: validator)
-        return try AssetReader(asset, resolver, at: byteOffset, removal: self.removal, context)
+        return try AssetReader(
+            asset, resolver, at: byteOffset, version: self.version, removal: self.removal, context)
     }
 
     var resolver: AssetResolver {
@@ -82,6 +95,11 @@ struct AssetResolver {
     func asset() throws(BlobError) -> Asset {
         if let asset = try self.library.catalogue.asset(self.id) { return asset }
         throw BlobError(.notFound, "There is no such asset in the library '\(self.library.folder.path)'.")
+    }
+
+    /// Returns the facts on which a reader depends; nil when there is no such asset.
+    func record(_ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
+        try self.library.catalogue.asset(self.id).map { AssetRecord($0, version) }
     }
 
     func file(of asset: Asset) throws(BlobError) -> OriginalFile {

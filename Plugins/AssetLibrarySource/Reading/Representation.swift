@@ -1,18 +1,23 @@
-/// The state of a reader with regard to the file of its asset.
+import BlobCore
+
+/// The state of a reader with regard to the asset in the catalogue and to its file.
 ///
-/// A state machine without I/O: the reader reports events, and follows the resulting actions.
-struct Representation {
+/// A state machine without I/O: the reader reports events, and follows the resulting actions. A watch of the library may
+/// invalidate it too, on another thread.
+struct Representation: Equatable, Sendable {
     /// The reason for which the file is no longer known to be right.
-    enum Reason: Equatable {
+    enum Reason: Equatable, Sendable {
         /// The file was moved, renamed or removed.
         case moved
         /// The file was written to.
         case edited
         /// The file cannot be read.
         case offline
+        /// The catalogue describes the asset differently, or no longer has it.
+        case recatalogued
     }
 
-    enum State: Equatable {
+    enum State: Equatable, Sendable {
         case unresolved
         /// The catalogue is queried and a file is opened; `attempt` counts from 1.
         case resolving(attempt: Int)
@@ -26,6 +31,20 @@ struct Representation {
 
     private(set) var state = State.unresolved
     private var attempt = 0
+    /// True from an invalidation until the file is found again.
+    private var isRecovering = false
+    /// The reason of an invalidation during an attempt, which may have begun before it.
+    private var lateReason: Reason?
+
+    /// The facts in the catalogue on which the reader depends; nil once the asset was removed.
+    var record: AssetRecord?
+    /// The offset of the next byte to fetch.
+    private(set) var byteOffset: Int64 = 0
+
+    init(_ record: AssetRecord? = nil, at byteOffset: Int64 = 0) {
+        self.record = record
+        self.byteOffset = byteOffset
+    }
 
     /// Begins an attempt to find the file.
     ///
@@ -46,15 +65,35 @@ struct Representation {
         return [.zero, .milliseconds(20), .milliseconds(100)][self.attempt - 1]
     }
 
-    mutating func becomeReady() {
-        if case .resolving = self.state { self.state = .ready }
+    /// Ends an attempt that found the file.
+    ///
+    /// - Returns: False when the file was invalidated meanwhile, and another attempt must follow.
+    @discardableResult mutating func becomeReady() -> Bool {
+        guard case .resolving = self.state else { return self.state == .ready }
+        guard self.lateReason.take() == nil else { return false }
+        (self.state, self.isRecovering) = (.ready, false)
+        return true
     }
 
-    /// Records that verified bytes were delivered.
-    mutating func deliver() { self.attempt = 0 }
+    /// Records that verified bytes up to an offset were delivered.
+    mutating func deliver(upTo byteOffset: Int64) { (self.attempt, self.byteOffset) = (0, byteOffset) }
 
     mutating func invalidate(_ reason: Reason) {
-        if self.state == .ready { self.state = .invalidated(reason) }
+        switch self.state {
+        case .ready: (self.state, self.isRecovering) = (.invalidated(reason), true)
+        case .resolving: self.lateReason = reason
+        case .unresolved, .invalidated, .failed, .ended, .closed: break
+        }
+    }
+
+    /// Returns the event of the transition from `old`; nil for the others.
+    func event(since old: Self) -> BlobEvent? {
+        switch (old.state, self.state) {
+        case (.ready, .invalidated): BlobEvent(.invalidated, self.byteOffset)
+        case (.invalidated, .resolving): BlobEvent(.recovering, self.byteOffset)
+        case (.resolving, .ready) where old.isRecovering: BlobEvent(.recovered, self.byteOffset)
+        default: nil
+        }
     }
 
     mutating func fail() {
@@ -66,4 +105,21 @@ struct Representation {
     }
 
     mutating func close() { self.state = .closed }
+}
+
+/// The facts in the catalogue on which the reader of an asset depends.
+struct AssetRecord: Equatable, Sendable {
+    private let sha256: [UInt8]
+    private let storedPath: String
+    /// Nil for a reader of the original, which adjustments do not concern.
+    private let generation: Int64?
+
+    init(_ asset: Asset, _ version: AssetSource.Version) {
+        self.sha256 = asset.sha256
+        self.storedPath = asset.storedPath
+        self.generation = version == .current ? asset.generation : nil
+    }
+
+    /// Returns true when both are of the same content, wherever it is.
+    func hasContent(of other: Self) -> Bool { self.sha256 == other.sha256 && self.generation == other.generation }
 }
