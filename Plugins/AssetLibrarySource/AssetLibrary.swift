@@ -30,6 +30,9 @@ public final class AssetLibrary: Sendable {
     /// The block digests that could not be stored, by the digest of the original.
     let unstoredBlocks = Locked<[[UInt8]: BlockDigests]>([:])
 
+    /// The watch that observers share; see ``watch()``.
+    let sharedWatch = Locked(SharedWatch())
+
     /// Called after each step of an import, so that tests can interrupt it there.
     let onImportStep: (@Sendable (ImportStep) throws -> Void)?
 

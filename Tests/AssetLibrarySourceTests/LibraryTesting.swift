@@ -38,11 +38,25 @@ final class TestLibrary: Sendable {
         try self.database { try Value.fetchOne($0, sql: sql) }
     }
 
-    /// The value that a statement gives, outside of a transaction; nil is the catalogue.
-    func sql<Value: DatabaseValueConvertible>(_ sql: String, _ type: Value.Type, in path: String?) throws -> Value? {
+    /// Executes statements outside of a transaction, in the catalogue unless another database is given.
+    func execute(_ sql: String, in path: String? = nil) throws {
         let queue = try DatabaseQueue(path: path ?? self.path("catalog.sqlite"))
         defer { try? queue.close() }
-        return try queue.writeWithoutTransaction { try Value.fetchOne($0, sql: sql) }
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+    }
+
+    /// Puts a copy into the place of the catalogue, after changing it.
+    func replaceCatalogue(changedBy sql: String = "") throws {
+        let copy = self.path("copy.sqlite")
+        // Without a log, which would be that of another file.
+        try self.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        try? FileManager.default.removeItem(atPath: copy)
+        try self.execute("VACUUM INTO '\(copy)'")
+        try self.execute(sql, in: copy)
+        for suffix in ["-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: self.path("catalog.sqlite\(suffix)"))
+        }
+        try #require(rename(copy, self.path("catalog.sqlite")) == 0)
     }
 
     func storedPath(of asset: Asset) throws -> String {

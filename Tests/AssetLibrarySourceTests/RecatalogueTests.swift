@@ -96,31 +96,14 @@ import Testing
     }
 
     @Test func aCatalogueThatIsReplacedIsOpenedAgain() throws {
-        let copy = self.test.path("copy.sqlite")
         let policies: [AssetSource.RemovalPolicy] = [.finish, .fail]
-        try self.replaceCatalogue(by: copy, "SELECT 1", policies.map { try self.reader(removal: $0, upTo: 5000) }) { rest in
-            #expect(rest == Array(self.bytes[5000...]))
-        }
-        // The asset is not in the new one.
         let readers = try policies.map { try self.reader(removal: $0, upTo: 5000) }
-        try self.replaceCatalogue(by: copy, "DELETE FROM asset", [readers[0]]) { rest in
-            #expect(rest == Array(self.bytes[5000...]))
-        }
-        #expect(codeThrown { _ = try readAll(readers[1]) } == .changed)
-    }
-
-    private func replaceCatalogue(
-        by copy: String, _ sql: String, _ readers: [BlobGuardedReader], check: ([UInt8]) -> Void
-    ) throws {
-        // A copy without a log, which then has the place of the catalogue.
-        _ = try self.test.sql("PRAGMA wal_checkpoint(TRUNCATE)", Int.self, in: nil)
-        try? FileManager.default.removeItem(atPath: copy)
-        _ = try self.test.sql("VACUUM INTO '\(copy)'", Int.self, in: nil)
-        _ = try self.test.sql(sql, Int.self, in: copy)
-        for suffix in ["-wal", "-shm"] {
-            try? FileManager.default.removeItem(atPath: self.test.path("catalog.sqlite\(suffix)"))
-        }
-        try #require(rename(copy, self.test.path("catalog.sqlite")) == 0)
-        for reader in readers { check(try readAll(reader)) }
+        try self.test.replaceCatalogue()
+        for reader in readers { #expect(try readAll(reader) == Array(self.bytes[5000...])) }
+        // The asset is not in the new one.
+        let others = try policies.map { try self.reader(removal: $0, upTo: 5000) }
+        try self.test.replaceCatalogue(changedBy: "DELETE FROM asset")
+        #expect(try readAll(others[0]) == Array(self.bytes[5000...]))
+        #expect(codeThrown { _ = try readAll(others[1]) } == .changed)
     }
 }

@@ -1,6 +1,7 @@
 // Imports a file into a library and kills itself at a step, if it is one: LIBRARY FILE STEP. Or makes a library, imports
 // as many made-up files, removes some, and says each time what it did in the log of its system calls: LIBRARY COUNT
-// record.
+// record. Or imports a made-up file at each line of its input, COUNT times, and prints the identifier of the asset and the
+// time after the commit, in nanoseconds since 1970: LIBRARY COUNT timed.
 import AssetLibrarySource
 import BlobStreams
 import CSystemCallLog
@@ -34,11 +35,25 @@ func record(_ count: Int, in folder: URL) throws {
     try assets.finish()
 }
 
+func importTimed(_ count: Int, into folder: URL) throws {
+    let library = try AssetLibrary(at: folder, for: .writing)
+    for number in 0..<count where readLine() != nil {
+        let bytes = Data("\(number) of \(UUID())".utf8)
+        let asset = try library.importAsset(from: MemorySource(bytes)).asset
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        print(asset.id.uuidString, Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
+        fflush(nil)
+    }
+}
+
 let arguments = CommandLine.arguments
 guard arguments.count == 4 else { exit(64) }
 let folder = URL(fileURLWithPath: arguments[1])
 if arguments[3] == "record", let count = Int(arguments[2]) {
     try record(count, in: folder)
+} else if arguments[3] == "timed", let count = Int(arguments[2]) {
+    try importTimed(count, into: folder)
 } else {
     try importFile(arguments[2], into: folder, killedAt: ImportStep(rawValue: arguments[3]))
 }

@@ -20,6 +20,10 @@ extension Catalogue {
             try db.execute(sql: "ALTER TABLE original ADD COLUMN block_sha256 BLOB")
             try db.execute(sql: "PRAGMA user_version = 2")
         }
+        migrator.registerMigration("5") { db in
+            try db.execute(sql: Self.pruningSchema)
+            try db.execute(sql: "PRAGMA user_version = 5")
+        }
         migrator.registerMigration("6") { db in
             try Self.addFactColumns(db)
             try db.execute(sql: "PRAGMA user_version = 6")

@@ -54,6 +54,8 @@ struct CurrentCatalogue {
 struct CatalogueCommit: Equatable, Sendable {
     fileprivate let openingCount: Int
     fileprivate let number: Int64
+
+    func isOfSameFile(as other: Self) -> Bool { self.openingCount == other.openingCount }
 }
 
 extension AssetLibrary {

@@ -15,6 +15,7 @@ final class AssetReader: BlobReader {
     private let context: BlobContext
     /// Observed, and shared with a watch of the library, if the context has an event sink.
     private let representation: BlobObservable<Representation>
+    private var watch: AssetLibraryWatch?
     private var registrations: [BlobRegistration] = []
     /// The commit after which the asset was last looked up; nil when that is unknown.
     private var commit: CatalogueCommit?
@@ -49,6 +50,14 @@ final class AssetReader: BlobReader {
                 if let old = change.old, let event = change.new?.event(since: old) { sink(event) }
             }
         ]
+        // The owner of the sink learns of changes also while nobody reads. Reading does not depend on it.
+        guard let watch = try? resolver.library.watch() else { return }
+        self.watch = watch
+        let follow = { @Sendable [representation] in
+            guard let record = try? resolver.record(version) else { return }
+            representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
+        }
+        self.registrations.append(watch.state.observe(\.self, options: .initial) { _ in follow() })
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -75,7 +84,7 @@ final class AssetReader: BlobReader {
     func close() {
         self.failure = BlobError(.closed, "The reader is closed.")
         self.representation.update { $0.close() }
-        self.registrations = []
+        (self.registrations, self.watch) = ([], nil)
         self.window.free()
         self.file?.close()
         self.file = nil

@@ -1,0 +1,128 @@
+public import BlobCore
+import Foundation
+
+/// A watch of the changes of a library, by this process and all others.
+///
+/// A change is noticed within 100 ms of its commit where the file system reports events, as local ones of Linux do, and
+/// within 1.5 s elsewhere. The watch uses the process's thread for timers and descriptors, a descriptor, and a connection
+/// to the catalogue; all of that ends with this object. Nothing else depends on it: readers verify what they read.
+///
+/// ```swift
+/// let watch = try library.watch()
+/// let observation = watch.state.observe(\.lastChange) { print("The last change is number \($0.new ?? 0).") }
+/// for try await change in watch.changes() { print(change.kind, change.assetID as Any) }
+/// ```
+public final class AssetLibraryWatch: Sendable {
+    /// The state of a library that observers see.
+    public struct State: Equatable, Sendable {
+        /// The number of the last change, from 1; 0 before the first one.
+        public internal(set) var lastChange: Int64
+        /// The number of times that the catalogue was replaced by another one, after which anything may have changed.
+        public internal(set) var resetCount = 0
+    }
+
+    /// The state, of which observers see the latest; changes in between may be coalesced.
+    public let state: BlobObservable<State>
+
+    let library: AssetLibrary
+    private let events: FolderEvents?
+    private let looking: Locked<Looking>
+    private let context = BlobContext()
+
+    private struct Looking {
+        var schedule = WatchSchedule()
+        /// The commit of the last look; nil after one that failed.
+        var commit: CatalogueCommit?
+        /// True while a thread looks.
+        var isBusy = false
+        var timer: BlobRegistration?
+        var parking: BlobRegistration?
+    }
+
+    init(_ library: AssetLibrary, usesEvents: Bool = true) throws(BlobError) {
+        self.library = library
+        // Before the first look, so that no commit is between them.
+        self.events = usesEvents ? FolderEvents(library.folder.path) : nil
+        self.looking = Locked(Looking(commit: try library.lastCommit()))
+        self.state = BlobObservable(State(lastChange: try library.catalogue.lastChange()), coalescing: { _, _ in true })
+        self.wait()
+    }
+
+    deinit {
+        // Before the descriptor is closed.
+        let (timer, parking) = self.looking.withLock { ($0.timer.take(), $0.parking.take()) }
+        timer?.cancel()
+        parking?.cancel()
+    }
+
+    /// Waits for the next event or look.
+    private func wait() {
+        let delay = self.looking.withLock { $0.schedule.nextDelay() }
+        self.look(after: delay)
+        guard let events else { return }
+        let record: @Sendable () -> Void = { [weak self] in
+            self?.looking.withLock { $0.schedule.record() }
+            self?.look(after: WatchSchedule.shortDelay)
+        }
+        // On a pool, because the last reference to this object may be released there. If it cannot be parked, the timer
+        // alone is left.
+        let parking = try? self.context.park(events.descriptor, BlobWaker { BlockingPool.brief.run(record) })
+        let old = self.looking.withLock { exchange(&$0.parking, with: parking) }
+        withExtendedLifetime(old) {}
+    }
+
+    private func look(after delay: Duration) {
+        let look: @Sendable () -> Void = { [weak self] in self?.look() }
+        let timer = self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(look) })
+        let old = self.looking.withLock { exchange(&$0.timer, with: timer) }
+        withExtendedLifetime(old) {}  // Released outside of the lock.
+    }
+
+    /// Looks for commits, and publishes them.
+    private func look() {
+        guard self.looking.withLock({ !exchange(&$0.isBusy, with: true) }) else { return }
+        self.events?.drain()
+        let old = self.looking.withLock { $0.commit }
+        let commit = Result { () throws(BlobError) in try self.library.lastCommit() }
+        switch commit {
+        case .success(let commit) where commit != old:
+            // A failure leaves the old commit, so that the next look tries again.
+            guard let lastChange = try? self.library.catalogue.lastChange() else { break }
+            self.looking.withLock { $0.commit = commit }
+            self.state.update { state in
+                let isReset = old.map { !commit.isOfSameFile(as: $0) } ?? false || lastChange < state.lastChange
+                state = State(lastChange: lastChange, resetCount: state.resetCount + (isReset ? 1 : 0))
+            }
+        case .failure(let error) where error.code == .changed && old != nil:
+            self.looking.withLock { $0.commit = nil }
+            self.state.update { $0.resetCount += 1 }
+        case .success, .failure: break
+        }
+        self.looking.withLock { $0.isBusy = false }
+        self.wait()
+    }
+}
+
+private func exchange<Value>(_ value: inout Value, with new: Value) -> Value {
+    defer { value = new }
+    return value
+}
+
+extension AssetLibrary {
+    /// Returns the watch of this library, which is shared, and begins to watch unless somebody does.
+    ///
+    /// - Throws: Errors of the catalogue.
+    public func watch() throws(BlobError) -> AssetLibraryWatch {
+        try self.sharedWatch.withLock { (shared) throws(BlobError) -> AssetLibraryWatch in
+            if let watch = shared.watch { return watch }
+            let watch = try AssetLibraryWatch(self)
+            shared.watch = watch
+            return watch
+        }
+    }
+}
+
+/// A reference that does not keep the watch alive.
+struct SharedWatch {
+    fileprivate weak var watch: AssetLibraryWatch?
+}
