@@ -21,29 +21,13 @@ extension BlobInputStream {
 
     /// Creates a stream over an asset, asynchronous for a delegate on a run loop unless `asynchronous` is false.
     ///
+    /// The body of a `URLRequest` and a part of a multipart form are read as synchronous streams.
+    ///
     /// - Throws: As ``init(_:registry:mode:context:)``.
     public convenience init(
         assetURL: URL, asynchronous: Bool = true, registry: BlobRegistry, context: BlobContext = BlobContext()
     ) throws {
         let mode = asynchronous ? BlobStreamMode.asynchronous : .synchronous
         try self.init(assetURL.absoluteString, registry: registry, mode: mode, context: context)
-    }
-
-    /// Creates a synchronous stream over an asset, for the body of a `URLRequest` as `URLSession` requires it.
-    ///
-    /// - Throws: As ``init(_:registry:mode:context:)``.
-    public convenience init(
-        forURLSessionWithAssetURL assetURL: URL, registry: BlobRegistry, context: BlobContext = BlobContext()
-    ) throws {
-        try self.init(assetURL: assetURL, asynchronous: false, registry: registry, context: context)
-    }
-
-    /// Creates a synchronous stream over an asset, for a part of a multipart form as form builders require it.
-    ///
-    /// - Throws: As ``init(_:registry:mode:context:)``.
-    public convenience init(
-        forMultipartFormWithAssetURL assetURL: URL, registry: BlobRegistry, context: BlobContext = BlobContext()
-    ) throws {
-        try self.init(assetURL: assetURL, asynchronous: false, registry: registry, context: context)
     }
 }
