@@ -3,11 +3,14 @@ import Foundation
 import GRDB
 
 extension Catalogue {
+    /// The number of changes that the journal keeps at least.
+    static let journalLimit = 10_000
+
     /// Keeps the journal of changes short: each change whose number is a multiple of 1,000 removes those that are more
-    /// than ``AssetChanges/journalLimit`` before it.
+    /// than ``journalLimit`` before it.
     static let pruningSchema = """
         CREATE TRIGGER change_pruned AFTER INSERT ON change_seq WHEN NEW.seq % 1000 = 0 BEGIN
-            DELETE FROM change_seq WHERE seq <= NEW.seq - \(AssetChanges.journalLimit);
+            DELETE FROM change_seq WHERE seq <= NEW.seq - \(Self.journalLimit);
         END;
         """
 

@@ -8,7 +8,7 @@ import Foundation
 /// does one whose catalogue is replaced. Changes wait in the catalogue and not in memory.
 public struct AssetChanges: AsyncSequence, Sendable {
     /// The number of changes that the journal keeps at least.
-    public static let journalLimit = 10_000
+    public static let journalLimit = Catalogue.journalLimit
 
     let watch: AssetLibraryWatch
     let number: Int64
