@@ -69,7 +69,9 @@ public final class AssetImport {
             try self.library.onImportStep?(.copied)
             // Looked up again in the transaction. Here the original can be read without delaying other writers, and an
             // intact one saves waiting for the disk.
-            let existing = try self.library.catalogue.read { try Catalogue.asset(sha256: file.sha256, $0) }
+            let existing = try self.library.catalogue.read { db in
+                try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
+            }
             let isWhole = try existing.map { try self.library.hasOriginal(of: $0, file, self.context) } ?? false
             if !isWhole { try incoming.synchronise() }
             if self.group.isEmpty { self.groupStart = .now }
@@ -224,7 +226,9 @@ public final class AssetImport {
     private func insert(
         _ member: Member, _ db: Database
     ) throws -> (result: AssetLibrary.ImportResult, isUsed: Bool) {
-        let existing = try Catalogue.asset(sha256: member.file.sha256, db)
+        let owner = try Catalogue.asset(sha256: member.file.sha256, db)
+        // An original may be that of items of shared streams alone.
+        let existing = try owner ?? Catalogue.item(sha256: member.file.sha256, db)
         var isUsed = member.incoming != nil
         if let existing {
             // An original that was added in the meantime has just been verified by its import.
@@ -235,7 +239,7 @@ public final class AssetImport {
         }
         let file = member.file
         try Catalogue.setFacts(file.media, isWhole: file.hasAllFacts, sha256: file.sha256, db)
-        let isNew = existing == nil || self.duplicates == .addAsset
+        let isNew = owner == nil || self.duplicates == .addAsset
         if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
         guard let asset = try Catalogue.asset(isNew ? member.id : existing?.id ?? member.id, db) else {
             throw BlobError(.changed, "An asset with these bytes was removed while they were imported once more.")

@@ -3,7 +3,7 @@ public import Foundation
 import GRDB
 
 extension AssetLibrary {
-    /// Removes an asset, and its original unless another asset shares it.
+    /// Removes an asset, or an item of a shared stream, and its original unless another one shares it.
     ///
     /// Open readers keep the file until they are closed; see ``AssetSource/RemovalPolicy``. After the return, the
     /// removal survives a loss of power.
@@ -45,25 +45,33 @@ extension Catalogue {
     /// Returns true when an asset has this identifier, whatever else its row contains.
     fileprivate func names(_ id: UUID) throws(BlobError) -> Bool {
         try self.read { db in
-            try Row.fetchOne(db, sql: "SELECT 1 FROM asset WHERE uuid = ?", arguments: [id.uuidString]) != nil
+            let sql = "SELECT 1 FROM asset WHERE uuid = ?1 UNION SELECT 1 FROM album_item WHERE uuid = ?1"
+            return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) != nil
         }
     }
 
-    /// Removes an asset, and its original unless another asset shares it.
+    /// Removes an asset or an item of a shared stream, and its original unless another one shares it.
     ///
     /// - Returns: The path of the original, if it was removed.
     fileprivate static func remove(_ id: UUID, _ db: Database) throws -> String? {
-        let sql = "SELECT id, original_id FROM asset WHERE uuid = ?"
-        guard let row = try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) else {
-            throw BlobError(
-                .notFound, "There is no such asset in the library.",
-                locator: BlobLocator(asset: id, fileExtension: nil).text)
+        let tables = ["asset", "album_item"]
+        let rows = try tables.map { table in
+            let sql = "SELECT id, original_id FROM \(table) WHERE uuid = ?"
+            return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString])
         }
-        let original: Int64 = try CheckedRow(row, of: "asset").value("original_id")
-        try db.execute(sql: "DELETE FROM asset WHERE uuid = ?", arguments: [id.uuidString])
-        let deletion =
-            "DELETE FROM original WHERE id = ? AND NOT EXISTS (SELECT 1 FROM asset WHERE original_id = original.id)"
+        guard let index = rows.firstIndex(where: { $0 != nil }), let row = rows[index] else { throw Self.noAsset(id) }
+        let original: Int64 = try CheckedRow(row, of: tables[index]).value("original_id")
+        try db.execute(sql: "DELETE FROM \(tables[index]) WHERE uuid = ?", arguments: [id.uuidString])
+        let deletion = """
+            DELETE FROM original WHERE id = ? AND NOT EXISTS (SELECT 1 FROM asset WHERE original_id = original.id)
+                AND NOT EXISTS (SELECT 1 FROM album_item WHERE original_id = original.id)
+            """
         let orphan = try Row.fetchOne(db, sql: "\(deletion) RETURNING id, path", arguments: [original])
         return try orphan.map { try CheckedRow($0, of: "original").value("path") }
+    }
+    static func noAsset(_ id: UUID) -> BlobError {
+        BlobError(
+            .notFound, "There is no such asset in the library.",
+            locator: BlobLocator(asset: id, fileExtension: nil).text)
     }
 }

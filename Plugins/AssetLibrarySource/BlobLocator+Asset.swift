@@ -4,6 +4,8 @@ public import Foundation
 extension BlobLocator {
     /// The scheme of asset URLs.
     static let assetScheme = "assets-library"
+    /// The scheme of the URLs of PhotoKit, which name the same assets.
+    static let photoScheme = "ph"
 
     /// Creates the URL of an asset.
     init(asset id: UUID, fileExtension: String?) {
@@ -18,6 +20,9 @@ extension BlobLocator {
 
     /// Returns the identifier of the asset that this URL names; ignores the extension, which is for people.
     ///
+    /// Besides the URLs of the assets library, those of PhotoKit are accepted: `ph://UUID`, and `ph://UUID/L0/001` with
+    /// the local identifier of an asset.
+    ///
     /// - Throws: ``BlobError/Code/invalidLocator`` when this is not the URL of an asset.
     public func assetID() throws(BlobError) -> UUID {
         let prefix = "//asset/asset"
@@ -28,8 +33,14 @@ extension BlobLocator {
         {
             return uuid
         }
+        if self.scheme == Self.photoScheme, let match = rest.wholeMatch(of: /\/\/([^\/]*)(?:\/L\d\/\d{3})?/),
+            let uuid = UUID(uuidString: String(match.output.1))
+        {
+            return uuid
+        }
         throw BlobError(
-            .invalidLocator, "An asset is named as in \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG.",
+            .invalidLocator,
+            "An asset is named as in \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG, or \(Self.photoScheme)://UUID.",
             operation: "resolve", locator: self.description)
     }
 }

@@ -2,7 +2,7 @@ public import BlobCore
 public import Foundation
 
 extension BlobProvider {
-    /// Returns a provider of `assets-library` locators, for the assets of the library in `folder`.
+    /// Returns a provider of `assets-library` and `ph` locators, for the assets of the library in `folder`.
     ///
     /// The library is opened for reading when the first asset is resolved, and stays open.
     ///
@@ -32,6 +32,6 @@ extension BlobProvider {
                 let id = try locator.assetID()
                 _ = try library()
                 return AssetSource(id, fileExtension: locator.assetExtension, removal: .finish, library: library)
-            }, schemes: [BlobLocator.assetScheme])
+            }, schemes: [BlobLocator.assetScheme, BlobLocator.photoScheme])
     }
 }

@@ -12,7 +12,7 @@ import Testing
     init() throws {
         self.test = try TestLibrary()
         self.asset = try self.test.add([1, 2, 3])
-        // Nothing keeps forgers to the rules of the tables.
+        // Nothing keeps forgers to the rules of the tables; only a key that other tables name must be one.
         var configuration = Configuration()
         configuration.foreignKeysEnabled = false
         let queue = try DatabaseQueue(path: self.test.path("catalog.sqlite"), configuration: configuration)
@@ -23,6 +23,7 @@ import Testing
                         CREATE TABLE copy AS SELECT * FROM \(table);
                         DROP TABLE \(table);
                         ALTER TABLE copy RENAME TO \(table);
+                        CREATE UNIQUE INDEX \(table)_key ON \(table)(id);
                         """)
             }
         }

@@ -3,7 +3,8 @@ import Foundation
 import GRDB
 
 extension Catalogue {
-    private static func selection(_ db: Database) throws -> String {
+    /// The beginning of a statement whose rows are assets.
+    static func selection(_ db: Database) throws -> String {
         // Catalogues of older versions lack columns.
         let columns = try db.columns(in: "original").map(\.name)
         return self.selection(self.factColumns.filter(columns.contains))
@@ -21,8 +22,9 @@ extension Catalogue {
         """
     }
 
+    /// Returns the asset with an identifier, or else the item of a shared stream; nil when there is none.
     func asset(_ id: UUID) throws(BlobError) -> Asset? {
-        try self.read { db in try Self.asset(id, db) }
+        try self.read { db in try Self.asset(id, db) ?? Self.item(id, db) }
     }
 
     static func asset(_ id: UUID, _ db: Database) throws -> Asset? {
@@ -103,7 +105,7 @@ extension Asset {
     /// Creates an asset from a row of the selection.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for values that only a damaged or forged catalogue can contain.
-    fileprivate init(_ row: Row) throws {
+    init(_ row: Row) throws {
         let asset = CheckedRow(row, of: "asset")
         let original = CheckedRow(row, of: "original", key: "original_row")
         guard let id = UUID(uuidString: try asset.value("uuid")) else { throw asset.corrupted("uuid") }

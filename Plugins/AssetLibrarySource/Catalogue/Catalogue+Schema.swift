@@ -22,6 +22,7 @@ extension Catalogue {
         }
         migrator.registerMigration("5") { db in
             try db.execute(sql: Self.pruningSchema)
+            try db.execute(sql: Self.albumSchema)
             try db.execute(sql: "PRAGMA user_version = 5")
         }
         migrator.registerMigration("6") { db in

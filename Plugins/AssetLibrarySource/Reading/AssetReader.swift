@@ -156,7 +156,8 @@ final class AssetReader: BlobReader {
     // MARK: Finding the file
 
     private static func openFirst(
-        _ expected: Asset, _ resolver: AssetResolver, _ representation: BlobObservable<Representation>, _ context: BlobContext
+        _ expected: Asset, _ resolver: AssetResolver, _ representation: BlobObservable<Representation>,
+        _ context: BlobContext
     ) throws(BlobError) -> OriginalFile {
         var asset = expected
         while let delay = representation.update({ $0.resolve() }) {
@@ -238,25 +239,5 @@ final class AssetReader: BlobReader {
         self.file?.close()
         self.file = found
         return true
-    }
-}
-
-extension Asset {
-    /// Returns the range of the block with this number, from 0; empty past the last.
-    func block(_ number: Int) -> Range<Int64> {
-        let start = min(self.byteCount, Int64(number) * Int64(BlockDigests.blockByteCount))
-        return start..<min(self.byteCount, start + Int64(BlockDigests.blockByteCount))
-    }
-
-    /// Throws when the content of a version is not that of an earlier look-up.
-    ///
-    /// - Throws: ``BlobError/Code/changed``, which names the content that the asset has now.
-    fileprivate func check(sameContentAs other: Asset, _ version: AssetSource.Version) throws(BlobError) {
-        guard !AssetRecord(self, version).hasContent(of: AssetRecord(other, version)) else { return }
-        let act = self.sha256 == other.sha256 ? "edited" : "given another original"
-        throw BlobError(
-            .changed,
-            "The asset was \(act) while it was read: it has generation \(self.generation) with the validator "
-                + "\(self.validator.token), and was opened with \(other.generation).", locator: self.locator.text)
     }
 }

@@ -8,7 +8,13 @@ struct LibraryCommand: ParsableCommand {
         discussion: "The other commands read assets by the URLs that import and ls print.",
         subcommands: [
             LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self, LibraryRemoveCommand.self,
+            LibraryAlbumCommand.self,
         ])
+}
+
+/// Returns the identifiers of assets, given as such or by URLs; throws before any is used if one is neither.
+func assetIDs(_ arguments: [String]) throws -> [UUID] {
+    try arguments.map { try UUID(uuidString: $0) ?? BlobLocator($0).assetID() }
 }
 
 extension SourceOptions {

@@ -13,8 +13,7 @@ struct LibraryRemoveCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.source.makeContext()
-        // All are parsed before any is removed, so that a mistake in the last one removes nothing.
-        let identifiers = try self.assets.map { try UUID(uuidString: $0) ?? BlobLocator($0).assetID() }
+        let identifiers = try assetIDs(self.assets)
         let library = try self.source.openLibrary(for: .writing)
         for id in identifiers { try library.removeAsset(id, context: context) }
     }

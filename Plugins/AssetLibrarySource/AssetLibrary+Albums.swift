@@ -1,0 +1,75 @@
+public import BlobCore
+public import Foundation
+
+extension AssetLibrary {
+    /// An album: a named list of assets, or a shared stream, whose items have identifiers of their own.
+    public struct Album: Hashable, Sendable {
+        /// The name, which no other album of the library has.
+        public let name: String
+        /// True for a shared stream. Its items name originals: neither an adjustment nor the removal of the asset that
+        /// was added concerns them.
+        public let isShared: Bool
+        /// The number of its assets or items, from 0.
+        public let itemCount: Int
+        /// The date at which it was made.
+        public let creationDate: Date
+    }
+
+    /// Returns all albums, in the order in which they were made.
+    ///
+    /// - Throws: Errors of the catalogue.
+    public func albums() throws(BlobError) -> [Album] { try self.catalogue.albums() }
+
+    /// Makes an empty album.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an empty name and one that an album has;
+    ///   ``BlobError/Code/permissionDenied`` when the library was opened for reading; errors of the catalogue.
+    public func makeAlbum(named name: String, isShared: Bool = false) throws(BlobError) {
+        try self.checkCanWrite()
+        guard !name.isEmpty, !name.utf8.contains(0) else {
+            throw BlobError(.invalidArgument, "An album has a name, without zero bytes.", operation: "write")
+        }
+        try self.catalogue.insertAlbum(name, isShared: isShared)
+    }
+
+    /// Returns the assets of an album, or the items of a shared stream, in the order in which they were added.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such album; errors of the catalogue.
+    public func assets(inAlbum name: String) throws(BlobError) -> [Asset] { try self.catalogue.assets(inAlbum: name) }
+
+    /// Adds an asset to an album, which has it once; or adds a new item for its original to a shared stream.
+    ///
+    /// - Returns: The asset, or the new item: its bytes are read by its own identifier.
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such album or asset; otherwise as
+    ///   ``makeAlbum(named:isShared:)``.
+    @discardableResult
+    public func addAsset(_ id: UUID, toAlbum name: String) throws(BlobError) -> Asset {
+        try self.checkCanWrite()
+        return try self.catalogue.insertItem(id, inAlbum: name)
+    }
+
+    /// Removes an asset from an album, and not from the library; or removes an item of a shared stream, and its original
+    /// if nothing else names it.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when the album has no such asset or item; otherwise as
+    ///   ``removeAsset(_:context:)``.
+    public func removeAsset(
+        _ id: UUID, fromAlbum name: String, context: BlobContext = BlobContext()
+    ) throws(BlobError) {
+        try self.checkCanWrite()
+        guard try self.catalogue.isShared(name) else { return try self.catalogue.deleteItem(id, inAlbum: name) }
+        guard try self.assets(inAlbum: name).contains(where: { $0.id == id }) else { throw Catalogue.noAsset(id) }
+        try self.removeAsset(id, context: context)
+    }
+
+    /// Removes an album, with the items of a shared stream, and keeps all assets.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such album; otherwise as ``removeAsset(_:context:)``.
+    public func removeAlbum(named name: String, context: BlobContext = BlobContext()) throws(BlobError) {
+        try self.checkCanWrite()
+        if try self.catalogue.isShared(name) {
+            for item in try self.assets(inAlbum: name) { try self.removeAsset(item.id, context: context) }
+        }
+        try self.catalogue.deleteAlbum(name)
+    }
+}

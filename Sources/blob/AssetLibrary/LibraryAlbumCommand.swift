@@ -1,0 +1,83 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct LibraryAlbumCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "album", abstract: "Keeps albums of assets, and shared streams.",
+        subcommands: [
+            LibraryAlbumCreateCommand.self, LibraryAlbumAddCommand.self, LibraryAlbumRemoveCommand.self,
+            LibraryAlbumListCommand.self,
+        ])
+}
+
+struct LibraryAlbumCreateCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "create", abstract: "Creates an empty album.")
+
+    @Argument(help: "The name, which no other album has.") var name: String
+
+    @Flag(help: "Create a shared stream, whose items have URLs of their own and name originals.") var shared = false
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        try self.source.openLibrary(for: .writing).makeAlbum(named: self.name, isShared: self.shared)
+    }
+}
+
+struct LibraryAlbumAddCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "add", abstract: "Adds assets to an album, and prints the URLs by which it names them.")
+
+    @Argument(help: "The name of the album.") var name: String
+
+    @Argument(help: "The URLs of the assets, or their identifiers.") var assets: [String]
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let identifiers = try assetIDs(self.assets)
+        let library = try self.source.openLibrary(for: .writing)
+        for id in identifiers { try printLine(library.addAsset(id, toAlbum: self.name).locator.text) }
+    }
+}
+
+struct LibraryAlbumRemoveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "rm", abstract: "Removes assets from an album, or the whole album; the library keeps them.")
+
+    @Argument(help: "The name of the album.") var name: String
+
+    @Argument(help: "The URLs of the assets, or their identifiers; none removes the album.") var assets: [String] = []
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let context = try self.source.makeContext()
+        let identifiers = try assetIDs(self.assets)
+        let library = try self.source.openLibrary(for: .writing)
+        if identifiers.isEmpty { try library.removeAlbum(named: self.name, context: context) }
+        for id in identifiers { try library.removeAsset(id, fromAlbum: self.name, context: context) }
+    }
+}
+
+struct LibraryAlbumListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ls", abstract: "Lists the albums, or the URLs of the assets of one, one per line.",
+        discussion: "Of each album: its number of assets, whether it is shared, and its name.")
+
+    @Argument(help: "The name of an album.") var name: String?
+
+    @OptionGroup var source: SourceOptions
+
+    func run() throws {
+        let library = try self.source.openLibrary(for: .reading)
+        if let name {
+            for asset in try library.assets(inAlbum: name) { try printLine(asset.locator.text) }
+        } else {
+            for album in try library.albums() {
+                try printLine("\(album.itemCount)  \(album.isShared ? "shared" : "album")  \(printable(album.name))")
+            }
+        }
+    }
+}
