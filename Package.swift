@@ -275,7 +275,8 @@ if hasAssetLibrary {
         .target(
             name: "AssetLibrarySource",
             dependencies: [
-                "BlobHelper", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange", "MediaExchange",
+                "BlobDeflate", "BlobHelper", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange",
+                "MediaExchange",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

@@ -41,6 +41,17 @@ extension MediaDescription {
         self.orientation = orientation
     }
 
+    /// Returns the range of the XMP item.
+    static func xmpRange(inHEIF bytes: HeaderBytes) -> Range<Int64>? {
+        guard let meta = self.metaBox(bytes) else { return nil }
+        var items = ItemTable()
+        for box in ISOBoxes(meta.dropFirst(4)) {
+            if box.type == "iinf" { items.readInformation(box.content) }
+            if box.type == "iloc" { items.readLocations(box.content) }
+        }
+        return items.xmpRange
+    }
+
     private static let metaByteLimit = 1 << 20
 
     private static func metaBox(_ bytes: HeaderBytes) -> ArraySlice<UInt8>? {
@@ -109,22 +120,29 @@ private struct ItemProperties {
     }
 }
 
-/// The Exif item (`iinf`), and the locations of the items (`iloc`).
+/// The Exif and XMP items (`iinf`), and the locations of the items (`iloc`).
 private struct ItemTable {
     private var exif: UInt64?
+    private var xmp: UInt64?
     private var ranges: [UInt64: Range<Int64>] = [:]
 
     var exifRange: Range<Int64>? { self.exif.flatMap { self.ranges[$0] } }
+    var xmpRange: Range<Int64>? { self.xmp.flatMap { self.ranges[$0] } }
 
     mutating func readInformation(_ content: ArraySlice<UInt8>) {
         var cursor = ByteCursor(content)
         guard let head = cursor.number(4), cursor.number(head >> 24 == 0 ? 2 : 4) != nil else { return }
-        for entry in ISOBoxes(cursor.rest) where entry.type == "infe" && self.exif == nil {
+        for entry in ISOBoxes(cursor.rest) where entry.type == "infe" {
             var cursor = ByteCursor(entry.content)
             guard let version = cursor.number(4).map({ $0 >> 24 }), version == 2 || version == 3,
                 let item = cursor.number(version == 2 ? 2 : 4), cursor.take(2) != nil, let type = cursor.take(4)
             else { continue }
-            if type.elementsEqual("Exif".utf8) { self.exif = item }
+            if type.elementsEqual("Exif".utf8), self.exif == nil { self.exif = item }
+            // A name and the media type follow, each with a zero byte behind it.
+            guard type.elementsEqual("mime".utf8), self.xmp == nil,
+                let name = cursor.rest.firstIndex(of: 0)
+            else { continue }
+            if cursor.rest[(name + 1)...].starts(with: "application/rdf+xml\0".utf8) { self.xmp = item }
         }
     }
 

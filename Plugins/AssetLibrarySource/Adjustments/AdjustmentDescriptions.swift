@@ -1,0 +1,90 @@
+import BlobCore
+
+/// A picture as a decoder gives it: HEIF is turned then already, and all others are not.
+struct DecodedPicture {
+    /// The size; nil when it is unknown.
+    var size: PictureSize?
+    /// The orientation in the metadata, 1 to 8.
+    var orientation: Int
+
+    init(_ media: MediaDescription) {
+        let stored = media.pixelWidth.flatMap { width in
+            media.pixelHeight.map { PictureSize(width: width, height: $0) }
+        }
+        let number = media.orientation ?? 1
+        guard media.mediaType == "image/heic" || media.mediaType == "image/avif" else {
+            (self.size, self.orientation) = (stored, number)
+            return
+        }
+        let turn = PictureOrientation(number) ?? .identity
+        (self.size, self.orientation) = (stored.map(turn.applied), 1)
+    }
+}
+
+/// The descriptions of the adjustment of an asset that are kept of it.
+struct AdjustmentDescriptions {
+    /// The kinds of files beside a picture that describe its adjustment.
+    enum SidecarKind: String, CaseIterable {
+        /// `NAME.AAE`, the adjustment data of Apple's systems.
+        case aae
+        /// `NAME.xmp` or `NAME.EXT.xmp`.
+        case xmp
+    }
+
+    /// Our own recipe as JSON.
+    var recipe: [UInt8]?
+    /// The contents of sidecars; empty for one that is too long to be kept.
+    var sidecars: [SidecarKind: [UInt8]] = [:]
+    /// What ``EmbeddedXMP/find(in:)`` found.
+    var embedded: [UInt8] = []
+
+    /// Returns the adjustment by the first description there is: the own recipe, AAE, XMP of Apple, XMP of Adobe.
+    ///
+    /// What cannot be understood is not renderable; the picture never passes for one that was not adjusted.
+    func adjustment(of picture: DecodedPicture) -> Adjustment {
+        do throws(BlobError) {
+            if let recipe { return try Self.checked(.renderable(AdjustmentRecipe(recipe), isExact: true), picture) }
+        } catch {
+            return .notRenderable([AdjustmentRecipe.formatIdentifier])
+        }
+        if let sidecar = self.sidecars[.aae] {
+            let found = (try? AppleAdjustmentData(sidecar).adjustment(of: picture)) ?? .notRenderable(["AAE"])
+            return (try? Self.checked(found, picture)) ?? .notRenderable(["AAE"])
+        }
+        var packets: [XMPPacket] = []
+        for bytes in [self.sidecars[.xmp], self.embedded].compactMap({ $0 }) {
+            guard EmbeddedXMP.mentionsAdjustments(bytes) || bytes.isEmpty && self.sidecars[.xmp]?.isEmpty == true else {
+                continue
+            }
+            guard let packet = try? XMPPacket(bytes) else { return .notRenderable(["XMP"]) }
+            packets.append(packet)
+        }
+        do throws(BlobError) {
+            for packet in packets {
+                let found = try Self.checked(AppleXMPAdjustment.adjustment(in: packet, of: picture), picture)
+                if found != .none { return found }
+            }
+            for packet in packets {
+                let found = try Self.checked(AdobeAdjustment.adjustment(in: packet, of: picture), picture)
+                if found != .none { return found }
+            }
+            return .none
+        } catch {
+            return .notRenderable(["XMP"])
+        }
+    }
+
+    /// Checks that a recipe can be rendered for this picture.
+    private static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
+        guard case .renderable(let recipe, _) = found else { return found }
+        guard let size = picture.size else {
+            throw BlobError(.unsupported, "The picture has no size that is known.")
+        }
+        let plan = try RenderPlan(recipe, for: size)
+        // A recipe that only does what every viewer does.
+        if let turn = plan.turnAndCrop, turn.crop == nil, turn.orientation.number == picture.orientation {
+            return .none
+        }
+        return found
+    }
+}

@@ -1,0 +1,71 @@
+/// The XMP packet in a picture, as far as it may describe an adjustment.
+enum EmbeddedXMP {
+    /// The beginnings of the namespaces of adjustments; a packet without any of them describes none.
+    static let namespaces = ["http://ns.apple.com/adjustment-settings/", "http://ns.adobe.com/camera-raw-settings/"]
+
+    /// Returns the packet if it mentions adjustments; empty otherwise.
+    ///
+    /// An extended packet (XMP specification, part 3, section 1.1.3.1) that mentions them follows the first one: both
+    /// together are no valid packet, and so nothing in them is rendered.
+    static func find(in bytes: HeaderBytes) -> [UInt8] {
+        let packets: [[UInt8]]
+        switch MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) {
+        case .jpeg: packets = self.inJPEG(bytes)
+        case .png: packets = self.inPNG(bytes)
+        case .heic, .avif:
+            let range = MediaDescription.xmpRange(inHEIF: bytes)
+            packets = [range.flatMap { bytes.bytes(at: $0.lowerBound, count: $0.count) } ?? []]
+        default: packets = []
+        }
+        return packets.filter(self.mentionsAdjustments).flatMap { $0 }
+    }
+
+    /// Returns true when a packet may describe an adjustment, also if it is damaged or not in UTF-8.
+    static func mentionsAdjustments(_ packet: [UInt8]) -> Bool {
+        if packet.starts(with: [0xFE, 0xFF]) || packet.starts(with: [0xFF, 0xFE]) { return true }
+        return self.namespaces.contains { packet.contains($0) }
+    }
+
+    private static func inJPEG(_ bytes: HeaderBytes) -> [[UInt8]] {
+        let (main, extended) = (
+            Array("http://ns.adobe.com/xap/1.0/\0".utf8), Array("http://ns.adobe.com/xmp/extension/\0".utf8)
+        )
+        var packets: [[UInt8]] = [[], []]
+        for (marker, range) in JPEGSegments(bytes) where marker == 0xE1 {
+            guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { continue }
+            if content.starts(with: main) {
+                packets[0] += content[main.count...]
+            } else if content.starts(with: extended) {
+                // A digest of 32 bytes, the length and the offset of the part in the extended packet.
+                packets[1] += content[extended.count...].dropFirst(40)
+            }
+        }
+        return packets
+    }
+
+    private static func inPNG(_ bytes: HeaderBytes) -> [[UInt8]] {
+        let keyword = Array("XML:com.adobe.xmp\0".utf8)
+        for (type, range) in PNGChunks(bytes) where type == "iTXt" {
+            guard let content = bytes.bytes(at: range.lowerBound, count: range.count), content.starts(with: keyword)
+            else { continue }
+            // The XMP specification, part 3, has it without compression, language and translated keyword.
+            let flags = content[keyword.count...].prefix(4)
+            return [flags.allSatisfy { $0 == 0 } ? Array(content[keyword.count...].dropFirst(4)) : [0xFE, 0xFF]]
+        }
+        return []
+    }
+}
+
+extension [UInt8] {
+    /// Returns true when the bytes of `text` are in these.
+    func contains(_ text: String) -> Bool {
+        let text = Array(text.utf8)
+        guard let first = text.first else { return true }
+        var rest = self[...]
+        while let place = rest.firstIndex(of: first) {
+            if rest[place...].starts(with: text) { return true }
+            rest = rest[(place + 1)...]
+        }
+        return false
+    }
+}

@@ -1,0 +1,135 @@
+import BlobCore
+
+/// The steps of a recipe for a picture of a certain size, reduced to the few that a renderer has.
+struct RenderPlan: Equatable {
+    enum Step: Equatable {
+        case crop(PictureRectangle)
+        case orientation(PictureOrientation)
+        /// As in ``AdjustmentOperation/affine(_:width:height:)``.
+        case affine(AffineMatrix, PictureSize)
+        /// As in ``AdjustmentOperation/tone(_:)``.
+        case table([UInt8])
+    }
+
+    /// The steps in their order; none when the original is the result. Crops come as early as possible.
+    private(set) var steps: [Step] = []
+    /// The size of the result.
+    private(set) var size: PictureSize
+
+    /// - Parameter size: The size of the decoded picture.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when a crop is not within the picture.
+    init(_ recipe: AdjustmentRecipe, for size: PictureSize) throws(BlobError) {
+        self.size = size
+        try recipe.check()
+        for operation in recipe.operations {
+            if let table = operation.table {
+                self.add(table)
+                continue
+            }
+            switch operation {
+            case .orientation(let number): self.add(PictureOrientation(number) ?? .identity)
+            case .crop(let rectangle): try self.add(rectangle)
+            case .straighten(let degrees) where degrees != 0:
+                let centre = (x: Double(self.size.width) / 2, y: Double(self.size.height) / 2)
+                self.steps.append(.affine(AffineMatrix(degrees: degrees, about: centre, to: centre), self.size))
+            case .affine(let matrix, let width, let height):
+                self.size = PictureSize(width: width, height: height)
+                self.steps.append(.affine(matrix, self.size))
+            default: break
+            }
+        }
+    }
+
+    /// True when pixels are moved or changed in the rows in which they are, and so can be rendered while they are read.
+    var isSequential: Bool {
+        self.steps.allSatisfy { step in
+            switch step {
+            case .crop, .table: true
+            case .orientation, .affine: false
+            }
+        }
+    }
+
+    /// The orientation and the crop before it, when the plan has no other steps; nil otherwise.
+    var turnAndCrop: (orientation: PictureOrientation, crop: PictureRectangle?)? {
+        var (orientation, crop) = (PictureOrientation.identity, PictureRectangle?.none)
+        for step in self.steps {
+            switch step {
+            case .crop(let rectangle): crop = rectangle
+            case .orientation(let turn): orientation = turn
+            case .affine, .table: return nil
+            }
+        }
+        return (orientation, crop)
+    }
+
+    private mutating func add(_ table: [UInt8]) {
+        guard case .table(let first)? = self.steps.last else {
+            return self.append(.table(table), unless: table.isIdentity)
+        }
+        self.steps.removeLast()
+        let channels = max(first.count, table.count) / 256
+        let both = (0..<(channels * 256)).map { place in
+            let sample = first[first.count == 256 ? place % 256 : place]
+            return table[(table.count == 256 ? 0 : place & ~255) + Int(sample)]
+        }
+        self.append(.table(both), unless: both.isIdentity)
+    }
+
+    /// Behind tables, a turn goes before them: they do not depend on places.
+    private mutating func add(_ orientation: PictureOrientation) {
+        self.size = orientation.applied(to: self.size)
+        let table = self.popTable()
+        var orientation = orientation
+        if case .orientation(let first)? = self.steps.last {
+            self.steps.removeLast()
+            orientation = first.followed(by: orientation)
+        }
+        self.append(.orientation(orientation), unless: orientation == .identity)
+        if let table { self.steps.append(table) }
+    }
+
+    private mutating func add(_ rectangle: PictureRectangle) throws(BlobError) {
+        guard rectangle.isWithin(self.size) else {
+            throw BlobError(
+                .invalidArgument,
+                "A crop of \(rectangle.width)x\(rectangle.height) pixels at \(rectangle.left),\(rectangle.top) is not "
+                    + "within the picture of \(self.size.width)x\(self.size.height).")
+        }
+        let whole = PictureRectangle(left: 0, top: 0, width: self.size.width, height: self.size.height)
+        let table = self.popTable()
+        var (crop, turn) = (rectangle, Step?.none)
+        if case .orientation(let orientation)? = self.steps.last {
+            turn = self.steps.removeLast()
+            crop = orientation.preimage(of: rectangle, in: orientation.applied(to: self.size))
+        }
+        if case .crop(let first)? = self.steps.last {
+            self.steps.removeLast()
+            crop.left += first.left
+            crop.top += first.top
+            self.steps.append(.crop(crop))
+        } else {
+            self.append(.crop(crop), unless: rectangle == whole)
+        }
+        self.steps += [turn, table].compactMap { $0 }
+        self.size = rectangle.size
+    }
+
+    private mutating func popTable() -> Step? {
+        guard case .table? = self.steps.last else { return nil }
+        return self.steps.removeLast()
+    }
+
+    private mutating func append(_ step: Step, unless isIdentity: Bool) {
+        if !isIdentity { self.steps.append(step) }
+    }
+}
+
+extension PictureRectangle {
+    var size: PictureSize { PictureSize(width: self.width, height: self.height) }
+}
+
+extension [UInt8] {
+    /// True for a table that changes nothing.
+    fileprivate var isIdentity: Bool { self.indices.allSatisfy { Int(self[$0]) == $0 % 256 } }
+}
