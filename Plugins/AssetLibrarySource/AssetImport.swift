@@ -129,8 +129,13 @@ public final class AssetImport {
             name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
             byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: media,
             hasAllFacts: hasAllFacts)
+        // With limits of its own.
+        file.embeddedXMP = EmbeddedXMP.find(in: incoming.headerBytes(byteCount: reader.byteOffset))
         if let locator = source.locator, locator.scheme == "file", locator.selectors.isEmpty {
             file.modificationTime = locator.filePath.flatMap(modificationTime(ofFile:))
+            if file.media.mediaType?.hasPrefix("image/") == true, let path = locator.filePath {
+                file.sidecars = try Sidecar.beside(path)
+            }
         }
         return file
     }
@@ -241,7 +246,9 @@ public final class AssetImport {
         try Catalogue.setFacts(file.media, isWhole: file.hasAllFacts, sha256: file.sha256, db)
         let isNew = owner == nil || self.duplicates == .addAsset
         if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
-        guard let asset = try Catalogue.asset(isNew ? member.id : existing?.id ?? member.id, db) else {
+        let id = isNew ? member.id : existing?.id ?? member.id
+        try Catalogue.setSidecars(member.file.sidecars, of: id, isNew: isNew, db)
+        guard let asset = try Catalogue.asset(id, db) else {
             throw BlobError(.changed, "An asset with these bytes was removed while they were imported once more.")
         }
         let isRepaired = isUsed && existing != nil

@@ -54,13 +54,14 @@ extension Catalogue {
         try db.execute(
             sql: """
                 INSERT INTO original (sha256, block_sha256, byte_size, path, uti, media_type, pixel_width, pixel_height,
-                    orientation, capture_date, capture_offset, capture_subsecond, camera_make, camera_model)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    orientation, capture_date, capture_offset, capture_subsecond, camera_make, camera_model, embedded_xmp)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 Data(file.sha256), Data(file.blocks.stored(sha256: file.sha256)), file.byteCount, path,
                 media.typeIdentifier, media.mediaType, media.pixelWidth, media.pixelHeight, media.orientation,
                 media.captureDate, media.captureOffset, media.captureSubsecond, media.cameraMake, media.cameraModel,
+                Data(file.embeddedXMP),
             ])
     }
 
@@ -97,6 +98,10 @@ struct ImportedFile {
     var media: MediaDescription
     /// False when a helper may add facts later.
     var hasAllFacts = false
+    /// The XMP packet in the file, if it mentions adjustments.
+    var embeddedXMP: [UInt8] = []
+    /// The descriptions of an adjustment beside the file.
+    var sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]
     /// The modification time in nanoseconds since 1970; nil when the source did not provide it.
     var modificationTime: Int64?
 }

@@ -20,6 +20,10 @@ extension Catalogue {
             try db.execute(sql: "ALTER TABLE original ADD COLUMN block_sha256 BLOB")
             try db.execute(sql: "PRAGMA user_version = 2")
         }
+        migrator.registerMigration("3") { db in
+            try db.execute(sql: Self.adjustmentSchema)
+            try db.execute(sql: "PRAGMA user_version = 3")
+        }
         migrator.registerMigration("5") { db in
             try db.execute(sql: Self.pruningSchema)
             try db.execute(sql: Self.albumSchema)
@@ -99,5 +103,20 @@ extension Catalogue {
             INSERT INTO change_seq (asset_uuid, kind, generation)
                 SELECT uuid, 'moved', generation FROM asset WHERE original_id = NEW.id ORDER BY id;
         END;
+        """
+
+    /// The descriptions of adjustments; `asset.adjustment` is the own recipe.
+    ///
+    /// `embedded_xmp` is what ``EmbeddedXMP`` finds in the original, NULL until it was looked for. A sidecar without
+    /// bytes is one that was too long.
+    private static let adjustmentSchema = """
+        ALTER TABLE original ADD COLUMN embedded_xmp BLOB;
+
+        CREATE TABLE sidecar (
+            asset_id INTEGER NOT NULL REFERENCES asset(id) ON DELETE CASCADE,
+            kind TEXT NOT NULL CHECK (kind IN ('aae', 'xmp')),
+            content BLOB NOT NULL,
+            PRIMARY KEY (asset_id, kind)
+        ) STRICT, WITHOUT ROWID;
         """
 }

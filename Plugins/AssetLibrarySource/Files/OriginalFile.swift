@@ -50,6 +50,11 @@ final class OriginalFile {
     func read(into buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
         try RegularFile.read(self.descriptor, into: buffer, at: byteOffset, named: self.path)
     }
+
+    /// Fills a buffer as far as the file goes; returns the number of bytes read.
+    func fill(_ buffer: UnsafeMutableRawBufferPointer, at byteOffset: Int64) throws(BlobError) -> Int {
+        try RegularFile.fill(buffer, from: self.descriptor, at: byteOffset, named: self.path)
+    }
 }
 
 /// The relevant results of `fstat(2)`: the identity of a file, and the times that show whether it was touched.

@@ -1,0 +1,71 @@
+package import BlobCore
+package import Foundation
+
+extension AssetLibrary {
+    /// Returns the adjustment of an asset.
+    ///
+    /// Reads the headers of an original that an older version imported.
+    ///
+    /// - Throws: Errors of the catalogue, and of reading the original.
+    package func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
+        var (descriptions, hasEmbedded) = try self.catalogue.adjustment(of: asset)
+        if !hasEmbedded {
+            let file = try OriginalFile(self.folder.path(ofStored: asset.storedPath))
+            defer { file.close() }
+            descriptions.embedded = EmbeddedXMP.find(in: file.headerBytes)
+            // This must not prevent reading: the library may be on a read-only medium.
+            if self.access == .writing { try? self.catalogue.setEmbeddedXMP(descriptions.embedded, of: asset) }
+        }
+        return descriptions.adjustment(of: DecodedPicture(asset.media))
+    }
+
+    /// Sets the recipe of the current version of an asset, or removes it; other descriptions of an adjustment, in the
+    /// original or beside it when it was imported, apply again then.
+    ///
+    /// - Returns: The asset, whose generation is counted when the recipe is another one.
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` when the recipe cannot be applied to the
+    ///   picture; ``BlobError/Code/unsupported`` when the asset is no picture of a known size;
+    ///   ``BlobError/Code/permissionDenied`` when the library was opened for reading; errors of the catalogue.
+    @discardableResult
+    package func setAdjustment(_ recipe: AdjustmentRecipe?, of id: UUID) throws(BlobError) -> Asset {
+        try self.checkCanWrite()
+        if let recipe, let asset = try self.asset(id) {
+            guard let size = DecodedPicture(asset.media).size else {
+                throw BlobError(.unsupported, "The asset is no picture of a known size, and cannot be adjusted.")
+            }
+            _ = try RenderPlan(recipe, for: size)
+        }
+        return try self.found(self.catalogue.setRecipe(recipe, of: id), id)
+    }
+
+    /// Keeps a file beside a picture, an AAE or XMP sidecar, as a description of the asset's adjustment.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a file that is no sidecar by its name; errors of reading it;
+    ///   otherwise as ``setAdjustment(_:of:)``.
+    package func setAdjustment(of id: UUID, sidecar path: String) throws(BlobError) {
+        try self.checkCanWrite()
+        guard let kind = Sidecar.kind(path) else {
+            throw BlobError(.invalidArgument, "A file with an adjustment has the extension AAE or xmp: '\(path)'.")
+        }
+        let content = try Sidecar.content(path)
+        let asset = try self.catalogue.write { db in
+            try Catalogue.setSidecars([kind: content], of: id, isNew: false, db)
+            return try Catalogue.asset(id, db)
+        }
+        _ = try self.found(asset, id)
+    }
+
+    private func found(_ asset: Asset?, _ id: UUID) throws(BlobError) -> Asset {
+        if let asset { return asset }
+        throw BlobError(
+            .notFound, "There is no such asset in the library.",
+            locator: BlobLocator(asset: id, fileExtension: nil).text)
+    }
+}
+
+extension OriginalFile {
+    /// The bytes of the file, for parsers of headers.
+    var headerBytes: HeaderBytes {
+        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in (try? self.fill(buffer, at: offset)) ?? 0 }
+    }
+}

@@ -1,0 +1,79 @@
+import BlobCore
+import Foundation
+import GRDB
+
+extension Catalogue {
+    /// Returns the descriptions of an asset's adjustment, and whether the XMP packet in the original is among them.
+    func adjustment(of asset: Asset) throws(BlobError) -> (descriptions: AdjustmentDescriptions, hasEmbedded: Bool) {
+        try self.read { db in
+            var descriptions = AdjustmentDescriptions()
+            // A catalogue of an older version that is opened for reading lacks the table and the column.
+            let isCurrent = try db.tableExists("sidecar")
+            let sql = """
+                SELECT asset.id, asset.adjustment, \(isCurrent ? "original.embedded_xmp" : "NULL AS embedded_xmp")
+                FROM asset JOIN original ON original.id = asset.original_id WHERE asset.uuid = ?
+                """
+            guard let row = try Row.fetchOne(db, sql: sql, arguments: [asset.id.uuidString]) else {
+                return (descriptions, true)
+            }
+            let checked = CheckedRow(row, of: "asset")
+            descriptions.recipe = try checked.optionalValue("adjustment", as: String.self).map { Array($0.utf8) }
+            let embedded = try checked.optionalValue("embedded_xmp", as: Data.self)
+            descriptions.embedded = embedded.map(Array.init) ?? []
+            guard isCurrent else { return (descriptions, false) }
+            let id: Int64 = try checked.value("id")
+            let sidecars = try Row.fetchAll(
+                db, sql: "SELECT asset_id AS id, kind, content FROM sidecar WHERE asset_id = ?", arguments: [id])
+            for row in sidecars {
+                let sidecar = CheckedRow(row, of: "sidecar")
+                guard let kind = AdjustmentDescriptions.SidecarKind(rawValue: try sidecar.value("kind")) else {
+                    throw sidecar.corrupted("kind")
+                }
+                descriptions.sidecars[kind] = Array(try sidecar.value("content", as: Data.self))
+            }
+            return (descriptions, embedded != nil)
+        }
+    }
+
+    /// Sets or removes the own recipe of an asset, and counts its generation.
+    ///
+    /// - Returns: The asset; nil when there is none.
+    func setRecipe(_ recipe: AdjustmentRecipe?, of id: UUID) throws(BlobError) -> Asset? {
+        try self.write { db in
+            let text = recipe.map { String(decoding: $0.canonical, as: UTF8.self) }
+            try db.execute(
+                sql: """
+                    UPDATE asset SET adjustment = ?1, generation = generation + 1
+                    WHERE uuid = ?2 AND adjustment IS NOT ?1
+                    """, arguments: [text, id.uuidString])
+            return try Self.asset(id, db)
+        }
+    }
+
+    /// Sets sidecars of an asset, and counts its generation when it is not new and one of them is or differs.
+    static func setSidecars(
+        _ sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]], of id: UUID, isNew: Bool, _ db: Database
+    ) throws {
+        var isChanged = false
+        for (kind, content) in sidecars {
+            try db.execute(
+                sql: """
+                    INSERT INTO sidecar (asset_id, kind, content) SELECT id, ?, ? FROM asset WHERE uuid = ?
+                    ON CONFLICT DO UPDATE SET content = excluded.content WHERE content <> excluded.content
+                    """, arguments: [kind.rawValue, Data(content), id.uuidString])
+            isChanged = isChanged || db.changesCount > 0
+        }
+        guard isChanged, !isNew else { return }
+        try db.execute(
+            sql: "UPDATE asset SET generation = generation + 1 WHERE uuid = ?", arguments: [id.uuidString])
+    }
+
+    /// Keeps the XMP packet of an original.
+    func setEmbeddedXMP(_ packet: [UInt8], of asset: Asset) throws(BlobError) {
+        try self.write { db in
+            try db.execute(
+                sql: "UPDATE original SET embedded_xmp = ? WHERE sha256 = ?",
+                arguments: [Data(packet), Data(asset.sha256)])
+        }
+    }
+}
