@@ -33,6 +33,9 @@ public final class AssetLibrary: Sendable {
     /// The watch that observers share; see ``watch()``.
     let sharedWatch = Locked(SharedWatch())
 
+    /// The pictures that were rendered.
+    let renditions = RenditionCache()
+
     /// Called after each step of an import, so that tests can interrupt it there.
     let onImportStep: (@Sendable (ImportStep) throws -> Void)?
 
@@ -113,16 +116,18 @@ public final class AssetLibrary: Sendable {
     ///
     /// - Parameters:
     ///   - id: The identifier of the asset, which need not exist yet.
+    ///   - version: The version of an adjusted picture.
+    ///   - unrenderable: The treatment of a picture whose adjustment cannot be rendered.
+    ///   - quality: The quality of rendered pictures as JPEG, 0.01 to 1; other numbers are clamped.
     ///   - removal: The effect on readers when the asset is removed while they are open.
     public func source(
-        for id: UUID, removal: AssetSource.RemovalPolicy = .finish
+        for id: UUID, version: AssetSource.Version = .current, unrenderable: AssetSource.UnrenderablePolicy = .fail,
+        quality: Double = AssetSource.renderingQuality, removal: AssetSource.RemovalPolicy = .finish
     ) -> AssetSource {
-        self.source(for: id, version: .current, removal: removal)
-    }
-
-    package func source(
-        for id: UUID, version: AssetSource.Version, removal: AssetSource.RemovalPolicy = .finish
-    ) -> AssetSource {
-        AssetSource(id, fileExtension: nil, version: version, removal: removal) { self }
+        AssetSource(
+            id, fileExtension: nil,
+            AssetSource.Options(
+                version: version, unrenderable: unrenderable, quality: quality, removal: removal)
+        ) { self }
     }
 }

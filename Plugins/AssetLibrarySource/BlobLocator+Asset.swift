@@ -7,10 +7,11 @@ extension BlobLocator {
     /// The scheme of the URLs of PhotoKit, which name the same assets.
     static let photoScheme = "ph"
 
-    /// Creates the URL of an asset.
-    init(asset id: UUID, fileExtension: String?) {
+    /// Creates the URL of a version of an asset.
+    init(asset id: UUID, fileExtension: String?, version: AssetSource.Version = .current) {
         let name = fileExtension.map { ".\($0.uppercased())" } ?? ""
-        let suffix = fileExtension.map { "&ext=\($0.uppercased())" } ?? ""
+        let suffix =
+            (fileExtension.map { "&ext=\($0.uppercased())" } ?? "") + (version == .original ? "&version=original" : "")
         do {
             self = try BlobLocator("\(Self.assetScheme)://asset/asset\(name)?id=\(id.uuidString)\(suffix)")
         } catch {
@@ -27,9 +28,8 @@ extension BlobLocator {
     public func assetID() throws(BlobError) -> UUID {
         let prefix = "//asset/asset"
         let rest = self.schemeSpecificPart
-        if self.scheme == Self.assetScheme, rest.hasPrefix(prefix), let mark = rest.firstIndex(of: "?"),
-            let id = rest[mark...].dropFirst().split(separator: "&").first(where: { $0.hasPrefix("id=") }),
-            let uuid = UUID(uuidString: String(id.dropFirst(3)))
+        if self.scheme == Self.assetScheme, rest.hasPrefix(prefix), let id = self.assetItem("id"),
+            let uuid = UUID(uuidString: id)
         {
             return uuid
         }
@@ -46,6 +46,28 @@ extension BlobLocator {
 }
 
 extension BlobLocator {
+    /// Returns the version that this URL names; the current one when it names none.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown version.
+    func assetVersion() throws(BlobError) -> AssetSource.Version {
+        switch self.assetItem("version") {
+        case nil, "current": return .current
+        case "original": return .original
+        case let other?:
+            throw BlobError(
+                .invalidLocator, "An asset has the versions 'current' and 'original', and not '\(other)'.",
+                operation: "resolve", locator: self.description)
+        }
+    }
+
+    /// Returns the value of the first item of the query with this name.
+    private func assetItem(_ name: String) -> String? {
+        let rest = self.schemeSpecificPart
+        guard let mark = rest.firstIndex(of: "?") else { return nil }
+        let items = rest[mark...].dropFirst().split(separator: "&")
+        return items.first { $0.hasPrefix("\(name)=") }.map { String($0.dropFirst(name.utf8.count + 1)) }
+    }
+
     /// The extension in an asset's URL; nil when there is none.
     var assetExtension: String? {
         guard let mark = self.schemeSpecificPart.firstIndex(of: "?") else { return nil }

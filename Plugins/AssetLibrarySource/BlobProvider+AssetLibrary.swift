@@ -30,8 +30,10 @@ extension BlobProvider {
         return BlobProvider(
             .origin { locator, _ in
                 let id = try locator.assetID()
+                let version = try locator.assetVersion()
                 _ = try library()
-                return AssetSource(id, fileExtension: locator.assetExtension, removal: .finish, library: library)
+                return AssetSource(
+                    id, fileExtension: locator.assetExtension, AssetSource.Options(version: version), library: library)
             }, schemes: [BlobLocator.assetScheme, BlobLocator.photoScheme])
     }
 }

@@ -22,6 +22,14 @@ static struct {
     void (*vips_operation_block_set_)(const char *name, int is_blocked);
     int (*vips_thumbnail_source_)(VipsSource *source, VipsImage **image, int width, ...);
     int (*vips_jpegsave_target_)(VipsImage *image, VipsTarget *target, ...);
+    VipsImage *(*vips_image_new_from_source_)(VipsSource *source, const char *options, ...);
+    int (*vips_extract_area_)(VipsImage *in, VipsImage **out, int left, int top, int width, int height, ...);
+    int (*vips_rot_)(VipsImage *in, VipsImage **out, int angle, ...);
+    int (*vips_flip_)(VipsImage *in, VipsImage **out, int direction, ...);
+    int (*vips_maplut_)(VipsImage *in, VipsImage **out, VipsImage *table, ...);
+    int (*vips_affine_)(VipsImage *in, VipsImage **out, double a, double b, double c, double d, ...);
+    int (*vips_colourspace_)(VipsImage *in, VipsImage **out, int space, ...);
+    int (*vips_flatten_)(VipsImage *in, VipsImage **out, ...);
 } table;
 
 #if defined(__APPLE__)
@@ -67,7 +75,8 @@ const char *blob_vips_load(int thread_count) {
 #undef FIND_PROCEDURE
     FIND(vips_init) FIND(vips_version) FIND(vips_concurrency_set) FIND(vips_cache_set_max)
     FIND(vips_vector_set_enabled) FIND(vips_operation_block_set) FIND(vips_thumbnail_source)
-    FIND(vips_jpegsave_target)
+    FIND(vips_jpegsave_target) FIND(vips_image_new_from_source) FIND(vips_extract_area) FIND(vips_rot) FIND(vips_flip)
+    FIND(vips_maplut) FIND(vips_affine) FIND(vips_colourspace) FIND(vips_flatten)
 #undef FIND
     if (table.vips_init_("blob-media-helper") != 0) return table.vips_error_buffer_();
     load_heif();
@@ -106,4 +115,61 @@ VipsImage *blob_vips_thumbnail(VipsSource *source, int size) {
 
 int blob_vips_save_jpeg(VipsImage *image, VipsTarget *target, int quality) {
     return table.vips_jpegsave_target_(image, target, "Q", quality, "strip", 1, "profile", "none", (char *)NULL);
+}
+
+// The numbers of enumerations of libvips.
+enum { access_sequential = 1, interpretation_grey16 = 26 };
+
+VipsImage *blob_vips_open(VipsSource *source) {
+    return table.vips_image_new_from_source_(source, "", "access", access_sequential, (char *)NULL);
+}
+
+VipsImage *blob_vips_crop(VipsImage *image, int left, int top, int width, int height) {
+    VipsImage *result = NULL;
+    return table.vips_extract_area_(image, &result, left, top, width, height, (char *)NULL) == 0 ? result : NULL;
+}
+
+VipsImage *blob_vips_turn(VipsImage *image, int quarters) {
+    VipsImage *result = NULL;
+    return table.vips_rot_(image, &result, quarters, (char *)NULL) == 0 ? result : NULL;
+}
+
+VipsImage *blob_vips_mirror(VipsImage *image, bool is_vertical) {
+    VipsImage *result = NULL;
+    return table.vips_flip_(image, &result, is_vertical ? 1 : 0, (char *)NULL) == 0 ? result : NULL;
+}
+
+VipsImage *blob_vips_map(VipsImage *image, VipsImage *map) {
+    VipsImage *result = NULL;
+    return table.vips_maplut_(image, &result, map, (char *)NULL) == 0 ? result : NULL;
+}
+
+VipsImage *blob_vips_affine(VipsImage *image, const double matrix[6], int width, int height) {
+    VipsImage *result = NULL;
+    int area[4] = {0, 0, width, height};
+    VipsInterpolate *bicubic = table.vips_interpolate_new_("bicubic");
+    VipsArrayInt *place = table.vips_array_int_new_(area, 4);
+    if (bicubic != NULL && place != NULL) {
+        (void)table.vips_affine_(
+            image, &result, matrix[0], matrix[1], matrix[2], matrix[3], "odx", matrix[4], "ody", matrix[5], "oarea",
+            place, "interpolate", bicubic, (char *)NULL);
+    }
+    if (bicubic != NULL) table.g_object_unref_(bicubic);
+    if (place != NULL) table.vips_area_unref_(place);
+    return result;
+}
+
+VipsImage *blob_vips_reduce(VipsImage *image) {
+    VipsImage *opaque = NULL, *result = NULL;
+    if (table.vips_flatten_(image, &opaque, (char *)NULL) != 0) return NULL;
+    int space = table.vips_image_get_interpretation_(opaque);
+    int target = space == blob_vips_grey || space == interpretation_grey16 ? blob_vips_grey : blob_vips_srgb;
+    int status = table.vips_colourspace_(opaque, &result, target, (char *)NULL);
+    table.g_object_unref_(opaque);
+    return status == 0 ? result : NULL;
+}
+
+int blob_vips_save_rendered(VipsImage *image, VipsTarget *target, int quality) {
+    return table.vips_jpegsave_target_(
+        image, target, "Q", quality, "optimize_coding", 0, "interlace", 0, (char *)NULL);
 }

@@ -8,6 +8,7 @@ package import HelperExchange
 /// |---|---|---|---|
 /// | `thumbnail` | a: size of the square in pixels | the picture, the pipe | `done` |
 /// | `facts` | a: length of the file | the file | `facts` |
+/// | `render` | a, b: width and height of the picture; c: quality, 1 to 100; payload: ``RenderStep`` | the picture, the pipe | `done` |
 ///
 /// | answer | numbers |
 /// |---|---|
@@ -17,6 +18,7 @@ package import HelperExchange
 extension ExchangeFrame.Kind {
     package static let thumbnail = Self(rawValue: 32)
     package static let facts = Self(rawValue: 33)
+    package static let render = Self(rawValue: 34)
     package static let done = Self(rawValue: 48)
 }
 

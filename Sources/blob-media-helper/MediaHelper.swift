@@ -36,6 +36,7 @@ final class MediaHelper {
             case (.thumbnail, .pictures, 2):
                 return try makeThumbnail(size: command.a, of: files[0], to: files[1])
             case (.facts, .facts, 1): return try readFacts(of: files[0], byteCount: command.a)
+            case (.render, .pictures, 2): return try render(command, of: files[0], to: files[1])
             default: blob_exit(70)
             }
         } catch {
@@ -47,6 +48,7 @@ final class MediaHelper {
         switch command.kind {
         case .thumbnail: "thumbnail"
         case .facts: "facts"
+        case .render: "render"
         default: "open"
         }
     }

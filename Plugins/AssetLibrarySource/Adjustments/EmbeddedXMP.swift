@@ -3,6 +3,10 @@ enum EmbeddedXMP {
     /// The beginnings of the namespaces of adjustments; a packet without any of them describes none.
     static let namespaces = ["http://ns.apple.com/adjustment-settings/", "http://ns.adobe.com/camera-raw-settings/"]
 
+    /// The beginnings of APP1 segments of a JPEG with a packet, and with a part of an extended one.
+    static let packetName = "http://ns.adobe.com/xap/1.0/\0"
+    static let extensionName = "http://ns.adobe.com/xmp/extension/\0"
+
     /// Returns the packet if it mentions adjustments; empty otherwise.
     ///
     /// An extended packet (XMP specification, part 3, section 1.1.3.1) that mentions them follows the first one: both
@@ -27,9 +31,7 @@ enum EmbeddedXMP {
     }
 
     private static func inJPEG(_ bytes: HeaderBytes) -> [[UInt8]] {
-        let (main, extended) = (
-            Array("http://ns.adobe.com/xap/1.0/\0".utf8), Array("http://ns.adobe.com/xmp/extension/\0".utf8)
-        )
+        let (main, extended) = (Array(self.packetName.utf8), Array(self.extensionName.utf8))
         var packets: [[UInt8]] = [[], []]
         for (marker, range) in JPEGSegments(bytes) where marker == 0xE1 {
             guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { continue }

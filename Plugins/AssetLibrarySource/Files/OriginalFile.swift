@@ -33,6 +33,11 @@ final class OriginalFile {
         self.isOpen = false
     }
 
+    /// Calls `body` with the descriptor, which stays with this object.
+    func withDescriptor<Value>(_ body: (CInt) throws(BlobError) -> Value) throws(BlobError) -> Value {
+        try body(self.descriptor)
+    }
+
     /// Returns the current status of the file.
     func status() throws(BlobError) -> FileSnapshot { try FileSnapshot(self.descriptor, self.path) }
 

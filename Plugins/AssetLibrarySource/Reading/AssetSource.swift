@@ -1,9 +1,14 @@
 public import BlobCore
 import Foundation
 
-/// A source of the original of an asset, as the catalogue describes it when a reader is opened.
+/// A source of a version of an asset, as the catalogue describes it when a reader is opened.
 ///
-/// Has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies the digest of
+/// The current version of an adjusted picture is rendered, as JPEG, by a helper process with libvips; all others are
+/// read as they are. A rendered picture of at most ``AssetSource/renditionByteLimit`` bytes is kept in memory while its
+/// readers are open, and until another one is rendered; a longer one is rendered again for each reader, after it has been
+/// rendered once for its length. Its validator is made from the original, the adjustment, the quality and the renderer.
+///
+/// An original has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies the digest of
 /// each block of ``AssetSource/windowByteCount`` bytes before it delivers the first of them: bytes damaged on the disk
 /// are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads are served from the
 /// block that was read last. An original that an older version imported is read once, from start to end, when it is
@@ -24,32 +29,45 @@ public struct AssetSource: BlobInputStreamDataSource {
         case fail
     }
 
-    /// The version of an asset that a reader delivers.
-    package enum Version: Sendable {
-        /// The asset as it was last adjusted. A reader throws ``BlobError/Code/changed`` when it is adjusted again.
+    /// A version of an asset.
+    public enum Version: Sendable {
+        /// The picture with its adjustment; the original of an asset without one. A reader throws
+        /// ``BlobError/Code/changed`` when the asset is adjusted again.
         case current
-        /// The file that was imported, which adjustments do not change.
+        /// The bytes that were imported, which adjustments do not change.
         case original
     }
+
+    /// The treatment of a picture with an adjustment that this library cannot render.
+    public enum UnrenderablePolicy: Sendable {
+        /// Opening throws ``BlobError/Code/unsupported``, which names the adjustments.
+        case fail
+        /// The original is read.
+        case original
+    }
+
+    /// The default quality of rendered pictures.
+    public static let renderingQuality = 0.93
+
+    /// The length of the longest rendered picture that is kept in memory, in bytes.
+    public static let renditionByteLimit = 32 << 20
 
     /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a window.
     public static let windowByteCount = BlockDigests.blockByteCount
 
     private let id: UUID
     private let fileExtension: String?
-    private let version: Version
-    private let removal: RemovalPolicy
+    private let options: Options
     /// Returns the library, and opens it at the first call.
     private let library: @Sendable () throws(BlobError) -> AssetLibrary
 
     init(
-        _ id: UUID, fileExtension: String?, version: Version = .current, removal: RemovalPolicy,
+        _ id: UUID, fileExtension: String?, _ options: Options,
         library: @escaping @Sendable () throws(BlobError) -> AssetLibrary
     ) {
         self.id = id
         self.fileExtension = fileExtension
-        self.version = version
-        self.removal = removal
+        self.options = options
         self.library = library
     }
 
@@ -57,16 +75,25 @@ public struct AssetSource: BlobInputStreamDataSource {
     public var traits: BlobTraits { [.repeatable, .concurrentReaders] }
 
     /// The asset's URL.
-    public var locator: BlobLocator? { BlobLocator(asset: self.id, fileExtension: self.fileExtension) }
+    public var locator: BlobLocator? {
+        BlobLocator(asset: self.id, fileExtension: self.fileExtension, version: self.options.version)
+    }
 
-    /// Returns the info in the catalogue, without accessing the file.
+    /// Returns the info in the catalogue, without accessing the file; renders an adjusted picture for its length.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is no such asset, and errors of opening the library.
-    public func describe(_ context: BlobContext) throws -> BlobInfo { try self.resolver.asset().info }
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such asset, and errors of opening the library; for an
+    ///   adjusted picture as ``makeReader(at:matching:context:)``.
+    public func describe(_ context: BlobContext) throws -> BlobInfo {
+        let resolver = try self.resolver
+        let asset = try resolver.asset()
+        return try self.rendering(of: asset, resolver)?.rendition(context).info ?? asset.info
+    }
 
-    /// Opens the original; every reader has its own descriptor.
+    /// Opens the original, of which every reader has its own descriptor, or renders the picture.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when the asset or its original is missing, ``BlobError/Code/sizeMismatch``
+    /// - Throws: ``BlobError/Code/unsupported`` for an adjustment that cannot be rendered,
+    ///   ``BlobError/Code/unavailable`` when the helper or libvips is missing,
+    ///   ``BlobError/Code/notFound`` when the asset or its original is missing, ``BlobError/Code/sizeMismatch``
     ///   when the original has another length, ``BlobError/Code/invalidArgument`` for an offset past the end, and
     ///   ``BlobError/Code/changed`` when the content does not match `validator`.
     public func makeReader(
@@ -74,13 +101,44 @@ public struct AssetSource: BlobInputStreamDataSource {
     ) throws -> any BlobReader {
         let resolver = try self.resolver
         let asset = try resolver.asset()
+        if let rendering = try self.rendering(of: asset, resolver) {
+            let rendition = try rendering.rendition(context)
+            try rendition.info.check(byteOffset: byteOffset, matching: validator)
+            return try rendition.makeReader(at: byteOffset, rendering, context)
+        }
         try asset.info.check(byteOffset: byteOffset, matching: validator)
         return try AssetReader(
-            asset, resolver, at: byteOffset, version: self.version, removal: self.removal, context)
+            asset, resolver, at: byteOffset, version: self.options.version, removal: self.options.removal, context)
+    }
+
+    /// Returns the rendering of the version; nil when it is the original.
+    private func rendering(of asset: Asset, _ resolver: AssetResolver) throws(BlobError) -> Rendering? {
+        guard self.options.version == .current else { return nil }
+        switch try resolver.library.adjustment(of: asset) {
+        case .none: return nil
+        case .renderable(let recipe, _):
+            return Rendering(asset, recipe, quality: self.options.quality, resolver)
+        case .notRenderable(let identifiers):
+            guard self.options.unrenderable == .fail else { return nil }
+            throw BlobError(
+                .unsupported,
+                "The picture has an adjustment that cannot be rendered (\(identifiers.joined(separator: ", "))); "
+                    + "the version 'original' is without it.")
+        }
     }
 
     var resolver: AssetResolver {
         get throws(BlobError) { AssetResolver(library: try self.library(), id: self.id) }
+    }
+}
+
+extension AssetSource {
+    /// The choices of a source.
+    struct Options {
+        var version = Version.current
+        var unrenderable = UnrenderablePolicy.fail
+        var quality = AssetSource.renderingQuality
+        var removal = RemovalPolicy.finish
     }
 }
 

@@ -12,6 +12,8 @@
 typedef struct _VipsImage VipsImage;
 typedef struct _VipsSource VipsSource;
 typedef struct _VipsTarget VipsTarget;
+typedef struct _VipsInterpolate VipsInterpolate;
+typedef struct _VipsArrayInt VipsArrayInt;
 
 /// Loads and starts libvips: no cache, no plugins, and loaders for JPEG, PNG, HEIF, WebP and TIFF alone.
 ///
@@ -27,12 +29,22 @@ const char *blob_vips_load(int thread_count);
     X(const char *, vips_error_buffer, (void), ()) \
     X(VipsSource *, vips_source_new_from_descriptor, (int descriptor), (descriptor)) \
     X(VipsTarget *, vips_target_new_to_descriptor, (int descriptor), (descriptor)) \
+    X(VipsImage *, vips_image_copy_memory, (VipsImage *image), (image)) \
+    X(VipsImage *, vips_image_new_from_memory_copy, \
+      (const void *data, size_t size, int width, int height, int bands, int format), \
+      (data, size, width, height, bands, format)) \
+    X(VipsInterpolate *, vips_interpolate_new, (const char *name), (name)) \
+    X(VipsArrayInt *, vips_array_int_new, (const int *numbers, int count), (numbers, count)) \
+    X(int, vips_image_get_interpretation, (const VipsImage *image), (image)) \
+    X(int, vips_image_get_format, (const VipsImage *image), (image)) \
+    X(int, vips_image_hasalpha, (VipsImage *image), (image)) \
     X(int, vips_image_get_width, (const VipsImage *image), (image)) \
     X(int, vips_image_get_height, (const VipsImage *image), (image))
 
 /// Functions without a result.
 #define BLOB_VIPS_PROCEDURES(X) \
     X(vips_error_clear, (void), ()) \
+    X(vips_area_unref, (void *area), (area)) \
     X(g_object_unref, (void *object), (object))
 
 #define BLOB_DECLARE(result, name, parameters, arguments) result blob_##name parameters;
@@ -49,5 +61,27 @@ VipsImage *blob_vips_thumbnail(VipsSource *source, int size);
 ///
 /// - Parameter quality: 1 to 100.
 int blob_vips_save_jpeg(VipsImage *image, VipsTarget *target, int quality);
+
+// Of rendering. Each function returns a new image, or NULL on failure; the given one stays with the caller.
+
+/// The interpretations of pixels that need no conversion, and CMYK; the format of samples of 8 bits.
+enum { blob_vips_grey = 1, blob_vips_cmyk = 15, blob_vips_srgb = 22, blob_vips_bytes = 0 };
+
+/// Opens a picture that is decoded from the top to the bottom, once.
+VipsImage *blob_vips_open(VipsSource *source);
+VipsImage *blob_vips_crop(VipsImage *image, int left, int top, int width, int height);
+/// Turns clockwise by quarters, 1 to 3.
+VipsImage *blob_vips_turn(VipsImage *image, int quarters);
+VipsImage *blob_vips_mirror(VipsImage *image, bool is_vertical);
+/// Replaces samples by a table: an image of 256 by 1 pixels.
+VipsImage *blob_vips_map(VipsImage *image, VipsImage *table);
+/// Moves (x, y) to (a x + b y + x0, c x + d y + y0), where centres of pixels have whole numbers; bicubic.
+///
+/// - Parameter matrix: a, b, c, d, x0 and y0.
+VipsImage *blob_vips_affine(VipsImage *image, const double matrix[6], int width, int height);
+/// Converts to sRGB or grey with 8 bits, without transparency, on black.
+VipsImage *blob_vips_reduce(VipsImage *image);
+/// Encodes a picture with its metadata as JPEG, while it is decoded. Returns 0, or another value on failure.
+int blob_vips_save_rendered(VipsImage *image, VipsTarget *target, int quality);
 
 #endif

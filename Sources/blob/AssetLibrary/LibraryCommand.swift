@@ -7,8 +7,8 @@ struct LibraryCommand: ParsableCommand {
         commandName: "library", abstract: "Keeps assets in a library: a folder of originals with a catalogue.",
         discussion: "The other commands read assets by the URLs that import and ls print.",
         subcommands: [
-            LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self, LibraryRemoveCommand.self,
-            LibraryAlbumCommand.self,
+            LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryCreateCommand.self, LibraryImportCommand.self,
+            LibraryListCommand.self, LibraryRemoveCommand.self,
         ])
 }
 

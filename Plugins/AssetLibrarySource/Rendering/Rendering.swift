@@ -1,0 +1,141 @@
+import BlobCore
+import CryptoDigest
+import MediaExchange
+
+/// The rendering of the current version of an asset by a recipe.
+struct Rendering {
+    /// The version of what this library adds to the renderer; counted when the same recipe gives other bytes.
+    private static let version = 1
+
+    let asset: Asset
+    let recipe: AdjustmentRecipe
+    /// The quality as JPEG, 1 to 100.
+    let quality: Int
+    let resolver: AssetResolver
+
+    init(_ asset: Asset, _ recipe: AdjustmentRecipe, quality: Double, _ resolver: AssetResolver) {
+        self.asset = asset
+        self.recipe = recipe
+        self.quality = Int((min(1, max(0.01, quality.isNaN ? 1 : quality)) * 100).rounded())
+        self.resolver = resolver
+    }
+
+    /// The error for bytes that differ from those of the first rendering.
+    static let isAnother = BlobError(.changed, "The picture was rendered again, and is not the same.")
+
+    /// Returns the rendered picture, or the facts about a long one.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors of the original and of decoding it.
+    func rendition(_ context: BlobContext) throws(BlobError) -> Rendition {
+        let key = try self.key(context)
+        return try self.resolver.library.renditions.rendition(key, context) { () throws(BlobError) in
+            try self.render(key, context)
+        }
+    }
+
+    /// The digest over everything that the bytes depend on.
+    private func key(_ context: BlobContext) throws(BlobError) -> String {
+        let renditions = self.resolver.library.renditions
+        let version: String
+        if let known = renditions.rendererVersion {
+            version = known
+        } else {
+            version = try MediaProcess(for: .pictures, context).libraryVersion
+            renditions.rendererVersion = version
+        }
+        var hasher = RenderingPass.makeHasher()
+        let facts = "\(Self.version) \(version) \(self.quality) "
+        (Array(facts.utf8) + self.asset.sha256 + self.recipe.canonical).withUnsafeBytes { hasher.update($0) }
+        return hasher.finalize().hexadecimal
+    }
+
+    private func render(_ key: String, _ context: BlobContext) throws(BlobError) -> Rendition {
+        let pass = try RenderingPass(self, context)
+        var hasher = RenderingPass.makeHasher()
+        var kept: [UInt8] = []
+        var byteCount: Int64 = 0
+        while case let bytes = try pass.next(), !bytes.isEmpty {
+            bytes.withUnsafeBytes { hasher.update($0) }
+            byteCount += Int64(bytes.count)
+            if byteCount <= AssetSource.renditionByteLimit { kept += bytes } else { kept = [] }
+        }
+        let isKept = byteCount <= AssetSource.renditionByteLimit
+        let info = BlobInfo(
+            byteCount: byteCount, mediaType: "image/jpeg", name: self.name, validator: .strong("rendered:\(key)"))
+        return Rendition(info, sha256: hasher.finalize(), bytes: isKept ? kept : nil)
+    }
+
+    /// The name of the asset, with the extension of JPEG.
+    private var name: String? {
+        guard let name = self.asset.name, self.asset.media.mediaType != "image/jpeg" else { return self.asset.name }
+        let stem = Asset.fileExtension(ofName: name).map { name.dropLast($0.count + 1) } ?? name[...]
+        return "\(stem).jpg"
+    }
+}
+
+/// One pass over a picture while it is rendered.
+final class RenderingPass {
+    private static let bufferByteCount = 64 << 10
+
+    private let file: OriginalFile
+    private let output: RenderingOutput
+    private var header: RenderedHeader
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 4096)
+
+    static func makeHasher() -> any BlobHasher { CryptoDigest.sha256.makeHasher() }
+
+    /// Checks the original, and starts a helper that renders it.
+    init(_ rendering: Rendering, _ context: BlobContext) throws(BlobError) {
+        let asset = rendering.asset
+        guard let size = DecodedPicture(asset.media).size else {
+            throw BlobError(.unsupported, "The original is no picture of a known size.")
+        }
+        let plan = try RenderPlan(rendering.recipe, for: size)
+        let file = try rendering.resolver.file(of: asset)
+        let blocks = try rendering.resolver.library.blocks(of: asset) { () throws(BlobError) in
+            try file.digests(byteCount: asset.byteCount, context)
+        }
+        guard try file.hasContent(of: asset, blocks, context) else {
+            throw BlobError(
+                .checksumMismatch, "The original is damaged: its bytes are not those that were imported.", byteOffset: 0
+            )
+        }
+        self.file = file
+        self.header = RenderedHeader(for: plan.size)
+        self.output = try file.withDescriptor { descriptor throws(BlobError) in
+            try MediaProcess(for: .pictures, context).rendering(
+                of: descriptor, width: size.width, height: size.height, plan.steps.map(\.exchanged),
+                quality: rendering.quality)
+        }
+    }
+
+    deinit { self.buffer.deallocate() }
+
+    /// Returns the next bytes; none at the end, when the original is still what it was.
+    func next() throws(BlobError) -> [UInt8] {
+        while true {
+            let count = try self.output.read(into: self.buffer)
+            guard count > 0 else {
+                guard try self.file.status() == self.file.snapshot else {
+                    throw BlobError(.changed, "The original was written to while it was rendered.")
+                }
+                guard self.header.isComplete else { throw RenderedHeader.isInvalid }
+                return []
+            }
+            let bytes = try self.header.pass(UnsafeRawBufferPointer(rebasing: self.buffer[..<count]))
+            if !bytes.isEmpty { return bytes }
+        }
+    }
+}
+
+extension RenderPlan.Step {
+    /// The step as the helper gets it.
+    fileprivate var exchanged: RenderStep {
+        switch self {
+        case .crop(let crop): .crop(left: crop.left, top: crop.top, width: crop.width, height: crop.height)
+        case .orientation(let orientation): .orientation(orientation.number)
+        case .affine(let matrix, let size): .affine(matrix.numbers, width: size.width, height: size.height)
+        case .table(let table): .table(table)
+        }
+    }
+}

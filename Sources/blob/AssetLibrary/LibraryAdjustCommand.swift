@@ -1,0 +1,95 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+struct LibraryAdjustCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "adjust", abstract: "Sets how the current version of a picture differs from its original.",
+        discussion: """
+            The options replace all earlier adjustments of the picture, and apply to it as it is seen, in this order: \
+            orientation, rotate, straighten, crop, exposure. The original never changes: it is the version at the URL \
+            with '&version=original'. The current version is rendered as JPEG when it is read.
+            """)
+
+    @Argument(help: "The URL of the asset, or its identifier.")
+    var asset: String
+
+    @Option(
+        help: ArgumentHelp("Keep a rectangle: pixels from the left and the top, width, height.", valueName: "x,y,w,h"))
+    var crop: String?
+
+    @Option(parsing: .unconditional, help: ArgumentHelp("Turn clockwise by 90, 180 or 270.", valueName: "degrees"))
+    var rotate: Int?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "Turn clockwise, -45 to 45; without --crop, the largest rectangle inside is kept.", valueName: "degrees"))
+    var straighten: Double?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Multiply the light by a power of two, -10 to 10.", valueName: "ev"))
+    var exposure: Double?
+
+    @Option(help: ArgumentHelp("Replace the orientation in the metadata, 1 to 8.", valueName: "n"))
+    var orientation: Int?
+
+    @Flag(help: "Remove the adjustments made here; those that came with the picture apply again.")
+    var reset = false
+
+    @Option(help: ArgumentHelp("Also write the current version to a file.", valueName: "file"))
+    var render: String?
+
+    @OptionGroup var source: SourceOptions
+
+    private var hasEdits: Bool {
+        self.crop != nil || self.rotate != nil || self.straighten != nil || self.exposure != nil
+            || self.orientation != nil
+    }
+
+    func validate() throws {
+        guard !self.reset || !self.hasEdits else { throw ValidationError("--reset goes without other adjustments.") }
+        guard self.reset || self.hasEdits || self.render != nil else {
+            throw ValidationError("Name an adjustment, --reset or --render.")
+        }
+        if let rotate, rotate % 90 != 0 {
+            throw ValidationError("--rotate takes a multiple of 90; --straighten takes any angle.")
+        }
+        if let straighten, !(-45...45).contains(straighten) {
+            throw ValidationError("--straighten takes -45 to 45 degrees.")
+        }
+        if let exposure, !(-10...10).contains(exposure) { throw ValidationError("--exposure takes -10 to 10.") }
+        if let orientation, !(1...8).contains(orientation) { throw ValidationError("--orientation takes 1 to 8.") }
+        if self.crop != nil, self.rectangle == nil {
+            throw ValidationError("--crop takes four numbers of pixels: x,y,width,height.")
+        }
+    }
+
+    private var rectangle: PictureRectangle? {
+        let parts = self.crop?.split(separator: ",", omittingEmptySubsequences: false) ?? []
+        let numbers = parts.compactMap { Int($0) }
+        guard parts.count == 4, numbers.count == 4 else { return nil }
+        return PictureRectangle(left: numbers[0], top: numbers[1], width: numbers[2], height: numbers[3])
+    }
+
+    func run() throws {
+        let context = try self.source.makeContext()
+        let id = try UUID(uuidString: self.asset) ?? BlobLocator(self.asset).assetID()
+        let library = try self.source.openLibrary(for: self.reset || self.hasEdits ? .writing : .reading)
+        if self.reset || self.hasEdits { try library.setAdjustment(self.recipe(of: id, in: library), of: id) }
+        if let render { try library.source(for: id).write(to: URL(fileURLWithPath: render), context: context) }
+    }
+
+    /// Returns the recipe of the options; nil for --reset, and for an asset that does not exist.
+    private func recipe(of id: UUID, in library: AssetLibrary) throws(BlobError) -> AdjustmentRecipe? {
+        guard self.hasEdits, let asset = try library.asset(id) else { return nil }
+        var edits = AdjustmentRecipe.Edits()
+        edits.orientation = self.orientation
+        edits.quarterTurns = (self.rotate ?? 0) / 90
+        edits.straightening = self.straighten ?? 0
+        edits.crop = self.rectangle
+        edits.exposure = self.exposure ?? 0
+        return try AdjustmentRecipe(edits, of: asset.media)
+    }
+}

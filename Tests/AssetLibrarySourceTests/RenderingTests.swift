@@ -1,0 +1,209 @@
+import BlobStreams
+import BlobStreamsTesting
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import AssetLibrarySource
+
+/// Rendered pictures, beside those of ImageMagick.
+///
+/// The bounds are in steps of 8 bits, the largest and the mean difference of a sample: those of JPEG at quality 1.
+@Suite(
+    .enabled(if: MediaProcessTests.hasVips, "The helper or libvips is missing."),
+    .enabled(if: (try? FinishedProcess("convert", ["-version"]))?.status == 0, "ImageMagick is missing."))
+struct RenderingTests {
+    private let test = try? TestLibrary()
+    private let folder = try? TemporaryFolder()
+
+    /// The samples of a picture: red, green and blue of each pixel.
+    private struct Pixels {
+        let width: Int
+        let height: Int
+        let samples: [UInt8]
+
+        /// Decodes a file, after options of `convert`.
+        init(_ arguments: [String]) throws {
+            let bytes = try FinishedProcess("convert", arguments + ["-depth", "8", "ppm:-"]).output
+            let head = bytes.prefix(20).split(separator: UInt8(ascii: "\n"), maxSplits: 3)
+            let size = String(decoding: try #require(head.dropFirst().first), as: UTF8.self).split(separator: " ")
+            (self.width, self.height) = (try #require(Int(size[0])), try #require(Int(size[1])))
+            self.samples = Array(bytes.suffix(self.width * self.height * 3))
+        }
+
+        /// Returns the largest and the mean difference, `border` pixels from the edges.
+        func difference(from other: Pixels, border: Int = 0) throws -> (largest: Int, mean: Double) {
+            try #require(self.width == other.width && self.height == other.height)
+            var (largest, sum, count) = (0, 0, 0)
+            for y in border..<(self.height - border) {
+                for place in ((y * self.width + border) * 3)..<(((y + 1) * self.width - border) * 3) {
+                    let difference = abs(Int(self.samples[place]) - Int(other.samples[place]))
+                    (largest, sum, count) = (max(largest, difference), sum + difference, count + 1)
+                }
+            }
+            return (largest, Double(sum) / Double(max(1, count)))
+        }
+    }
+
+    /// A smooth picture with three landmarks: no symmetry maps it to itself.
+    private func makePicture(_ name: String = "a.png", _ options: [String] = []) throws -> String {
+        let path = try #require(self.folder).path(name)
+        let made = try FinishedProcess(
+            "convert",
+            [
+                "-size", "168x120", "gradient:#203040-#f0c0a0", "-fill", "#c02020", "-draw", "circle 40,30 52,30",
+                "-fill",
+                "#20c020", "-draw", "circle 120,40 126,40", "-fill", "#2020c0", "-draw", "circle 60,90 69,90", "-blur",
+                "0x2", "-depth", "8", "-type", "TrueColor",
+            ] + options + [path])
+        try #require(made.status == 0, "\(made.errors)")
+        return path
+    }
+
+    /// Imports a picture, sets a recipe, and returns the path of the rendered version.
+    private func render(_ path: String, _ operations: [AdjustmentOperation]) throws -> String {
+        let library = try #require(self.test).library
+        let asset = try library.importAsset(
+            from: MemorySource(try Data(contentsOf: URL(fileURLWithPath: path))), name: "a.png"
+        ).asset
+        try library.setAdjustment(AdjustmentRecipe(operations), of: asset.id)
+        let output = try #require(self.folder).path("rendered.jpg")
+        try library.source(for: asset.id, quality: 1).write(to: URL(fileURLWithPath: output))
+        return output
+    }
+
+    @Test(arguments: [0.5, -1, 2]) func aCropWithExposureIsThatOfImageMagick(exposure: Double) throws {
+        let path = try self.makePicture()
+        let output = try self.render(
+            path, [.crop(PictureRectangle(left: 21, top: 13, width: 99, height: 71)), .exposure(exposure)])
+        let expected = try Pixels([
+            path, "-crop", "99x71+21+13", "+repage", "-colorspace", "RGB", "-evaluate", "multiply", "\(exp2(exposure))",
+            "-colorspace", "sRGB",
+        ])
+        let difference = try Pixels([output]).difference(from: expected)
+        #expect(difference.largest <= 6 && difference.mean <= 0.8, "\(difference)")
+    }
+
+    @Test(
+        arguments: zip(
+            1...8,
+            [
+                [], ["-flop"], ["-rotate", "180"], ["-flip"], ["-transpose"], ["-rotate", "90"], ["-transverse"],
+                ["-rotate", "270"],
+            ]))
+    func orientationsAreThoseOfImageMagick(number: Int, options: [String]) throws {
+        let path = try self.makePicture()
+        // A table makes the first one more than the original.
+        let output = try self.render(path, [.orientation(number), .tone((0...255).map { UInt8(255 - $0) })])
+        let difference = try Pixels([output]).difference(from: try Pixels([path] + options + ["-negate"]))
+        #expect(difference.largest <= 6 && difference.mean <= 0.8, "\(difference)")
+    }
+
+    @Test(arguments: [-7.5, 3, 30]) func aStraightenedPictureIsThatOfImageMagick(degrees: Double) throws {
+        let path = try self.makePicture()
+        let centre = (x: 84.0, y: 60.0)
+        let matrix = AffineMatrix(degrees: degrees, about: centre, to: centre)
+        let numbers = [matrix.a, matrix.b, matrix.c, matrix.d, matrix.tx, matrix.ty].map { "\($0)" }
+        let projected = try Pixels([
+            path, "-virtual-pixel", "black", "-filter", "Catrom", "-distort", "AffineProjection",
+            numbers.joined(separator: ","),
+        ])
+        let output = try self.render(path, [.straighten(degrees: degrees)])
+        // A circle around the centre is inside of both; filters differ at the edge of the picture.
+        let crop = ["-gravity", "center", "-crop", "70x70+0+0", "+repage"]
+        let expected = try Pixels(
+            [
+                path, "-virtual-pixel", "black", "-filter", "Catrom", "-distort", "AffineProjection",
+                numbers.joined(separator: ","),
+            ] + crop)
+        #expect(projected.width == 168)
+        let difference = try Pixels([output] + crop).difference(from: expected)
+        #expect(difference.largest <= 8 && difference.mean <= 0.8, "\(difference)")
+    }
+
+    @Test func anAffineTransformationMovesTheLandmarks() throws {
+        let path = try self.makePicture()
+        let matrix = AffineMatrix(a: 1.5, b: 0.25, c: -0.5, d: 1.25, tx: 10, ty: -20)
+        let output = try self.render(path, [.affine(matrix, width: 240, height: 150)])
+        let pixels = try Pixels([output])
+        // The red, green and blue centres, by hand; each sample is the strongest there.
+        for (channel, (x, y)) in [(40.0, 30.0), (120.0, 40.0), (60.0, 90.0)].enumerated() {
+            let (column, row) = (Int(1.5 * x - 0.5 * y + 10), Int(0.25 * x + 1.25 * y - 20))
+            let place = (row * 240 + column) * 3
+            let samples = pixels.samples[place..<(place + 3)]
+            #expect(samples.max() == samples[place + channel] && samples[place + channel] > 0xA0, "\(Array(samples))")
+        }
+        #expect(pixels.samples.suffix(3).allSatisfy { $0 <= 2 })
+    }
+
+    @Test(.enabled(if: (try? FinishedProcess("exiftool", ["-ver"]))?.status == 0, "exiftool is missing."))
+    func theMetadataStayAndTheAdjustmentGoes() throws {
+        let thumbnail = try self.makePicture("thumb.jpg", ["-resize", "16x12"])
+        let path = try self.makePicture("a.jpg")
+        let made = try FinishedProcess(
+            "exiftool",
+            [
+                "-q", "-overwrite_original", "-Make=Maker", "-Orientation#=6", "-DateTimeOriginal=2024:05:01 12:30:59",
+                "-ExifImageWidth=168", "-XMP-dc:Title=Kept", "-XMP-crs:HasCrop=True", "-XMP-crs:CropLeft=0.25",
+                "-XMP-crs:CropTop=0.1", "-XMP-crs:CropRight=0.75", "-XMP-crs:CropBottom=0.9",
+                "-XMP-tiff:Orientation#=6",
+                "-ThumbnailImage<=\(thumbnail)", path,
+            ])
+        try #require(made.status == 0, "\(made.errors)")
+        let library = try #require(self.test).library
+        let asset = try library.importAsset(from: MemorySource(try Data(contentsOf: URL(fileURLWithPath: path)))).asset
+        let output = try #require(self.folder).path("rendered.jpg")
+        try library.source(for: asset.id).write(to: URL(fileURLWithPath: output))
+        let text = try FinishedProcess("exiftool", ["-G1", "-s", "-n", output]).outputText
+        let facts = Dictionary(
+            text.split(separator: "\n").map { line in
+                let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+                return (String(parts[0].split(separator: " ").joined(separator: " ")), parts[1])
+            }, uniquingKeysWith: { first, _ in first })
+        #expect(facts["[IFD0] Make"] == "Maker" && facts["[ExifIFD] DateTimeOriginal"] == "2024:05:01 12:30:59")
+        #expect(facts["[XMP-dc] Title"] == "Kept" && facts["[IFD0] Orientation"] == "1")
+        #expect(facts["[File] ImageWidth"] == "96" && facts["[File] ImageHeight"] == "84")
+        #expect(facts["[ExifIFD] ExifImageWidth"] == "96", "\(text)")
+        #expect(!text.contains("crs") && !text.contains("XMP-tiff") && !text.contains("Thumbnail"), "\(text)")
+    }
+
+    @Test func aRenderedAssetMeetsTheContractsOfSources() throws {
+        let library = try #require(self.test).library
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: try self.makePicture()))
+        let asset = try library.importAsset(from: MemorySource(bytes), name: "IMG.png").asset
+        try library.setAdjustment(AdjustmentRecipe([.exposure(1)]), of: asset.id)
+        let source = library.source(for: asset.id)
+        let info = try source.info()
+        #expect(info.name == "IMG.jpg" && info.mediaType == "image/jpeg" && info.validator != asset.validator)
+        let all = try readAll(source.open())
+        #expect(Int64(all.count) == info.byteCount && all.starts(with: [0xFF, 0xD8, 0xFF]))
+        for offset in [1, all.count - 1, all.count] {
+            #expect(try readAll(source.open(at: Int64(offset))) == Array(all[offset...]))
+        }
+        #expect(try library.source(for: asset.id, quality: 0.5).info().validator != info.validator)
+        #expect(try Array(library.source(for: asset.id, version: .original).data()) == Array(bytes))
+        // Another recipe is another content, and the first one again the first content.
+        try library.setAdjustment(AdjustmentRecipe([.exposure(2)]), of: asset.id)
+        #expect(try source.info().validator != info.validator)
+        #expect(codeThrown { try source.open(matching: info.validator) } == .changed)
+        try library.setAdjustment(AdjustmentRecipe([.exposure(1)]), of: asset.id)
+        #expect(try source.info() == info)
+    }
+
+    @Test func aDamagedOriginalIsNotRendered() throws {
+        let test = try #require(self.test)
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: try self.makePicture()))
+        let asset = try test.library.importAsset(from: MemorySource(bytes)).asset
+        try test.library.setAdjustment(AdjustmentRecipe([.exposure(1)]), of: asset.id)
+        try overwrite(test.originalPath(of: asset), at: 60, with: [9, 9, 9])
+        #expect(codeThrown { try test.library.source(for: asset.id).open() } == .checksumMismatch)
+    }
+
+    @Test func aPictureThatCannotBeDecodedIsATypedError() throws {
+        let library = try #require(self.test).library
+        // It has a size, and no pixels.
+        let asset = try library.importAsset(from: MemorySource(Data(Pictures.png(width: 30, height: 20)))).asset
+        try library.setAdjustment(AdjustmentRecipe([.exposure(1)]), of: asset.id)
+        #expect(codeThrown { try library.source(for: asset.id).open() } == .corrupted)
+    }
+}
