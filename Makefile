@@ -7,7 +7,7 @@ BLOB := .build/release/blob
 # The packages that the build needs: git fetches the dependencies, one of which is partly C++; Python makes the photo of
 # the demonstration. libgexiv2 and libvips are loaded for photos at run time.
 DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsqlite3-dev libcurl4-openssl-dev \
-  liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libvips42 python3
+  liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libturbojpeg0 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo test sanitize fuzz faults soak nio s3-check s3-kills form-check link-check api-check setup archives \
@@ -174,6 +174,7 @@ benchmark: release
 	Benchmarks/archives.py $(BLOB)
 	Benchmarks/members.py $(BLOB)
 	Benchmarks/blocks.py $(BLOB)
+	Benchmarks/adjust.py $(BLOB)
 	Benchmarks/http.py $(BLOB)
 	Benchmarks/upload.py $(BLOB)
 	Benchmarks/bodies.py $(BLOB)

@@ -172,9 +172,11 @@ let package = Package(
         // Without Foundation, as the one for archives.
         .target(name: "CVips"),
         .target(name: "CGexiv2"),
+        .target(name: "CTurboJPEG"),
         .target(name: "MediaExchange", dependencies: ["HelperExchange"], swiftSettings: settings),
         .executableTarget(
-            name: "blob-media-helper", dependencies: ["CGexiv2", "CHelper", "CVips", "HelperExchange", "MediaExchange"],
+            name: "blob-media-helper",
+            dependencies: ["CGexiv2", "CHelper", "CTurboJPEG", "CVips", "HelperExchange", "MediaExchange"],
             swiftSettings: settings),
         .executableTarget(
             name: "blob-receive",

@@ -8,6 +8,10 @@ extension AssetLibrary {
     ///
     /// - Throws: Errors of the catalogue, and of reading the original.
     package func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
+        try self.descriptions(of: asset).adjustment(of: DecodedPicture(asset.media))
+    }
+
+    private func descriptions(of asset: Asset) throws(BlobError) -> AdjustmentDescriptions {
         var (descriptions, hasEmbedded) = try self.catalogue.adjustment(of: asset)
         if !hasEmbedded {
             let file = try OriginalFile(self.folder.path(ofStored: asset.storedPath))
@@ -16,7 +20,27 @@ extension AssetLibrary {
             // This must not prevent reading: the library may be on a read-only medium.
             if self.access == .writing { try? self.catalogue.setEmbeddedXMP(descriptions.embedded, of: asset) }
         }
-        return descriptions.adjustment(of: DecodedPicture(asset.media))
+        return descriptions
+    }
+
+    /// Keeps another asset as the picture that shows an asset with its adjustment, as another program rendered it.
+    ///
+    /// It is used for as long as the adjustment stays the same, and both assets exist.
+    ///
+    /// - Throws: As ``setAdjustment(_:of:)``.
+    package func setRender(_ render: UUID, of id: UUID) throws(BlobError) {
+        try self.checkCanWrite()
+        let asset = try self.found(self.asset(id), id)
+        _ = try self.found(self.asset(render), render)
+        let digest = try self.descriptions(of: asset).sha256
+        guard try self.catalogue.setRender(render, of: id, adjustment: digest) else {
+            throw BlobError(.changed, "An asset was removed while its render was kept.")
+        }
+    }
+
+    /// Returns the asset that shows an asset with its present adjustment; nil when there is none.
+    func render(of asset: Asset) throws(BlobError) -> UUID? {
+        try self.catalogue.render(of: asset.id, adjustment: self.descriptions(of: asset).sha256)
     }
 
     /// Sets the recipe of the current version of an asset, or removes it; other descriptions of an adjustment, in the

@@ -37,6 +37,7 @@ final class MediaHelper {
                 return try makeThumbnail(size: command.a, of: files[0], to: files[1])
             case (.facts, .facts, 1): return try readFacts(of: files[0], byteCount: command.a)
             case (.render, .pictures, 2): return try render(command, of: files[0], to: files[1])
+            case (.transform, .pictures, 2): return try transform(command, of: files[0], to: files[1])
             default: blob_exit(70)
             }
         } catch {
@@ -49,6 +50,7 @@ final class MediaHelper {
         case .thumbnail: "thumbnail"
         case .facts: "facts"
         case .render: "render"
+        case .transform: "transform"
         default: "open"
         }
     }

@@ -1,4 +1,5 @@
 internal import CGexiv2
+internal import CTurboJPEG
 internal import CVips
 internal import HelperExchange
 internal import MediaExchange
@@ -8,18 +9,22 @@ struct MediaLibrary {
     /// The number of threads that decode one picture.
     private static let threadCount: CInt = 2
 
-    /// The version of the library, or the reason why it cannot be used.
+    /// The version of the library and of what else it was loaded with, or the reason why it cannot be used.
     let version: Result<String, MediaFailure>
 
     init(_ task: MediaTask) {
-        let reason =
-            switch task {
-            case .pictures: blob_vips_load(Self.threadCount)
-            case .facts: blob_gexiv2_load()
-            }
+        let reason: UnsafePointer<CChar>?
+        var extras = ""
+        switch task {
+        case .pictures:
+            // Not needed, but its presence makes other bytes.
+            if blob_jpeg_load() { extras = " with libturbojpeg" }
+            reason = blob_vips_load(Self.threadCount)
+        case .facts: reason = blob_gexiv2_load()
+        }
         guard let reason else {
             // libgexiv2 does not tell its version.
-            self.version = .success(task == .pictures ? String(cString: blob_vips_version_string()) : "")
+            self.version = .success(task == .pictures ? String(cString: blob_vips_version_string()) + extras : "")
             return
         }
         let (name, package) = task.library

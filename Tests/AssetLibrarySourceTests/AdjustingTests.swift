@@ -2,6 +2,7 @@ import BlobStreams
 import BlobTestSupport
 import FileSource
 import Foundation
+import GRDB
 import Testing
 
 @testable import AssetLibrarySource
@@ -70,6 +71,25 @@ import Testing
         // The sidecar goes with the asset.
         try self.test.library.removeAsset(asset.id)
         #expect(try self.test.sql("SELECT count(*) FROM sidecar", Int.self) == 0)
+    }
+
+    @Test func aStoredRenderIsReadForItsAdjustmentAlone() throws {
+        try self.folder.write(self.xmp, to: "a.xmp")
+        let asset = try self.add("a.jpg")
+        let render = try self.test.add(Array("rendered".utf8), named: "a-edited.jpg")
+        let source = self.test.library.source(for: asset.id, unrenderable: .storedRender)
+        #expect(codeThrown { try source.open() } == .unsupported)
+        try self.test.library.setRender(render.id, of: asset.id)
+        #expect(try readAll(source.open()) == Array("rendered".utf8))
+        #expect(try source.info().validator == render.validator)
+        #expect(codeThrown { try self.test.library.source(for: asset.id).open() } == .unsupported)
+        // Another adjustment has another render.
+        try self.test.library.setAdjustment(of: asset.id, sidecar: self.folder.write("x", to: "b.aae"))
+        #expect(codeThrown { try source.open() } == .unsupported)
+        try self.test.library.setRender(render.id, of: asset.id)
+        try self.test.library.removeAsset(render.id)
+        #expect(codeThrown { try source.open() } == .unsupported)
+        #expect(codeThrown { try self.test.library.setRender(render.id, of: asset.id) } == .notFound)
     }
 
     @Test func aSidecarThatCameLaterIsTaken() throws {

@@ -61,14 +61,16 @@ struct RenderingTests {
     }
 
     /// Imports a picture, sets a recipe, and returns the path of the rendered version.
-    private func render(_ path: String, _ operations: [AdjustmentOperation]) throws -> String {
+    private func render(
+        _ path: String, _ operations: [AdjustmentOperation], quality: Double = 1
+    ) throws -> String {
         let library = try #require(self.test).library
         let asset = try library.importAsset(
             from: MemorySource(try Data(contentsOf: URL(fileURLWithPath: path))), name: "a.png"
         ).asset
         try library.setAdjustment(AdjustmentRecipe(operations), of: asset.id)
         let output = try #require(self.folder).path("rendered.jpg")
-        try library.source(for: asset.id, quality: 1).write(to: URL(fileURLWithPath: output))
+        try library.source(for: asset.id, quality: quality).write(to: URL(fileURLWithPath: output))
         return output
     }
 
@@ -97,6 +99,34 @@ struct RenderingTests {
         let output = try self.render(path, [.orientation(number), .tone((0...255).map { UInt8(255 - $0) })])
         let difference = try Pixels([output]).difference(from: try Pixels([path] + options + ["-negate"]))
         #expect(difference.largest <= 6 && difference.mean <= 0.8, "\(difference)")
+    }
+
+    /// At the lowest quality, a picture that was encoded again would not be recognised.
+    @Test(arguments: ["4:4:4", "4:2:0"]) func aJPEGIsTurnedAndCroppedWithoutLoss(sampling: String) throws {
+        let path = try self.makePicture(
+            "a.jpg", ["-resize", "160x96!", "-quality", "90", "-sampling-factor", sampling])
+        let crop = PictureRectangle(left: 32, top: 16, width: 64, height: 48)
+        let turns = [["-rotate", "90"], ["-rotate", "180"], ["-transverse"], ["-crop", "64x48+32+16", "+repage"]]
+        for (number, options) in zip([6, 3, 7, 1], turns) {
+            let operations = number == 1 ? [.crop(crop)] : [AdjustmentOperation.orientation(number)]
+            let output = try self.render(path, operations, quality: 0.01)
+            let difference = try Pixels([output]).difference(from: try Pixels([path] + options))
+            #expect(difference.largest <= 8 && difference.mean <= 0.5, "\(number): \(difference)")
+        }
+        let both = try self.render(path, [.crop(crop), .orientation(8)], quality: 0.01)
+        let expected = try Pixels([path, "-crop", "64x48+32+16", "+repage", "-rotate", "270"])
+        let difference = try Pixels([both]).difference(from: expected)
+        #expect(difference.largest <= 8 && difference.mean <= 0.5, "\(difference)")
+    }
+
+    @Test func aJPEGWhoseBlocksDoNotFitIsEncodedAgain() throws {
+        let path = try self.makePicture("a.jpg", ["-resize", "165x97!", "-quality", "95", "-sampling-factor", "4:2:0"])
+        let output = try self.render(path, [.orientation(3)])
+        let difference = try Pixels([output]).difference(from: try Pixels([path, "-rotate", "180"]))
+        #expect(difference.largest <= 8 && difference.mean <= 0.8, "\(difference)")
+        let crop = PictureRectangle(left: 3, top: 5, width: 99, height: 71)
+        let cropped = try Pixels([try self.render(path, [.crop(crop)])])
+        #expect(try cropped.difference(from: try Pixels([path, "-crop", "99x71+3+5", "+repage"])).mean <= 0.8)
     }
 
     @Test(arguments: [-7.5, 3, 30]) func aStraightenedPictureIsThatOfImageMagick(degrees: Double) throws {
@@ -181,13 +211,29 @@ struct RenderingTests {
             #expect(try readAll(source.open(at: Int64(offset))) == Array(all[offset...]))
         }
         #expect(try library.source(for: asset.id, quality: 0.5).info().validator != info.validator)
-        #expect(try Array(library.source(for: asset.id, version: .original).data()) == Array(bytes))
+        #expect(try Array(library.source(for: asset.id, version: .original).data(upTo: 1 << 20)) == Array(bytes))
         // Another recipe is another content, and the first one again the first content.
         try library.setAdjustment(AdjustmentRecipe([.exposure(2)]), of: asset.id)
         #expect(try source.info().validator != info.validator)
         #expect(codeThrown { try source.open(matching: info.validator) } == .changed)
         try library.setAdjustment(AdjustmentRecipe([.exposure(1)]), of: asset.id)
         #expect(try source.info() == info)
+    }
+
+    @Test func aPictureThatIsTooLongToBeKeptIsRenderedTwice() throws {
+        let library = try #require(self.test).library
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: try self.makePicture()))
+        let asset = try library.importAsset(from: MemorySource(bytes)).asset
+        try library.setAdjustment(AdjustmentRecipe([.exposure(1)]), of: asset.id)
+        let kept = try readAll(library.source(for: asset.id).open())
+        library.renditions.byteLimit = kept.count - 1
+        // Another quality, and back: the last rendition is no longer kept.
+        _ = try library.source(for: asset.id, quality: 0.5).info()
+        let source = library.source(for: asset.id)
+        #expect(try source.info().byteCount == Int64(kept.count))
+        for offset in [0, 1, kept.count / 2, kept.count] {
+            #expect(try readAll(source.open(at: Int64(offset))) == Array(kept[offset...]))
+        }
     }
 
     @Test func aDamagedOriginalIsNotRendered() throws {

@@ -1,4 +1,5 @@
 import BlobCore
+import CryptoDigest
 
 /// A picture as a decoder gives it: HEIF is turned then already, and all others are not.
 struct DecodedPicture {
@@ -37,6 +38,17 @@ struct AdjustmentDescriptions {
     var sidecars: [SidecarKind: [UInt8]] = [:]
     /// What ``EmbeddedXMP/find(in:)`` found.
     var embedded: [UInt8] = []
+
+    /// The digest of all descriptions.
+    var sha256: [UInt8] {
+        var hasher = CryptoDigest.sha256.makeHasher()
+        let parts = [self.recipe ?? []] + SidecarKind.allCases.map { self.sidecars[$0] ?? [] } + [self.embedded]
+        for part in parts {
+            withUnsafeBytes(of: part.count) { hasher.update($0) }
+            part.withUnsafeBytes { hasher.update($0) }
+        }
+        return hasher.finalize()
+    }
 
     /// Returns the adjustment by the first description there is: the own recipe, AAE, XMP of Apple, XMP of Adobe.
     ///

@@ -34,6 +34,11 @@ struct PictureOrientation: Hashable {
             mirrorsRows: rows != other.mirrorsRows)
     }
 
+    /// The transformation that undoes this one.
+    var inverse: PictureOrientation {
+        Self.numbered.first { self.followed(by: $0) == .identity } ?? .identity
+    }
+
     /// Returns the size of a transformed picture.
     func applied(to size: PictureSize) -> PictureSize {
         self.transposes ? PictureSize(width: size.height, height: size.width) : size

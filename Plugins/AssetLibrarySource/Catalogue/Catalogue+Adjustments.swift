@@ -68,6 +68,34 @@ extension Catalogue {
             sql: "UPDATE asset SET generation = generation + 1 WHERE uuid = ?", arguments: [id.uuidString])
     }
 
+    /// Returns the identifier of the asset that shows an asset with an adjustment; nil when there is none.
+    func render(of id: UUID, adjustment sha256: [UInt8]) throws(BlobError) -> UUID? {
+        try self.read { db in
+            guard try db.tableExists("render") else { return nil }
+            let sql = """
+                SELECT shown.id, shown.uuid FROM render JOIN asset ON asset.id = render.asset_id
+                JOIN asset AS shown ON shown.id = render.render_id
+                WHERE asset.uuid = ? AND render.adjustment_sha256 = ?
+                """
+            let row = try Row.fetchOne(db, sql: sql, arguments: [id.uuidString, Data(sha256)])
+            return try row.flatMap { try UUID(uuidString: CheckedRow($0, of: "asset").value("uuid")) }
+        }
+    }
+
+    /// Sets the asset that shows an asset with an adjustment; returns false when one of them does not exist.
+    func setRender(_ render: UUID, of id: UUID, adjustment sha256: [UInt8]) throws(BlobError) -> Bool {
+        try self.write { db in
+            try db.execute(
+                sql: """
+                    INSERT INTO render (asset_id, render_id, adjustment_sha256)
+                    SELECT asset.id, shown.id, ? FROM asset, asset AS shown WHERE asset.uuid = ? AND shown.uuid = ?
+                    ON CONFLICT DO UPDATE
+                        SET render_id = excluded.render_id, adjustment_sha256 = excluded.adjustment_sha256
+                    """, arguments: [Data(sha256), id.uuidString, render.uuidString])
+            return db.changesCount > 0
+        }
+    }
+
     /// Keeps the XMP packet of an original.
     func setEmbeddedXMP(_ packet: [UInt8], of asset: Asset) throws(BlobError) {
         try self.write { db in

@@ -108,7 +108,8 @@ extension Catalogue {
     /// The descriptions of adjustments; `asset.adjustment` is the own recipe.
     ///
     /// `embedded_xmp` is what ``EmbeddedXMP`` finds in the original, NULL until it was looked for. A sidecar without
-    /// bytes is one that was too long.
+    /// bytes is one that was too long. A render is an asset that another program made of one with an adjustment; the
+    /// digest is that of the descriptions of which it was made.
     private static let adjustmentSchema = """
         ALTER TABLE original ADD COLUMN embedded_xmp BLOB;
 
@@ -118,5 +119,12 @@ extension Catalogue {
             content BLOB NOT NULL,
             PRIMARY KEY (asset_id, kind)
         ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE render (
+            asset_id INTEGER PRIMARY KEY REFERENCES asset(id) ON DELETE CASCADE,
+            render_id INTEGER NOT NULL REFERENCES asset(id) ON DELETE CASCADE,
+            adjustment_sha256 BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX render_asset ON render(render_id);
         """
 }

@@ -44,6 +44,9 @@ public struct AssetSource: BlobInputStreamDataSource {
         case fail
         /// The original is read.
         case original
+        /// The picture is read that another program rendered, if the library has one for this adjustment; otherwise
+        /// opening throws ``BlobError/Code/unsupported``.
+        case storedRender
     }
 
     /// The default quality of rendered pictures.
@@ -84,9 +87,10 @@ public struct AssetSource: BlobInputStreamDataSource {
     /// - Throws: ``BlobError/Code/notFound`` when there is no such asset, and errors of opening the library; for an
     ///   adjusted picture as ``makeReader(at:matching:context:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
-        let resolver = try self.resolver
-        let asset = try resolver.asset()
-        return try self.rendering(of: asset, resolver)?.rendition(context).info ?? asset.info
+        switch try self.content() {
+        case .file(let asset, _): asset.info
+        case .rendering(let rendering): try rendering.rendition(context).info
+        }
     }
 
     /// Opens the original, of which every reader has its own descriptor, or renders the picture.
@@ -99,27 +103,38 @@ public struct AssetSource: BlobInputStreamDataSource {
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        let resolver = try self.resolver
-        let asset = try resolver.asset()
-        if let rendering = try self.rendering(of: asset, resolver) {
+        switch try self.content() {
+        case .file(let asset, let resolver):
+            try asset.info.check(byteOffset: byteOffset, matching: validator)
+            return try AssetReader(
+                asset, resolver, at: byteOffset, version: self.options.version, removal: self.options.removal, context)
+        case .rendering(let rendering):
             let rendition = try rendering.rendition(context)
             try rendition.info.check(byteOffset: byteOffset, matching: validator)
             return try rendition.makeReader(at: byteOffset, rendering, context)
         }
-        try asset.info.check(byteOffset: byteOffset, matching: validator)
-        return try AssetReader(
-            asset, resolver, at: byteOffset, version: self.options.version, removal: self.options.removal, context)
     }
 
-    /// Returns the rendering of the version; nil when it is the original.
-    private func rendering(of asset: Asset, _ resolver: AssetResolver) throws(BlobError) -> Rendering? {
-        guard self.options.version == .current else { return nil }
+    /// The bytes of a version.
+    private enum Content {
+        case file(Asset, AssetResolver)
+        case rendering(Rendering)
+    }
+
+    private func content() throws(BlobError) -> Content {
+        let resolver = try self.resolver
+        let asset = try resolver.asset()
+        guard self.options.version == .current else { return .file(asset, resolver) }
         switch try resolver.library.adjustment(of: asset) {
-        case .none: return nil
+        case .none: return .file(asset, resolver)
         case .renderable(let recipe, _):
-            return Rendering(asset, recipe, quality: self.options.quality, resolver)
+            return .rendering(Rendering(asset, recipe, quality: self.options.quality, resolver))
         case .notRenderable(let identifiers):
-            guard self.options.unrenderable == .fail else { return nil }
+            if self.options.unrenderable == .original { return .file(asset, resolver) }
+            if self.options.unrenderable == .storedRender, let render = try resolver.library.render(of: asset) {
+                let resolver = AssetResolver(library: resolver.library, id: render)
+                return .file(try resolver.asset(), resolver)
+            }
             throw BlobError(
                 .unsupported,
                 "The picture has an adjustment that cannot be rendered (\(identifiers.joined(separator: ", "))); "

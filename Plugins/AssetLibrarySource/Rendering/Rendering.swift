@@ -27,21 +27,25 @@ struct Rendering {
     ///
     /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors of the original and of decoding it.
     func rendition(_ context: BlobContext) throws(BlobError) -> Rendition {
-        let key = try self.key(context)
+        // Started for its version, and then used.
+        var process: MediaProcess?
+        let key = try self.key(context, &process)
         return try self.resolver.library.renditions.rendition(key, context) { () throws(BlobError) in
-            try self.render(key, context)
+            try self.render(key, process, context)
         }
     }
 
     /// The digest over everything that the bytes depend on.
-    private func key(_ context: BlobContext) throws(BlobError) -> String {
+    private func key(_ context: BlobContext, _ process: inout MediaProcess?) throws(BlobError) -> String {
         let renditions = self.resolver.library.renditions
         let version: String
         if let known = renditions.rendererVersion {
             version = known
         } else {
-            version = try MediaProcess(for: .pictures, context).libraryVersion
+            let started = try MediaProcess(for: .pictures, context)
+            version = started.libraryVersion
             renditions.rendererVersion = version
+            process = started
         }
         var hasher = RenderingPass.makeHasher()
         let facts = "\(Self.version) \(version) \(self.quality) "
@@ -49,20 +53,22 @@ struct Rendering {
         return hasher.finalize().hexadecimal
     }
 
-    private func render(_ key: String, _ context: BlobContext) throws(BlobError) -> Rendition {
-        let pass = try RenderingPass(self, context)
+    private func render(
+        _ key: String, _ process: MediaProcess?, _ context: BlobContext
+    ) throws(BlobError) -> Rendition {
+        let pass = try RenderingPass(self, process, context)
         var hasher = RenderingPass.makeHasher()
+        let limit = self.resolver.library.renditions.byteLimit
         var kept: [UInt8] = []
         var byteCount: Int64 = 0
         while case let bytes = try pass.next(), !bytes.isEmpty {
             bytes.withUnsafeBytes { hasher.update($0) }
             byteCount += Int64(bytes.count)
-            if byteCount <= AssetSource.renditionByteLimit { kept += bytes } else { kept = [] }
+            if byteCount <= limit { kept += bytes } else { kept = [] }
         }
-        let isKept = byteCount <= AssetSource.renditionByteLimit
         let info = BlobInfo(
             byteCount: byteCount, mediaType: "image/jpeg", name: self.name, validator: .strong("rendered:\(key)"))
-        return Rendition(info, sha256: hasher.finalize(), bytes: isKept ? kept : nil)
+        return Rendition(info, sha256: hasher.finalize(), bytes: byteCount <= limit ? kept : nil)
     }
 
     /// The name of the asset, with the extension of JPEG.
@@ -84,8 +90,10 @@ final class RenderingPass {
 
     static func makeHasher() -> any BlobHasher { CryptoDigest.sha256.makeHasher() }
 
-    /// Checks the original, and starts a helper that renders it.
-    init(_ rendering: Rendering, _ context: BlobContext) throws(BlobError) {
+    /// Checks the original, and has a helper render it.
+    ///
+    /// - Parameter process: The helper; nil to start one.
+    init(_ rendering: Rendering, _ process: MediaProcess?, _ context: BlobContext) throws(BlobError) {
         let asset = rendering.asset
         guard let size = DecodedPicture(asset.media).size else {
             throw BlobError(.unsupported, "The original is no picture of a known size.")
@@ -102,10 +110,18 @@ final class RenderingPass {
         }
         self.file = file
         self.header = RenderedHeader(for: plan.size)
+        var job = RenderingJob(
+            width: size.width, height: size.height, steps: plan.steps.map(\.exchanged), quality: rendering.quality)
+        if asset.media.mediaType == "image/jpeg", let turn = plan.turnAndCrop {
+            let crop = turn.crop.map {
+                turn.orientation.inverse.preimage(of: $0, in: turn.orientation.applied(to: size))
+            }
+            job.lossless = (turn.orientation.number, crop.map { [RenderPlan.Step.crop($0).exchanged] } ?? [])
+        }
         self.output = try file.withDescriptor { descriptor throws(BlobError) in
-            try MediaProcess(for: .pictures, context).rendering(
-                of: descriptor, width: size.width, height: size.height, plan.steps.map(\.exchanged),
-                quality: rendering.quality)
+            let helper: MediaProcess
+            if let process { helper = process } else { helper = try MediaProcess(for: .pictures, context) }
+            return try RenderingOutput(helper, descriptor, job)
         }
     }
 

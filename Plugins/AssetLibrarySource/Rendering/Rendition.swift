@@ -52,7 +52,7 @@ private final class StreamedRenditionReader: BlobReader {
         _ rendition: Rendition, at byteOffset: Int64, _ rendering: Rendering, _ context: BlobContext
     ) throws(BlobError) {
         (self.info, self.sha256, self.toSkip) = (rendition.info, rendition.sha256, byteOffset)
-        self.pass = try RenderingPass(rendering, context)
+        self.pass = try RenderingPass(rendering, nil, context)
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {

@@ -9,6 +9,7 @@ final class RenditionCache: Sendable {
         var last: (key: String, rendition: Rendition)?
         var waiters: [String: [WaitSignal]] = [:]
         var rendererVersion: String?
+        var byteLimit = AssetSource.renditionByteLimit
     }
 
     private enum Step {
@@ -23,6 +24,12 @@ final class RenditionCache: Sendable {
     var rendererVersion: String? {
         get { self.state.withLock { $0.rendererVersion } }
         set { self.state.withLock { $0.rendererVersion = newValue } }
+    }
+
+    /// The length of the longest picture that is kept, in bytes; a variable for tests.
+    var byteLimit: Int {
+        get { self.state.withLock { $0.byteLimit } }
+        set { self.state.withLock { $0.byteLimit = newValue } }
     }
 
     /// Returns the picture with a key; renders it unless it is there, or another job does.

@@ -1,0 +1,34 @@
+#ifndef BLOB_CTURBOJPEG_H
+#define BLOB_CTURBOJPEG_H
+
+// Lossless transformations of JPEG by libturbojpeg, version 1.3 or later. No header of it is needed: the prototypes are
+// those of its documentation. It is not linked, but loaded by `blob_jpeg_load`.
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/// Loads libturbojpeg; false when it is missing or too old. Must be called once, before the other function.
+bool blob_jpeg_load(void);
+
+/// A crop of the turned picture; a width of 0 keeps all of it.
+struct blob_jpeg_crop {
+    int left, top, width, height;
+};
+
+/// The results of a transformation.
+enum blob_jpeg_result {
+    blob_jpeg_done,
+    /// The blocks of the picture do not allow it without loss, or it takes too much memory. Nothing was written.
+    blob_jpeg_declined,
+};
+
+/// Turns and crops a JPEG without decoding its blocks, and writes the result to a pipe.
+///
+/// - Parameters:
+///   - file: The JPEG, open for reading.
+///   - orientation: 1 to 8, as in TIFF 6.0, tag 274.
+///   - byte_count: The memory for coefficients, in bytes.
+enum blob_jpeg_result blob_jpeg_transform(
+    int file, int pipe, int orientation, struct blob_jpeg_crop crop, size_t byte_count);
+
+#endif

@@ -1,0 +1,71 @@
+import BlobTestSupport
+import Foundation
+import Testing
+
+/// `blob library adjust`, and the versions of an asset.
+@Suite struct LibraryAdjustTests {
+    private let folder: TemporaryFolder
+    private let library: String
+    private let picture: [UInt8]
+    private let url: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.library = self.folder.path("library")
+        expect(try Launch("library", "create", "--library", self.library).run(), prints: "")
+        // A PNG of 4 x 2 pixels.
+        let base64 = """
+            iVBORw0KGgoAAAANSUhEUgAAAAQAAAACCAIAAADwyuo0AAAAFElEQVR4nGP4z8DAAMYCCgYMyBwAXOMGu2gSOz8AAAAASUVORK5CYII=
+            """
+        self.picture = Array(try #require(Data(base64Encoded: base64)))
+        let file = try self.folder.write(self.picture, to: "a.png")
+        let outcome = try Launch("library", "import", "--library", self.library, file).run()
+        self.url = String(outcome.text.dropLast())
+    }
+
+    private func run(_ arguments: String...) throws -> Outcome {
+        try Launch(arguments + ["--library", self.library]).run()
+    }
+
+    @Test func mistakesAreOneLine() throws {
+        for arguments in [
+            ["--crop", "1,2,3"], ["--crop", "1,2,3,x"], ["--rotate", "45"], ["--straighten", "46"],
+            ["--exposure", "-11"],
+            ["--orientation", "9"], ["--reset", "--rotate", "90"], [], ["--crop", "0,0,5,2"], ["--crop", "-1,0,2,2"],
+        ] {
+            let outcome = try Launch(
+                ["library", "adjust", "--library", self.library, self.url] + arguments
+            ).run()
+            #expect(outcome.ending == .status(64), "\(arguments): \(outcome.errorText)")
+            #expect(outcome.errorText.hasPrefix("blob: invalidArgument: "), "\(outcome.errorText)")
+        }
+        expect(
+            try self.run("library", "adjust", UUID().uuidString, "--rotate", "90"), failsWith: "notFound", 66)
+    }
+
+    @Test func theOriginalStaysAVersion() throws {
+        let file = try self.folder.write("text", to: "b.txt")
+        let text = String(try self.run("library", "import", file).text.dropLast())
+        expect(try self.run("library", "adjust", text, "--rotate", "90"), failsWith: "unsupported", 65)
+        expect(try self.run("library", "adjust", self.url, "--rotate", "-90"), prints: "")
+        let original = try self.run("cat", "\(self.url)&version=original")
+        #expect(original.ending == .status(0) && Array(original.output) == self.picture)
+        expect(try self.run("cat", "\(self.url)&version=x"), failsWith: "invalidLocator", 64, saying: "original")
+        expect(try self.run("library", "adjust", self.url, "--reset"), prints: "")
+        #expect(try Array(self.run("cat", self.url).output) == self.picture)
+    }
+
+    @Test func aPictureThatCannotBeRenderedIsNeverTheOriginal() throws {
+        try self.folder.write(Array("Apple's".utf8), to: "c.AAE")
+        let file = try self.folder.write(self.picture + [0], to: "c.png")
+        let url = String(try self.run("library", "import", file).text.dropLast())
+        expect(try self.run("cat", url), failsWith: "unsupported", 65, saying: url, "AAE")
+        #expect(try self.run("cat", "\(url)&version=original").ending == .status(0))
+        // Our own adjustment replaces the other; without a helper it cannot be rendered.
+        expect(try self.run("library", "adjust", url, "--rotate", "180"), prints: "")
+        let launch = Launch("cat", url, "--library", self.library).with {
+            $0.prelude = "export BLOB_MEDIA_HELPER=/nonexistent"
+        }
+        expect(try launch.run(), failsWith: "unavailable", 69, saying: "/nonexistent")
+    }
+}
