@@ -33,8 +33,29 @@ extension Catalogue {
             try Self.addFactColumns(db)
             try db.execute(sql: "PRAGMA user_version = 6")
         }
+        migrator.registerMigration("4") { db in
+            try db.execute(sql: Self.careSchema)
+            try db.execute(sql: "PRAGMA user_version = 4")
+        }
         return migrator
     }()
+
+    /// The length of the journal as of the last commit, 0 without one; an index that finds duplicates by their size; and
+    /// the files that were imported from folders, by the bytes of their paths, with the status by which a changed file is
+    /// detected: nanoseconds since 1970, and the inode.
+    private static let careSchema = """
+        ALTER TABLE library ADD COLUMN journal_byte_count INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX original_size ON original(byte_size);
+        CREATE TABLE imported_file (
+            path BLOB PRIMARY KEY,
+            byte_size INTEGER NOT NULL,
+            modified_at INTEGER NOT NULL,
+            changed_at INTEGER NOT NULL,
+            device INTEGER NOT NULL,
+            inode INTEGER NOT NULL,
+            asset_uuid TEXT NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """
 
     /// The tables of the first version: an original is a file; assets are the items that people see, and may share one.
     ///
