@@ -33,6 +33,13 @@ public final class AssetImport {
         /// The path of the original that should have these bytes and is damaged; nil when there is none.
         let damagedPath: String?
         var storedPath: String { LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension) }
+
+        /// Returns the lines of the journal.
+        func entries(of outcome: Outcome) -> [JournalEntry] {
+            guard case .success(let added) = outcome else { return [] }
+            let moved = added.result.isRepaired ? [added.result.asset.moved] : []
+            return moved + (added.result.isNew ? [.added(JournalAsset(added.result.asset))] : [])
+        }
     }
 
     init(
@@ -186,10 +193,10 @@ public final class AssetImport {
             try self.folders.synchronise(
                 group.lazy.filter { $0.incoming != nil }.map(\.storedPath), known: self.library.durableFolders)
             try self.library.onImportStep?(.named)
-            let outcomes = try self.library.catalogue.write { db in
+            let outcomes = try self.library.commit { db in
                 let outcomes = try group.map { try self.outcome(of: $0, db) }
                 try self.library.onImportStep?(.inserted)
-                return outcomes
+                return (outcomes, zip(group, outcomes).flatMap { $0.entries(of: $1) })
             }
             try self.library.onImportStep?(.committed)
             return outcomes

@@ -78,7 +78,8 @@ extension AssetLibrary {
         guard file.byteCount == asset.byteCount else { return false }
         do {
             let original = try OriginalFile(self.folder.path(ofStored: asset.storedPath))
-            return try original.hasContent(of: asset, file.blocks, context)
+            guard let blocks = file.blocks else { return false }
+            return try original.hasContent(of: asset, blocks, context)
         } catch  where error.code != .cancelled && error.code != .timedOut {
             return false
         }
@@ -86,10 +87,7 @@ extension AssetLibrary {
 
     /// Returns true when the original is at its path in the catalogue, with its length.
     func hasFile(of asset: Asset) -> Bool {
-        guard let path = try? self.folder.path(ofStored: asset.storedPath), let file = try? OriginalFile(path) else {
-            return false
-        }
-        return file.snapshot.byteCount == asset.byteCount
+        self.hasFile(at: asset.storedPath, byteCount: asset.byteCount)
     }
 }
 

@@ -27,7 +27,7 @@ extension AssetLibrary {
         let marker = try LibraryMarker(folders)
         let orphan: String?
         do {
-            orphan = try self.catalogue.write { db in try Catalogue.remove(id, db) }
+            orphan = try self.commit { db in (try Catalogue.remove(id, db), [.removed(id)]) }
         } catch {
             // A commit that failed may have happened: the marker stays then, so that recovery finds the file.
             if error.code == .notFound || (try? self.catalogue.names(id)) == true { marker.remove() }
@@ -44,16 +44,13 @@ extension AssetLibrary {
 extension Catalogue {
     /// Returns true when an asset has this identifier, whatever else its row contains.
     fileprivate func names(_ id: UUID) throws(BlobError) -> Bool {
-        try self.read { db in
-            let sql = "SELECT 1 FROM asset WHERE uuid = ?1 UNION SELECT 1 FROM album_item WHERE uuid = ?1"
-            return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) != nil
-        }
+        try self.read { db in try Self.names(id, db) }
     }
 
     /// Removes an asset or an item of a shared stream, and its original unless another one shares it.
     ///
     /// - Returns: The path of the original, if it was removed.
-    fileprivate static func remove(_ id: UUID, _ db: Database) throws -> String? {
+    static func remove(_ id: UUID, _ db: Database) throws -> String? {
         let tables = ["asset", "album_item"]
         let rows = try tables.map { table in
             let sql = "SELECT id, original_id FROM \(table) WHERE uuid = ?"

@@ -64,6 +64,7 @@ public final class AssetLibrary: Sendable {
         try self.catalogue.check(isMade: access == .reading)
         guard access == .writing else { return }
         try self.catalogue.migrate()
+        try self.catchUp()
         try self.recoverIfNeeded()
     }
 

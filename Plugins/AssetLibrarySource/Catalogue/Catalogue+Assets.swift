@@ -58,7 +58,7 @@ extension Catalogue {
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
-                Data(file.sha256), Data(file.blocks.stored(sha256: file.sha256)), file.byteCount, path,
+                Data(file.sha256), file.storedBlocks, file.byteCount, path,
                 media.typeIdentifier, media.mediaType, media.pixelWidth, media.pixelHeight, media.orientation,
                 media.captureDate, media.captureOffset, media.captureSubsecond, media.cameraMake, media.cameraModel,
                 Data(file.embeddedXMP),
@@ -70,7 +70,7 @@ extension Catalogue {
         try db.execute(
             sql: "UPDATE original SET path = ?, state = 'present', byte_size = ?, block_sha256 = ? WHERE sha256 = ?",
             arguments: [
-                path, file.byteCount, Data(file.blocks.stored(sha256: file.sha256)), Data(file.sha256),
+                path, file.byteCount, file.storedBlocks, Data(file.sha256),
             ])
     }
 
@@ -94,7 +94,8 @@ struct ImportedFile {
     var fileExtension: String?
     var byteCount: Int64
     var sha256: [UInt8]
-    var blocks: BlockDigests
+    /// The digests of its blocks; nil when the file was not read.
+    var blocks: BlockDigests?
     var media: MediaDescription
     /// False when a helper may add facts later.
     var hasAllFacts = false
@@ -104,6 +105,8 @@ struct ImportedFile {
     var sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]
     /// The modification time in nanoseconds since 1970; nil when the source did not provide it.
     var modificationTime: Int64?
+
+    var storedBlocks: Data? { self.blocks.map { Data($0.stored(sha256: self.sha256)) } }
 }
 
 extension Asset {

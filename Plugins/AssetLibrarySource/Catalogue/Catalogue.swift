@@ -111,6 +111,25 @@ struct Catalogue: Sendable {
         }
         return value
     }
+
+    /// Checks that the database at the path has a commit, by a new connection: its file may have been replaced or
+    /// written over, or its log removed, while others keep their connections to what was there before.
+    ///
+    /// - Parameter journalByteCount: The length of the journal that the commit has stored.
+    /// - Throws: ``BlobError/Code/changed`` when it does not.
+    func confirm(journalByteCount: Int64) throws(BlobError) {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(Self.busyTimeout)
+        let found = Result {
+            try DatabaseQueue(path: self.path, configuration: configuration).read(Self.journalByteCount)
+        }
+        if case .success(let found) = found, found >= journalByteCount { return }
+        if case .failure(let error) = found, BlobError(catalogue: error).code == .unavailable {
+            throw BlobError(catalogue: error)
+        }
+        throw BlobError(.changed, "The catalogue '\(self.path)' was replaced while the library was open.")
+    }
 }
 
 extension BlobError {

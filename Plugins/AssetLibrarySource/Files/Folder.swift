@@ -46,10 +46,13 @@ final class Folder {
 
     /// Creates a file for reading and writing, and returns its descriptor; throws when the name exists already.
     func createFile(named name: String) throws(BlobError) -> CInt {
-        let file = uninterrupted {
-            openat(self.descriptor, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
-        }
-        guard file >= 0 else { throw self.failure("Could not create", name) }
+        try self.openFile(named: name, O_RDWR | O_CREAT | O_EXCL)
+    }
+
+    /// Opens a file, or creates it with `O_CREAT`, and returns its descriptor.
+    func openFile(named name: String, _ flags: CInt) throws(BlobError) -> CInt {
+        let file = uninterrupted { openat(self.descriptor, name, flags | O_NOFOLLOW | O_CLOEXEC, 0o644) }
+        guard file >= 0 else { throw self.failure("Could not open or create", name) }
         return file
     }
 
@@ -58,6 +61,14 @@ final class Folder {
         let file = uninterrupted { openat(self.descriptor, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) }
         guard file >= 0 else { throw self.failure("Could not open", name) }
         return file
+    }
+
+    /// Gives the name of a file to another file of this folder, and synchronises the folder.
+    func replaceFile(named name: String, by other: String) throws(BlobError) {
+        guard renameat(self.descriptor, other, self.descriptor, name) == 0 else {
+            throw self.failure("Could not replace", name)
+        }
+        try self.synchronise()
     }
 
     /// Returns true when a regular file has this name.

@@ -4,6 +4,7 @@ import Foundation
 /// The layout of a library, from which all paths are made.
 ///
 ///     catalog.sqlite            the catalogue, with its -wal and -shm
+///     journal.jsonl             what the catalogue is made of again when it is lost
 ///     lock                      held by importers (shared) and by recovery (exclusive)
 ///     originals/AA/UUID.EXT     AA is the beginning of the UUID
 ///     originals/.incoming       files and markers of imports and removals that are running

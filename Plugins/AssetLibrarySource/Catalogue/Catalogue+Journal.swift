@@ -1,0 +1,109 @@
+import BlobCore
+import Foundation
+import GRDB
+
+/// The statements by which the catalogue and the journal are kept equal.
+extension Catalogue {
+    /// Returns the length of the journal as of the last commit; 0 when there was none.
+    static func journalByteCount(_ db: Database) throws -> Int64 {
+        try Int64.fetchOne(db, sql: "SELECT journal_byte_count FROM library WHERE id = 1") ?? 0
+    }
+
+    static func setJournalByteCount(_ byteCount: Int64, _ db: Database) throws {
+        try db.execute(sql: "UPDATE library SET journal_byte_count = ?", arguments: [byteCount])
+    }
+
+    /// Returns true when an asset or an item has this identifier, whatever else its row contains.
+    static func names(_ id: UUID, _ db: Database) throws -> Bool {
+        let sql = "SELECT 1 FROM asset WHERE uuid = ?1 UNION SELECT 1 FROM album_item WHERE uuid = ?1"
+        return try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) != nil
+    }
+
+    static func hasOriginal(_ sha256: Data, _ db: Database) throws -> Bool {
+        try Row.fetchOne(db, sql: "SELECT 1 FROM original WHERE sha256 = ?", arguments: [sha256]) != nil
+    }
+
+    static func setPath(_ path: String, ofOriginal sha256: Data, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE original SET path = ?, state = 'present' WHERE sha256 = ?", arguments: [path, sha256])
+    }
+
+    static func insertOriginal(
+        of asset: JournalAsset, _ media: MediaDescription, isMissing: Bool, _ db: Database
+    ) throws {
+        guard let sha256 = Data(hexadecimal: asset.sha256) else { return }
+        let file = ImportedFile(byteCount: asset.byteCount, sha256: Array(sha256), media: media)
+        try self.insertOriginal(file, path: asset.path, db)
+        guard isMissing else { return }
+        try db.execute(sql: "UPDATE original SET state = 'missing' WHERE sha256 = ?", arguments: [sha256])
+    }
+
+    static func insertAsset(_ asset: JournalAsset, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO asset (uuid, original_id, generation, original_filename, file_extension, modified_at,
+                    ingested_at)
+                SELECT ?, id, ?, ?, ?, ?, ? FROM original WHERE sha256 = ?
+                """,
+            arguments: [
+                asset.id.uuidString, asset.generation, asset.name, asset.fileExtension, asset.modifiedAt,
+                asset.importedAt, Data(hexadecimal: asset.sha256),
+            ])
+        try self.setGiven(
+            captureDate: asset.captureDate, offset: asset.captureOffset, latitude: asset.latitude,
+            longitude: asset.longitude, ofOriginal: Data(hexadecimal: asset.sha256) ?? Data(), db)
+    }
+
+    /// Stores what is known about an original where its file says nothing.
+    static func setGiven(
+        captureDate: String?, offset: String?, latitude: Double?, longitude: Double?, ofOriginal sha256: Data,
+        _ db: Database
+    ) throws {
+        if let captureDate {
+            try db.execute(
+                sql: """
+                    UPDATE original SET capture_date = ?, capture_offset = ? WHERE sha256 = ? AND capture_date IS NULL
+                    """, arguments: [captureDate, offset, sha256])
+        }
+        guard let latitude, let longitude else { return }
+        try db.execute(
+            sql: """
+                UPDATE original SET gps_latitude = ?, gps_longitude = ? WHERE sha256 = ? AND gps_latitude IS NULL
+                """, arguments: [latitude, longitude, sha256])
+    }
+
+    /// Calls `body` with the entry of each asset, in the order of their import.
+    static func forEachJournalEntry(_ db: Database, _ body: (JournalEntry) throws -> Void) throws {
+        let rows = try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT asset.id, uuid, original_filename, file_extension, generation, ingested_at, modified_at,
+                    original.id AS original_row, sha256, byte_size, path, capture_date, capture_offset, gps_latitude,
+                    gps_longitude
+                FROM asset JOIN original ON original.id = original_id ORDER BY asset.id
+                """)
+        while let row = try rows.next() { try body(.added(JournalAsset(row))) }
+    }
+}
+
+extension JournalAsset {
+    /// Creates the facts of a row of the catalogue.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` for values that only a damaged or forged catalogue can contain.
+    fileprivate init(_ row: Row) throws(BlobError) {
+        let asset = CheckedRow(row, of: "asset")
+        let original = CheckedRow(row, of: "original", key: "original_row")
+        guard let id = UUID(uuidString: try asset.value("uuid")) else { throw asset.corrupted("uuid") }
+        let sha256: Data = try original.value("sha256")
+        self.init(
+            id: id, name: try asset.optionalValue("original_filename"),
+            fileExtension: try asset.optionalValue("file_extension"), byteCount: try original.value("byte_size"),
+            sha256: Array(sha256).hexadecimal, path: try original.value("path"),
+            generation: try asset.value("generation"), importedAt: try asset.value("ingested_at"),
+            modifiedAt: try asset.optionalValue("modified_at"),
+            captureDate: try original.optionalValue("capture_date"),
+            captureOffset: try original.optionalValue("capture_offset"),
+            latitude: try original.optionalValue("gps_latitude"),
+            longitude: try original.optionalValue("gps_longitude"))
+    }
+}

@@ -1,0 +1,133 @@
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import GRDB
+import Testing
+
+@testable import AssetLibrarySource
+
+/// The journal beside the catalogue: what it keeps, and how both come to agree.
+@Suite struct JournalTests {
+    private let test: TestLibrary
+
+    init() throws { self.test = try TestLibrary() }
+
+    private var path: String { self.test.path("journal.jsonl") }
+
+    private func state() throws -> JournalState { try JournalState(self.test.library.journal) }
+
+    private func bytes() throws -> [UInt8] { try [UInt8](Data(contentsOf: URL(fileURLWithPath: self.path))) }
+
+    /// Copies the catalogue with its log, as a backup of the folder does.
+    private func copyCatalogue(_ suffixes: (from: String, to: String)) throws {
+        for file in ["", "-wal"] {
+            let path = self.test.path("catalog.sqlite\(file)")
+            try? FileManager.default.removeItem(atPath: path + suffixes.to)
+            try FileManager.default.copyItem(atPath: path + suffixes.from, toPath: path + suffixes.to)
+        }
+        if !suffixes.from.isEmpty { try? FileManager.default.removeItem(atPath: self.test.path("catalog.sqlite-shm")) }
+    }
+
+    @Test func itHasEveryImportRepairAndRemoval() throws {
+        let assets = try (0..<3).map { try self.test.add([UInt8($0)], named: "\($0).jpg") }
+        try self.test.library.removeAsset(assets[1].id)
+        try #require(unlink(self.test.originalPath(of: assets[2])) == 0)
+        let repaired = try self.test.add([2])
+        let state = try self.state()
+        #expect(state.assets.map(\.id) == [assets[0].id, assets[2].id] && state.removed == [assets[1].id])
+        #expect(state.assets.map(\.name) == ["0.jpg", "2.jpg"])
+        #expect(state.assets.last?.path == repaired.storedPath && repaired.storedPath != assets[2].storedPath)
+        #expect(state.skippedLineCount == 0)
+        let known = try self.test.sql("SELECT journal_byte_count FROM library", Int.self)
+        #expect(try known == self.bytes().count)
+        // Each line is JSON for everybody.
+        for line in try self.bytes().split(separator: UInt8(ascii: "\n")) {
+            #expect(try JSONSerialization.jsonObject(with: Data(line)) is [String: Any])
+        }
+    }
+
+    @Test func tornAndDamagedLinesAreSkipped() throws {
+        for number in 0..<3 { try self.test.add([UInt8(number)], named: "\"\u{FFFD}\n\(number)") }
+        let bytes = try self.bytes()
+        let all = try self.state().assets
+        let ends = bytes.indices.filter { bytes[$0] == UInt8(ascii: "\n") }
+        let copy = self.test.folder.appendingPathComponent("copy")
+        try FileManager.default.createDirectory(at: copy, withIntermediateDirectories: true)
+        let journal = LibraryJournal(LibraryFolder(copy))
+        func parsed(_ bytes: [UInt8]) throws -> JournalState {
+            try BlobTestSupport.write(bytes, to: copy.appendingPathComponent("journal.jsonl").path)
+            return try JournalState(journal)
+        }
+        for length in 0...bytes.count {
+            let state = try parsed(Array(bytes.prefix(length)))
+            #expect(state.assets == Array(all.prefix(ends.count { $0 < length })))
+        }
+        for index in bytes.indices {
+            var damaged = bytes
+            damaged[index] ^= 1 << UInt8(index % 8)
+            let state = try parsed(damaged)
+            #expect(state.skippedLineCount >= 1 && state.assets.count >= 1, "byte \(index)")
+            #expect(Set(all.map(\.id)).isSuperset(of: state.assets.map(\.id)))
+        }
+        let long = try parsed([UInt8](repeating: 32, count: 3 << 20) + [UInt8(ascii: "\n")] + bytes)
+        #expect(long.assets == all && long.skippedLineCount == 1)
+    }
+
+    /// A crash between the commits of both, or a catalogue from a backup.
+    @Test func anOlderCatalogueCatchesUp() throws {
+        let first = try self.test.add([1])
+        try self.copyCatalogue((from: "", to: ".old"))
+        let second = try self.test.add([2], named: "second.jpg")
+        try self.test.library.removeAsset(first.id)
+        try self.copyCatalogue((from: ".old", to: ""))
+        let library = try self.test.open()
+        #expect(try library.asset(first.id) == nil)
+        let found = try #require(try library.asset(second.id))
+        #expect(found.name == "second.jpg" && found.sha256 == second.sha256 && !found.isMissing)
+        #expect(try readAll(library.source(for: second.id).open()) == [2])
+        #expect(try library.recover() == .init())
+    }
+
+    @Test func aLineWithoutACommitAndWithoutItsFileIsUndone() throws {
+        let asset = try self.test.add([1])
+        let entry = JournalAsset(
+            id: UUID(), byteCount: 5, sha256: String(repeating: "ab", count: 32),
+            path: LibraryFolder.storedPath(for: UUID(), fileExtension: nil), generation: 1, importedAt: 0)
+        _ = try self.test.library.journal.append([.added(entry)])
+        try write([UInt8](try self.bytes()) + Array("{\"torn".utf8), to: self.path)
+        let library = try self.test.open()
+        #expect(try library.asset(entry.id) == nil)
+        #expect(try self.state().assets.map(\.id) == [asset.id])
+        // The next import continues behind the torn line.
+        let next = try library.importAsset(from: MemorySource(Data([2]))).asset
+        #expect(try self.state().assets.map(\.id) == [asset.id, next.id])
+    }
+
+    @Test(arguments: [0, 100, nil] as [Int?])
+    func aJournalThatWasLostOrCutIsWrittenAnew(byteCount: Int?) throws {
+        let assets = try (0..<3).map { try self.test.add([UInt8($0)]) }
+        if let byteCount {
+            try #require(truncate(self.path, off_t(byteCount)) == 0)
+        } else {
+            try #require(unlink(self.path) == 0)
+        }
+        _ = try self.test.open()
+        #expect(try self.state().assets.map(\.id) == assets.map(\.id))
+    }
+
+    @Test func aCatalogueThatIsWrittenOverUnderAnImportIsNoticed() throws {
+        try self.copyCatalogue((from: "", to: ".old"))
+        try self.test.add([1])
+        let old = try Data(contentsOf: URL(fileURLWithPath: self.test.path("catalog.sqlite.old")))
+        // The same file, with the content of before.
+        try overwrite(self.test.path("catalog.sqlite"), at: 0, with: [UInt8](old))
+        try #require(unlink(self.test.path("catalog.sqlite-wal")) == 0)
+        #expect(codeThrown { try self.test.add([2]) } == .changed)
+    }
+
+    @Test func aLogThatIsRemovedUnderAnImportIsNoticed() throws {
+        try self.test.add([1])
+        try #require(unlink(self.test.path("catalog.sqlite-wal")) == 0)
+        #expect(codeThrown { try self.test.add([2]) } == .changed)
+    }
+}
