@@ -92,11 +92,12 @@ private struct Report: Encodable {
 
     /// The rows of the readable form, which also show what is unknown.
     var rows: [(String, String)] {
-        return [
+        let rows: [(name: String, value: String)] = [
             ("locator", self.locator), ("chain", self.chain.joined(separator: " of ")),
             ("bytes", self.byteCount.map(String.init) ?? "unknown"), ("media type", self.mediaType ?? "unknown"),
-            ("name", self.name.map(printable) ?? "none"), ("validator", self.validator ?? "none"),
+            ("name", self.name ?? "none"), ("validator", self.validator ?? "none"),
             ("can", self.abilities.isEmpty ? "be read once" : self.abilities.joined(separator: ", ")),
-        ] + (self.facts ?? []).flatMap(\.rows)
+        ]
+        return rows.map { ($0.name, printable($0.value)) } + (self.facts ?? []).flatMap(\.rows)
     }
 }

@@ -41,8 +41,9 @@ extension Asset {
         let size = self.media.pixelWidth.flatMap { width in self.media.pixelHeight.map { "\(width)x\($0)" } }
         let date = self.media.captureDate?.split(separator: " ").joined(separator: "T")
         let columns = [
-            self.locator.text, "\(self.byteCount)", size ?? "-", date ?? "-", self.media.mediaType ?? "-",
-            self.isMissing ? "missing" : "present", self.name.map(printable) ?? "-",
+            self.locator.text, "\(self.byteCount)", size ?? "-", date.map(printable) ?? "-",
+            self.media.mediaType.map(printable) ?? "-", self.isMissing ? "missing" : "present",
+            self.name.map(printable) ?? "-",
         ]
         return columns.joined(separator: "  ")
     }

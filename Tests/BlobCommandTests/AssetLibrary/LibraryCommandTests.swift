@@ -149,6 +149,32 @@ import Testing
         #expect(try String(contentsOfFile: file, encoding: .utf8) == "mine")
     }
 
+    @Test func aMediaTypeOfADamagedCatalogueIsOneLine() throws {
+        let url = try #require(try self.add(self.file).first)
+        let change = "UPDATE original SET media_type = 'image/x' || char(10) || 'y', capture_date = 'a' || char(27)"
+        let sqlite = try FinishedProcess(
+            "python3",
+            [
+                "-c",
+                """
+                import sqlite3; c = sqlite3.connect('\(self.library)/catalog.sqlite'); c.execute("\(change)"); c.commit()
+                """,
+            ])
+        try #require(sqlite.status == 0)
+        #expect(try self.run("info", url).text.contains("media type: image/x%0Ay\n"))
+        #expect(try self.run("library", "ls", "-l").text.contains("  a%1B  image/x%0Ay  present"))
+    }
+
+    @Test func aLibraryIsNotMadeOverAFile() throws {
+        for path in [self.file, "\(self.file)/below"] {
+            let outcome = try Launch("library", "create", path).run()
+            #expect(outcome.ending == .status(path == self.file ? 64 : 66), "\(outcome.errorText)")
+            #expect(outcome.errorText.hasPrefix("blob: ") && outcome.errorText.contains("note.TXT"))
+            #expect(!outcome.errorText.contains("Cocoa"))
+        }
+        #expect(try String(contentsOfFile: self.file, encoding: .utf8) == "hello")
+    }
+
     @Test func mistakesAreOneLine() throws {
         expect(try self.run("library", "create"), failsWith: "invalidArgument", 64, saying: "already")
         expect(try self.run("library", "remove", "x"), failsWith: "invalidLocator", 64)
