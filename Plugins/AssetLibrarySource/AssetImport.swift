@@ -13,33 +13,34 @@ public final class AssetImport {
     /// The time that a source waits for others to be committed with it.
     public static let groupDuration = Duration.seconds(1)
 
-    private let library: AssetLibrary
+    let library: AssetLibrary
     private let duplicates: AssetLibrary.DuplicatePolicy
-    private let context: BlobContext
+    let context: BlobContext
     private let onCommit: (AssetLibrary.ImportResult) throws -> Void
     /// The lock against recovery, held from the first source to ``finish()``.
     private var lock: LibraryLock?
-    private let folders: OriginalsFolder
-    private let facts: FactReader
-    private var group: [Member] = []
+    let folders: OriginalsFolder
+    let facts: FactReader
+    private(set) var group: [Member] = []
     private var groupStart = ContinuousClock.now
 
-    /// A source that was copied, and is not committed yet.
-    private struct Member {
+    /// A source that was read, and is not committed yet.
+    struct Member {
         let id: UUID
         let file: ImportedFile
-        /// The copied file; nil when the library has the bytes already.
-        let incoming: IncomingFile?
+        /// The copied file; nil when the library has the bytes already, or refers to the file.
+        var incoming: IncomingFile?
+        /// The path in the catalogue of a file that stays where it is; nil for any other.
+        var reference: String?
         /// The path of the original that should have these bytes and is damaged; nil when there is none.
-        let damagedPath: String?
-        var storedPath: String { LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension) }
+        var damagedPath: String?
+        /// The file that is remembered with the asset; nil for none.
+        var origin: ImportOrigin?
 
-        /// Returns the lines of the journal.
-        func entries(of outcome: Outcome) -> [JournalEntry] {
-            guard case .success(let added) = outcome else { return [] }
-            let moved = added.result.isRepaired ? [added.result.asset.moved] : []
-            return moved + (added.result.isNew ? [.added(JournalAsset(added.result.asset))] : [])
+        var storedPath: String {
+            self.reference ?? LibraryFolder.storedPath(for: self.id, fileExtension: self.file.fileExtension)
         }
+        var offersFile: Bool { self.incoming != nil || self.reference != nil }
     }
 
     init(
@@ -66,26 +67,18 @@ public final class AssetImport {
     /// - Throws: Errors of reading the source, which do not affect the other sources; errors of committing a group, of
     ///   which nothing is added then, unless the catalogue rejects only single sources.
     public func add(_ source: any BlobInputStreamDataSource, name: String? = nil) throws(BlobError) {
+        try self.add(source, name: name, from: nil)
+    }
+
+    /// Adds a source as ``add(_:name:)`` does, which is a file of a folder that is imported.
+    package func add(
+        _ source: any BlobInputStreamDataSource, name: String?, from origin: ImportOrigin?
+    ) throws(BlobError) {
         do {
             if self.lock == nil { self.lock = try LibraryLock.shared(self.library.folder, self.context) }
-            let id = UUID()
-            let incoming = try IncomingFile(self.folders, id)
-            defer { incoming.close() }
-            try self.library.onImportStep?(.began)
-            let file = try self.copy(source, to: incoming, name)
-            try self.library.onImportStep?(.copied)
-            // Looked up again in the transaction. Here the original can be read without delaying other writers, and an
-            // intact one saves waiting for the disk.
-            let existing = try self.library.catalogue.read { db in
-                try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
-            }
-            let isWhole = try existing.map { try self.library.hasOriginal(of: $0, file, self.context) } ?? false
-            if !isWhole { try incoming.synchronise() }
+            let member = try self.member(source, name, origin)
             if self.group.isEmpty { self.groupStart = .now }
-            self.group.append(
-                Member(
-                    id: id, file: file, incoming: isWhole ? nil : incoming,
-                    damagedPath: isWhole ? nil : existing?.storedPath))
+            self.group.append(member)
             try self.commitIfComplete()
         } catch {
             throw Self.writing(error)
@@ -110,49 +103,9 @@ public final class AssetImport {
         return error
     }
 
-    private func copy(
-        _ source: any BlobInputStreamDataSource, to incoming: IncomingFile, _ name: String?
-    ) throws -> ImportedFile {
-        let reader = try source.open(context: self.context)
-        defer { reader.close() }
-        var hasher = BlockHasher()
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        while case let count = try reader.readWaiting(into: buffer), count > 0 {
-            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
-            hasher.update(bytes)
-            try incoming.write(bytes)
-            try self.commitIfComplete()
-        }
-        let bytes = incoming.headerBytes(byteCount: reader.byteOffset)
-        let format = MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount))
-        // Texts in the catalogue end at a zero byte.
-        let name = (name ?? reader.info.name)?.replacingOccurrences(of: "\0", with: "\u{FFFD}")
-        let (sha256, blocks) = hasher.finalize()
-        let (media, hasAllFacts) = try self.facts.describe(bytes) { () throws(BlobError) in
-            try incoming.openForReading()
-        }
-        var file = ImportedFile(
-            name: name, fileExtension: name.flatMap(Asset.fileExtension(ofName:)) ?? format?.fileExtension,
-            byteCount: reader.byteOffset, sha256: sha256, blocks: blocks, media: media,
-            hasAllFacts: hasAllFacts)
-        // With limits of its own.
-        file.embeddedXMP = EmbeddedXMP.find(in: incoming.headerBytes(byteCount: reader.byteOffset))
-        if let locator = source.locator, locator.scheme == "file", locator.selectors.isEmpty {
-            file.modificationTime = locator.filePath.flatMap(modificationTime(ofFile:))
-            if file.media.mediaType?.hasPrefix("image/") == true, let path = locator.filePath {
-                file.sidecars = try Sidecar.beside(path)
-            }
-        }
-        return file
-    }
-
-    /// The size of the buffer in bytes, with which reads from the page cache and writes to the disk are fastest.
-    private static let bufferByteCount = 256 * 1024
-
     // MARK: Committing
 
-    private func commitIfComplete() throws {
+    func commitIfComplete() throws {
         guard !self.group.isEmpty else { return }
         if self.group.count >= Self.groupLimit || self.groupStart.duration(to: .now) >= Self.groupDuration {
             try self.commit()
@@ -183,8 +136,16 @@ public final class AssetImport {
         for case .failure(let error) in outcomes { throw error }
     }
 
-    /// The outcome of one source: its result, and whether the library uses its file; or an error of this source alone.
-    private typealias Outcome = Result<(result: AssetLibrary.ImportResult, isUsed: Bool), BlobError>
+    /// The rows of one source that were added, or found.
+    private struct Added {
+        let result: AssetLibrary.ImportResult
+        /// True when the library uses the file of the source.
+        let isUsed: Bool
+        let entries: [JournalEntry]
+    }
+
+    /// The outcome of one source: its rows, or an error of this source alone.
+    private typealias Outcome = Result<Added, BlobError>
 
     /// Moves the files to their places, and then adds the rows in one transaction.
     private func commit(_ group: [Member], _ marker: LibraryMarker) throws -> [Outcome] {
@@ -196,7 +157,7 @@ public final class AssetImport {
             let outcomes = try self.library.commit { db in
                 let outcomes = try group.map { try self.outcome(of: $0, db) }
                 try self.library.onImportStep?(.inserted)
-                return (outcomes, zip(group, outcomes).flatMap { $0.entries(of: $1) })
+                return (outcomes, outcomes.flatMap { (try? $0.get().entries) ?? [] })
             }
             try self.library.onImportStep?(.committed)
             return outcomes
@@ -219,7 +180,7 @@ public final class AssetImport {
 
     /// Adds the rows of a source; adds none of them when the catalogue rejects one.
     private func outcome(of member: Member, _ db: Database) throws -> Outcome {
-        var added: (result: AssetLibrary.ImportResult, isUsed: Bool)?
+        var added: Added?
         do {
             try db.inSavepoint {
                 added = try self.insert(member, db)
@@ -235,45 +196,42 @@ public final class AssetImport {
     }
 
     /// Adds the rows of a source, except those that exist already, also if they were added in the meantime.
-    private func insert(
-        _ member: Member, _ db: Database
-    ) throws -> (result: AssetLibrary.ImportResult, isUsed: Bool) {
+    private func insert(_ member: Member, _ db: Database) throws -> Added {
         let owner = try Catalogue.asset(sha256: member.file.sha256, db)
         // An original may be that of items of shared streams alone.
         let existing = try owner ?? Catalogue.item(sha256: member.file.sha256, db)
-        var isUsed = member.incoming != nil
+        var isUsed = member.offersFile
+        var entries: [JournalEntry] = []
         if let existing {
             // An original that was added in the meantime has just been verified by its import.
             isUsed = isUsed && (existing.storedPath == member.damagedPath || !self.library.hasFile(of: existing))
-            if isUsed { try Catalogue.setOriginal(member.file, path: member.storedPath, db) }
-        } else if isUsed {
+        }
+        if isUsed, let reference = member.reference {
+            entries += try Catalogue.releasePath(reference, except: member.file.sha256, db)
+        }
+        if existing == nil, isUsed {
             try Catalogue.insertOriginal(member.file, path: member.storedPath, db)
+        } else if isUsed {
+            try Catalogue.setOriginal(member.file, path: member.storedPath, db)
         }
         let file = member.file
-        try Catalogue.setFacts(file.media, isWhole: file.hasAllFacts, sha256: file.sha256, db)
+        if member.offersFile {
+            try Catalogue.setFacts(file.media, isWhole: file.hasAllFacts, sha256: file.sha256, db)
+        }
         let isNew = owner == nil || self.duplicates == .addAsset
         if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
+        try member.origin?.setGiven(ofOriginal: Data(file.sha256), db)
         let id = isNew ? member.id : existing?.id ?? member.id
-        try Catalogue.setSidecars(member.file.sidecars, of: id, isNew: isNew, db)
+        try Catalogue.setSidecars(file.sidecars, of: id, isNew: isNew, db)
         guard let asset = try Catalogue.asset(id, db) else {
             throw BlobError(.changed, "An asset with these bytes was removed while they were imported once more.")
         }
+        try member.origin?.ifUnchanged?.remember(asset.id, db)
         let isRepaired = isUsed && existing != nil
-        return (AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed)
+        if isRepaired { entries.append(asset.moved) }
+        if isNew { entries.append(.added(JournalAsset(asset, member.origin))) }
+        return Added(
+            result: AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed: isUsed,
+            entries: entries)
     }
-}
-
-/// Returns the time of modification of a file in nanoseconds since 1970; nil when it cannot be looked at.
-private func modificationTime(ofFile path: [UInt8]) -> Int64? {
-    var status = stat()
-    let result = (path.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { characters in
-        characters.baseAddress.map { stat($0, &status) } ?? -1
-    }
-    guard result == 0 else { return nil }
-    #if canImport(Darwin)
-        let time = status.st_mtimespec
-    #else
-        let time = status.st_mtim
-    #endif
-    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
 }

@@ -86,10 +86,3 @@ extension AssetLibrary {
             locator: BlobLocator(asset: id, fileExtension: nil).text)
     }
 }
-
-extension OriginalFile {
-    /// The bytes of the file, for parsers of headers.
-    var headerBytes: HeaderBytes {
-        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in (try? self.fill(buffer, at: offset)) ?? 0 }
-    }
-}

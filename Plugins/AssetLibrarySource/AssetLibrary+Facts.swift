@@ -39,19 +39,3 @@ extension AssetLibrary {
         return count
     }
 }
-
-extension OriginalFile {
-    /// The bytes for parsers of headers.
-    var headerBytes: HeaderBytes {
-        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
-            (try? RegularFile.fill(buffer, from: self.descriptor, at: offset, named: "the original")) ?? 0
-        }
-    }
-
-    /// Returns another descriptor of the open file, which belongs to the caller.
-    func duplicate() throws(BlobError) -> CInt {
-        let copy = uninterrupted { fcntl(self.descriptor, F_DUPFD_CLOEXEC, 0) }
-        guard copy >= 0 else { throw BlobError(systemError: errno, doing: "Could not open an original again") }
-        return copy
-    }
-}

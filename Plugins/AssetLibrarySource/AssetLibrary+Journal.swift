@@ -85,10 +85,7 @@ extension AssetLibrary {
         guard let path = try? self.folder.path(ofStored: asset.path), let file = try? OriginalFile(path) else {
             return MediaDescription()
         }
-        return MediaDescription(
-            HeaderBytes(byteCount: file.snapshot.byteCount) { offset, buffer in
-                (try? file.read(into: buffer, at: offset)) ?? 0
-            })
+        return MediaDescription(file.headerBytes)
     }
 
     /// Returns true when a regular file of this length is at a path of the catalogue.

@@ -49,6 +49,11 @@ extension Catalogue {
         }
     }
 
+    /// Returns true when an original has this length.
+    static func hasOriginal(byteCount: Int64, _ db: Database) throws -> Bool {
+        try Row.fetchOne(db, sql: "SELECT 1 FROM original WHERE byte_size = ?", arguments: [byteCount]) != nil
+    }
+
     static func insertOriginal(_ file: ImportedFile, path: String, _ db: Database) throws {
         let media = file.media
         try db.execute(

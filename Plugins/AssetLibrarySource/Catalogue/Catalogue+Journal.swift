@@ -28,6 +28,22 @@ extension Catalogue {
             sql: "UPDATE original SET path = ?, state = 'present' WHERE sha256 = ?", arguments: [path, sha256])
     }
 
+    /// Takes a path from another original that had it, whose bytes are no longer there.
+    ///
+    /// - Returns: The entry of the journal.
+    static func releasePath(_ path: String, except sha256: [UInt8], _ db: Database) throws -> [JournalEntry] {
+        // A path where nothing is.
+        let nowhere = LibraryFolder.storedPath(for: UUID(), fileExtension: nil)
+        let row = try Row.fetchOne(
+            db,
+            sql: """
+                UPDATE original SET path = ?, state = 'missing' WHERE path = ? AND sha256 <> ? RETURNING id, sha256
+                """, arguments: [nowhere, path, Data(sha256)])
+        guard let row else { return [] }
+        let digest: Data = try CheckedRow(row, of: "original").value("sha256")
+        return [.moved(sha256: Array(digest).hexadecimal, path: nowhere)]
+    }
+
     static func insertOriginal(
         of asset: JournalAsset, _ media: MediaDescription, isMissing: Bool, _ db: Database
     ) throws {

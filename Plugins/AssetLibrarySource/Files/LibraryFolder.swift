@@ -47,10 +47,16 @@ struct LibraryFolder: Sendable {
         return name == LibraryMarker.name(for: id) || name == IncomingFile.name(for: id)
     }
 
-    /// Returns the full path of an original, from its path in the catalogue.
+    /// Returns the full path of an original, from its path in the catalogue, which is the locator of a file when the
+    /// original was imported by reference.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for a path that leads out of the originals.
+    /// - Throws: ``BlobError/Code/corrupted`` for any other path that leads out of the originals.
     func path(ofStored storedPath: String) throws(BlobError) -> String {
+        if let locator = try? BlobLocator(storedPath), locator.scheme == "file", locator.selectors.isEmpty,
+            let path = locator.filePath.flatMap({ String(validating: $0, as: UTF8.self) }), !path.utf8.contains(0)
+        {
+            return path
+        }
         let parts = storedPath.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
         let isPlain = parts.dropFirst().allSatisfy { $0.first != nil && $0.first != UInt8(ascii: ".") }
         guard parts.count > 1, parts[0].elementsEqual(Self.originals.utf8), isPlain, !storedPath.utf8.contains(0) else {
@@ -80,15 +86,22 @@ struct LibraryFolder: Sendable {
         while let missing = folders.last, missing.path != "/", !FileManager.default.fileExists(atPath: missing.path) {
             folders.append(missing.deletingLastPathComponent())
         }
-        do {
-            try FileManager.default.createDirectory(atPath: self.path, withIntermediateDirectories: true)
-        } catch {
-            throw BlobError(wrapping: error)
+        for missing in folders.dropLast().reversed() {
+            guard mkdir(missing.path, 0o777) == 0 || errno == EEXIST else {
+                throw BlobError(systemError: errno, doing: "Could not make the folder \(missing.path)")
+            }
+        }
+        var status = stat()
+        guard stat(self.path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR else {
+            throw BlobError(
+                .invalidArgument, "A library is a folder, and '\(self.path)' is a file.", operation: "write")
         }
         for parent in folders.dropFirst() { try Folder(parent.path).synchronise() }
         let folder = try Folder(self.path)
         let names = try folder.names()
-        let files = Set(["", "-wal", "-shm", "-journal"].map { Catalogue.fileName + $0 })
+        var files = Set(["", "-wal", "-shm", "-journal"].map { Catalogue.fileName + $0 })
+        // Alone, a journal is what is left of a library.
+        if names.contains(Catalogue.fileName) { files.insert(LibraryJournal.fileName) }
         var stranger = names.first { !files.contains($0) && $0 != Self.originals && $0 != Self.lock }
         if stranger == nil, names.contains(Self.originals) {
             let own = try Set(folder.folder(named: Self.originals).names())

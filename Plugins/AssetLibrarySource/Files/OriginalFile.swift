@@ -38,6 +38,13 @@ final class OriginalFile {
         try body(self.descriptor)
     }
 
+    /// Returns another descriptor of the open file, which belongs to the caller.
+    func duplicate() throws(BlobError) -> CInt {
+        let copy = uninterrupted { fcntl(self.descriptor, F_DUPFD_CLOEXEC, 0) }
+        guard copy >= 0 else { throw BlobError(systemError: errno, doing: "Could not open \(self.path) again") }
+        return copy
+    }
+
     /// Returns the current status of the file.
     func status() throws(BlobError) -> FileSnapshot { try FileSnapshot(self.descriptor, self.path) }
 
@@ -49,6 +56,13 @@ final class OriginalFile {
         guard now.hasContent(of: self.snapshot) else { return false }
         self.snapshot = now
         return true
+    }
+
+    /// The bytes of the file, for parsers of headers.
+    var headerBytes: HeaderBytes {
+        HeaderBytes(byteCount: self.snapshot.byteCount) { offset, buffer in
+            (try? self.fill(buffer, at: offset)) ?? 0
+        }
     }
 
     /// Calls `pread(2)`, again after interruptions; returns the number of bytes read, 0 at the end.
@@ -66,11 +80,11 @@ final class OriginalFile {
 struct FileSnapshot: Equatable {
     let byteCount: Int64
     let isRegular: Bool
-    private let device: UInt64
-    private let inode: UInt64
-    private let modification: FileTime
+    let device: UInt64
+    let inode: UInt64
+    let modification: FileTime
     /// The time of the last status change, which renaming and removing update too.
-    private let change: FileTime
+    let change: FileTime
 
     init(_ descriptor: CInt, _ path: String) throws(BlobError) {
         var status = stat()
@@ -91,10 +105,12 @@ struct FileSnapshot: Equatable {
     /// Takes the status of the file at `path`, following links.
     ///
     /// Opens nothing, because closing a descriptor of a database releases the locks of SQLite.
-    init(path: String) throws(BlobError) {
+    init(path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }
+
+    init(path: [UInt8]) throws(BlobError) {
         var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw BlobError(systemError: errno, doing: "Could not look at \(path)")
+        guard stat(path.map { CChar(bitPattern: $0) } + [0], &status) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not look at \(String(decoding: path, as: UTF8.self))")
         }
         self.init(status)
     }
@@ -112,4 +128,7 @@ struct FileSnapshot: Equatable {
 struct FileTime: Equatable {
     let seconds: Int64
     let nanoseconds: Int64
+
+    /// Nanoseconds since 1970.
+    var inNanoseconds: Int64 { self.seconds &* 1_000_000_000 &+ self.nanoseconds }
 }

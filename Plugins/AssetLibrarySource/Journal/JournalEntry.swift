@@ -92,11 +92,13 @@ extension Asset {
 }
 
 extension JournalAsset {
-    init(_ asset: Asset) {
+    /// - Parameter origin: The file from which it was imported, if more than its bytes is known about it.
+    init(_ asset: Asset, _ origin: ImportOrigin? = nil) {
         self.init(
             id: asset.id, name: asset.name, fileExtension: asset.fileExtension, byteCount: asset.byteCount,
             sha256: asset.sha256.hexadecimal, path: asset.storedPath, generation: asset.generation,
             importedAt: asset.importDate.nanoseconds, modifiedAt: asset.modificationDate?.nanoseconds,
-            captureDate: asset.media.captureDate, captureOffset: asset.media.captureOffset)
+            captureDate: asset.media.captureDate, captureOffset: asset.media.captureOffset,
+            latitude: origin?.place?.latitude, longitude: origin?.place?.longitude)
     }
 }

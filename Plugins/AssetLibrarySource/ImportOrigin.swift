@@ -1,0 +1,105 @@
+package import BlobCore
+import Foundation
+import GRDB
+
+/// A file of a folder that is imported: where it is, and what is known about it beyond its bytes.
+package struct ImportOrigin: Sendable {
+    /// The absolute path, as bytes.
+    package let path: [UInt8]
+    /// True when the file stays where it is and the catalogue refers to it; false when it is copied.
+    package var isReference = false
+    /// The capture date for a file without one: `2024:05:01 12:30:59`.
+    package var captureDate: String?
+    /// The time zone of ``captureDate``.
+    package var captureOffset: String?
+    /// The place for a file without one: degrees north and east.
+    package var place: (latitude: Double, longitude: Double)?
+
+    private let status: FileSnapshot
+    private let isSettled: Bool
+
+    /// The least age of the last change of a file, with which a later change cannot have the same time: ten ticks of
+    /// the clock of file systems.
+    private static let settlingTime: Int64 = 100_000_000
+
+    /// Looks at the file, following links.
+    package init(path: [UInt8]) throws(BlobError) {
+        self.path = path
+        self.status = try FileSnapshot(path: path)
+        self.isSettled = self.status.change.inNanoseconds < Date().nanoseconds - Self.settlingTime
+    }
+
+    /// The length of the file in bytes.
+    package var byteCount: Int64 { self.status.byteCount }
+
+    /// The file if it was not touched since it was looked at, and a later change would be seen; otherwise nil.
+    var ifUnchanged: ImportOrigin? {
+        self.isSettled && (try? FileSnapshot(path: self.path)) == self.status ? self : nil
+    }
+
+    /// Returns the path for the catalogue of a file that stays where it is, and the open file.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8, ``BlobError/Code/invalidArgument`` for a
+    ///   file in the library, and ``BlobError/Code/changed`` for one that was touched since it was looked at.
+    func reference(outside library: LibraryFolder) throws(BlobError) -> (path: String, file: OriginalFile) {
+        guard let resolved = realpath(self.path.map { CChar(bitPattern: $0) } + [0], nil) else {
+            throw BlobError(systemError: errno, doing: "Could not resolve the path of the file")
+        }
+        defer { free(resolved) }
+        guard let path = String(validatingCString: resolved) else {
+            throw BlobError(.unsupported, "A file whose path is not UTF-8 cannot be imported by reference.")
+        }
+        let root = realpath(library.path, nil).map { root in
+            defer { free(root) }
+            return String(cString: root)
+        }
+        if let root, path.hasPrefix("\(root)/") {
+            throw BlobError(.invalidArgument, "A file in the library cannot be imported by reference.")
+        }
+        let file = try OriginalFile(path)
+        guard file.snapshot == self.status else {
+            throw BlobError(.changed, "The file was written to or moved while it was imported.")
+        }
+        return (BlobLocator(filePath: Array(path.utf8)).text, file)
+    }
+
+    func setGiven(ofOriginal sha256: Data, _ db: Database) throws {
+        try Catalogue.setGiven(
+            captureDate: self.captureDate, offset: self.captureOffset, latitude: self.place?.latitude,
+            longitude: self.place?.longitude, ofOriginal: sha256, db)
+    }
+
+    /// Stores the status of the file with its asset.
+    func remember(_ asset: UUID, _ db: Database) throws {
+        try db.execute(
+            sql: "INSERT OR REPLACE INTO imported_file VALUES (?, ?, ?, ?, ?, ?, ?)",
+            arguments: self.arguments + [asset.uuidString])
+    }
+
+    fileprivate var arguments: StatementArguments {
+        [
+            Data(self.path), self.byteCount, self.status.modification.inNanoseconds,
+            self.status.change.inNanoseconds, Int64(bitPattern: self.status.device),
+            Int64(bitPattern: self.status.inode),
+        ]
+    }
+}
+
+extension AssetLibrary {
+    /// Returns the asset of a file that was imported before and was not touched since; nil for any other.
+    ///
+    /// - Complexity: O(log files); the bytes are not read.
+    package func importedAsset(_ origin: ImportOrigin) throws(BlobError) -> Asset? {
+        let asset = try self.catalogue.read { db -> Asset? in
+            let sql = """
+                SELECT asset_uuid FROM imported_file WHERE path = ? AND byte_size = ? AND modified_at = ?
+                    AND changed_at = ? AND device = ? AND inode = ?
+                """
+            let id = try Row.fetchOne(db, sql: sql, arguments: origin.arguments).flatMap { row in
+                String.fromDatabaseValue(row["asset_uuid"] ?? .null).flatMap(UUID.init(uuidString:))
+            }
+            return try id.flatMap { try Catalogue.asset($0, db) }
+        }
+        return asset.flatMap { self.hasFile(of: $0) ? $0 : nil }
+    }
+}
