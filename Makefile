@@ -1,6 +1,6 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
-# Both first install what is missing (make setup). Other targets: sanitize, fuzz, faults, soak, nio, benchmark, install.
+# Both first install what is missing (make setup). Other targets: sanitize, fuzz, faults, asset-changes, soak, nio, benchmark, install.
 
 BLOB := .build/release/blob
 
@@ -10,7 +10,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libturbojpeg0 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults soak nio s3-check s3-kills form-check link-check api-check setup archives \
+.PHONY: all demo test sanitize fuzz faults asset-changes soak nio s3-check s3-kills form-check link-check api-check setup archives \
   release install benchmark clean
 
 all: release
@@ -111,6 +111,15 @@ faults: setup
 	for product in blob blob-archive-helper blob-receive; do swift build --product $$product || exit 1; done
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)
+
+# Moves, rewrites, edits and deletes an asset, and replaces the catalogue, while the command reads: ASSET_RUNS of each change
+# and offset.
+ASSET_RUNS := 100
+ASSET_BYTES := 200000000
+ASSET_SEED :=
+asset-changes: setup
+	swift build --product blob
+	Tests/asset_changes.py .build/debug/blob --runs $(ASSET_RUNS) --bytes $(ASSET_BYTES) $(if $(ASSET_SEED),--seed $(ASSET_SEED))
 
 # Reads from OpenStack Swift, a store that verifies the signatures of S3, from PyPI in a folder of its own, and stores there.
 STORE := .build/store

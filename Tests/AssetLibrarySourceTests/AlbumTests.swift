@@ -132,9 +132,21 @@ import Testing
         for text in ["ph://\(id)", "ph://\(id)/L0/001", "ph://\(id.uuidString.lowercased())"] {
             #expect(try readAll(registry.source(for: text).open()) == [2, 9], "\(text)")
         }
-        for text in ["ph://", "ph://\(id)/", "ph://\(id)/L0", "ph://\(id)/L0/001/x", "ph://x/L0/001", "ph://\(id)?a=b"]
-        {
+        // Each of these is the identifier, or an error; none crashes.
+        let whole = "ph://\(id)/L0/001"
+        let right = [whole, "ph://\(id)"]
+        var wrong = (0..<whole.count).map { String(whole.prefix($0)) }.filter { !right.contains($0) }
+        wrong += ["\(whole)/x", "ph://x/L0/001", "ph://\(id)?a=b"]
+        for text in wrong where text.hasPrefix("ph:") {
             #expect(codeThrown { _ = try registry.source(for: text) } == .invalidLocator, "\(text)")
+        }
+        for place in 0..<whole.utf8.count {
+            for bit in 0..<7 {
+                var bytes = Array(whole.utf8)
+                bytes[place] ^= 1 << bit
+                let locator = try? BlobLocator(String(decoding: bytes, as: UTF8.self))
+                if let found = try? locator?.assetID() { #expect(found == id || place >= 5 && place < 41) }
+            }
         }
     }
 }

@@ -29,17 +29,13 @@ struct CurrentCatalogue {
             (self.catalogue, self.detector) = (replacement, nil)
             self.openingCount += 1
         }
-        do {
-            let detector = try self.detector ?? Self.makeDetector(path)
-            self.detector = detector
-            // Outside of a transaction, in which the number would be that of its beginning.
-            let number = try detector.unsafeRead { db in
-                try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
-            }
-            return CatalogueCommit(openingCount: self.openingCount, number: number ?? 0)
-        } catch {
-            throw BlobError(catalogue: error)
+        let detector = self.detector ?? (try? Self.makeDetector(path))
+        self.detector = detector
+        // Outside of a transaction, in which the number would be that of its beginning.
+        let number = try? detector?.unsafeRead { db in
+            try Int64.fetchOne(db.cachedStatement(sql: "PRAGMA data_version"))
         }
+        return CatalogueCommit(openingCount: self.openingCount, number: number)
     }
 
     private static func makeDetector(_ path: String) throws -> DatabaseQueue {
@@ -50,10 +46,16 @@ struct CurrentCatalogue {
     }
 }
 
-/// A commit to the catalogue; a later one, by any connection of any process, is not equal to it.
-struct CatalogueCommit: Equatable, Sendable {
+/// A commit to the catalogue.
+struct CatalogueCommit: Sendable {
     fileprivate let openingCount: Int
-    fileprivate let number: Int64
+    /// Nil when it cannot be told, as on some media that nobody can write to.
+    fileprivate let number: Int64?
+
+    /// Returns true when no connection of any process has committed in between.
+    func isSame(as other: Self?) -> Bool {
+        self.number != nil && self.number == other?.number && self.openingCount == other?.openingCount
+    }
 
     func isOfSameFile(as other: Self) -> Bool { self.openingCount == other.openingCount }
 }

@@ -189,7 +189,7 @@ final class AssetReader: BlobReader {
         if self.version == .current || self.removal == .fail {
             do {
                 let commit = try self.resolver.library.lastCommit()
-                if commit != self.commit {
+                if !commit.isSame(as: self.commit) {
                     let record = try self.resolver.record(self.version)
                     self.commit = commit
                     self.representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }

@@ -85,7 +85,7 @@ public final class AssetLibraryWatch: Sendable {
         let old = self.looking.withLock { $0.commit }
         let commit = Result { () throws(BlobError) in try self.library.lastCommit() }
         switch commit {
-        case .success(let commit) where commit != old:
+        case .success(let commit) where !commit.isSame(as: old):
             // A failure leaves the old commit, so that the next look tries again.
             guard let lastChange = try? self.library.catalogue.lastChange() else { break }
             self.looking.withLock { $0.commit = commit }
