@@ -15,7 +15,8 @@ func readFacts(of file: CInt, byteCount: Int64) throws(MediaFailure) -> Exchange
     var facts = MediaFacts()
     var isRead = facts.read(start, count)
     // A box of an ISO base media file, whose type follows its length. What libgexiv2 has not found there, libheif may.
-    if count > 8, UnsafeBufferPointer(start: start + 4, count: 4).elementsEqual("ftyp".utf8), facts.texts[.make] == nil {
+    if count > 8, UnsafeBufferPointer(start: start + 4, count: 4).elementsEqual("ftyp".utf8), facts.texts[.make] == nil
+    {
         for type in ["Exif", "mime"] {
             var blockCount = 0
             guard let block = blob_heif_block(start, count, type, blockByteLimit, &blockCount) else { continue }
@@ -73,7 +74,7 @@ extension MediaFact {
         switch self {
         case .make: ["Exif.Image.Make", "Xmp.tiff.Make"]
         case .model: ["Exif.Image.Model", "Xmp.tiff.Model"]
-        case .lens: ["Exif.Photo.LensModel", "Xmp.exifEX.LensModel", "Xmp.aux.Lens"]
+        case .lens: ["Exif.Photo.LensModel", "Exif.Canon.LensModel", "Xmp.exifEX.LensModel", "Xmp.aux.Lens"]
         case .orientation: ["Exif.Image.Orientation", "Xmp.tiff.Orientation"]
         case .captureDate: ["Exif.Photo.DateTimeOriginal", "Xmp.exif.DateTimeOriginal"]
         case .captureOffset: ["Exif.Photo.OffsetTimeOriginal"]

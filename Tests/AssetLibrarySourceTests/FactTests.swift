@@ -75,16 +75,37 @@ import Testing
         #expect(codeThrown { try results[2].get() } == .corrupted)
     }
 
+    /// Of which the library complains by the log of GLib, whose system calls the filter of the helper knows.
+    @Test(.enabled(if: hasLibrary)) func xmpWithAPropertyTwiceIsNoReasonToEnd() async throws {
+        let xmp =
+            "http://ns.adobe.com/xap/1.0/\0<x:xmpmeta xmlns:x='adobe:ns:meta/'>"
+            + "<rdf:RDF xmlns:rdf='http://www.w3.org/1999/02/22-rdf-syntax-ns#'><rdf:Description "
+            + "xmlns:tiff='http://ns.adobe.com/tiff/1.0/'><tiff:Make>A</tiff:Make><tiff:Make>B</tiff:Make>"
+            + "</rdf:Description></rdf:RDF></x:xmpmeta>"
+        let picture = Pictures.jpeg(width: 8, height: 8)
+        let bytes = picture.prefix(2) + [0xFF, 0xE1] + big(xmp.utf8.count + 2, 2) + xmp.utf8 + picture.dropFirst(2)
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Array(bytes), to: "a.jpg")
+        let model = try await onThread {
+            let process = try MediaProcess(for: .facts, BlobContext())
+            let file = open(path, O_RDONLY | O_CLOEXEC)
+            defer { close(file) }
+            return try process.facts(of: file, byteCount: Int64(bytes.count)).texts[.model]
+        }
+        #expect(model == Array("M1".utf8))
+    }
+
     /// A map of a file that was cut meanwhile has no pages.
     @Test(.enabled(if: hasLibrary)) func aFileThatIsShorterThanSaidIsCorrupted() async throws {
-        let path = try TemporaryFolder().write(Self.fixture("facts.jpg"), to: "a.jpg")
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Self.fixture("facts.jpg"), to: "a.jpg")
         let code = try await onThread {
             let process = try MediaProcess(for: .facts, BlobContext())
             let file = open(path, O_RDONLY | O_CLOEXEC)
             defer { close(file) }
             return codeThrown { try process.facts(of: file, byteCount: 1 << 20) }
         }
-        #expect(code == .corrupted || code == .io)
+        #expect(code == .corrupted)
     }
 
     @Test func theMakerNoteOfApplePairsAPictureWithItsFilm() {
