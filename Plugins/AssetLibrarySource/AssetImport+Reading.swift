@@ -9,6 +9,7 @@ extension AssetImport {
     func member(
         _ source: any BlobInputStreamDataSource, _ name: String?, _ origin: ImportOrigin?
     ) throws -> Member {
+        if let path = source.filePath { try CloudPlaceholder.check(file: path) }
         let id = UUID()
         if try origin?.isReference == true || self.mayBeDuplicate(source) {
             var file = try self.read(source, to: nil, name)
@@ -100,6 +101,7 @@ extension AssetImport {
     private func describe(
         _ file: inout ImportedFile, _ header: @autoclosure () -> HeaderBytes, _ open: () throws(BlobError) -> CInt
     ) throws(BlobError) {
+        try CloudPlaceholder.check(name: file.name, header())
         (file.media, file.hasAllFacts) = try self.facts.describe(header(), open)
         file.embeddedXMP = EmbeddedXMP.find(in: header())
     }
