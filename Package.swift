@@ -277,7 +277,7 @@ if hasAssetLibrary {
         .target(
             name: "AssetLibrarySource",
             dependencies: [
-                "BlobDeflate", "BlobHelper", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange",
+                "BlobDeflate", "BlobHelper", "BlobIndex", "BlobStreams", "CPlatform", "CryptoDigest", "HelperExchange",
                 "MediaExchange",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),

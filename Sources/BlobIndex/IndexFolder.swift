@@ -1,7 +1,7 @@
 internal import BlobCore
 import BlobPlatform
 
-/// A folder of index files with a limit of their total size.
+/// A folder of index files, or of others of one kind, with a limit of their total size.
 struct IndexFolder: Hashable, Sendable {
     static let fileExtension = "blobindex"
 
@@ -9,6 +9,8 @@ struct IndexFolder: Hashable, Sendable {
     let maximumByteCount: Int64
     /// The folder above that must exist: a home folder is never created.
     let root: String
+    /// The extension of the files; others are left alone.
+    let fileExtension: String
 
     /// Creates the folder of a policy; nil when it has none, or the user has no cache folder.
     init?(_ policy: BlobIndexPolicy) {
@@ -21,8 +23,11 @@ struct IndexFolder: Hashable, Sendable {
         }
     }
 
-    init(path: String, maximumByteCount: Int64, root: String = "/") {
-        (self.path, self.maximumByteCount, self.root) = (path, maximumByteCount, root)
+    init(
+        path: String, maximumByteCount: Int64, root: String = "/", fileExtension: String = IndexFolder.fileExtension
+    ) {
+        (self.path, self.maximumByteCount, self.root, self.fileExtension) =
+            (path, maximumByteCount, root, fileExtension)
     }
 
     /// Returns the folder in the user's cache folder; nil when the user has no cache folder.
@@ -82,7 +87,7 @@ extension BlobError {
     }
 }
 
-/// An open folder of index files.
+/// An open folder of such files.
 ///
 /// Files are accessed through its descriptor, so that no link in the place of the folder or a file is followed.
 final class OpenIndexFolder {
@@ -100,7 +105,7 @@ final class OpenIndexFolder {
             let isLink = errno == ELOOP || errno == ENOTDIR && isLink(folder.path)
             var error =
                 isLink
-                ? BlobError(.permissionDenied, "The folder \(folder.path) for indexes is a link.")
+                ? BlobError(.permissionDenied, "The folder \(folder.path) is a link.")
                 : BlobError(systemError: errno, doing: "Could not open the folder \(folder.path)")
             error.operation = "write"
             throw error
@@ -114,14 +119,14 @@ final class OpenIndexFolder {
         guard status.st_uid == geteuid(), status.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
             throw BlobError(
                 .permissionDenied,
-                "The folder \(folder.path) for indexes belongs to another user, or others may write to it.",
+                "The folder \(folder.path) belongs to another user, or others may write to it.",
                 operation: "write")
         }
     }
 
     deinit { close(self.descriptor) }
 
-    /// Opens an index file; returns nil when it is missing, or not a regular file that only this user may write.
+    /// Opens a file; returns nil when it is missing, or not a regular file that only this user may write.
     func file(_ name: String) throws(BlobError) -> IndexDescriptor? {
         do throws(BlobError) {
             let file = try IndexDescriptor(named: name, in: self.descriptor)
@@ -144,14 +149,14 @@ final class OpenIndexFolder {
         throw BlobError(systemError: errno, doing: "Could not remove \(name)")
     }
 
-    /// Removes index files, least recently used first, until their total size is within the limit.
+    /// Removes files, least recently used first, until their total size is within the limit.
     ///
     /// Also removes temporary files of interrupted writers. Files that cannot be removed stay.
     ///
     /// - Parameter keptName: The name of a file that is not removed.
     func evict(keeping keptName: String) {
         for file in self.regularFiles()
-        where file.name.hasPrefix(".") && file.name.holds(".\(IndexFolder.fileExtension).")
+        where file.name.hasPrefix(".") && file.name.holds(".\(self.folder.fileExtension).")
             && time(nil) - file.lastUse.tv_sec > Self.abandonedAge
         {
             unlinkat(self.descriptor, file.name, 0)
@@ -165,9 +170,9 @@ final class OpenIndexFolder {
         }
     }
 
-    /// The index files of the folder, in any order.
+    /// The files of the folder that have its extension, in any order.
     func indexFiles() -> [(name: String, byteCount: Int64, lastUse: timespec)] {
-        self.regularFiles().filter { $0.name.hasSuffix(".\(IndexFolder.fileExtension)") && !$0.name.hasPrefix(".") }
+        self.regularFiles().filter { $0.name.hasSuffix(".\(self.folder.fileExtension)") && !$0.name.hasPrefix(".") }
     }
 
     private func regularFiles() -> [(name: String, byteCount: Int64, lastUse: timespec)] {

@@ -6,7 +6,7 @@ final class OriginalFile {
     /// The status of the file when its bytes were last known to be right.
     private(set) var snapshot: FileSnapshot
     let descriptor: CInt
-    private let path: String
+    let path: String
     private var isOpen = true
 
     /// Opens the regular file at `path`, which must not be a link.
@@ -114,6 +114,9 @@ struct FileSnapshot: Equatable {
         }
         self.init(status)
     }
+
+    /// The time of the last modification in whole seconds since 1970.
+    var modificationSeconds: Int64 { self.modification.seconds }
 
     /// Returns true when both are of one file that was not written to in between; it may have been renamed or removed.
     func hasContent(of other: FileSnapshot) -> Bool {

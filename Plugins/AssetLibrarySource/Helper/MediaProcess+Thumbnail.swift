@@ -13,12 +13,17 @@ extension MediaProcess {
     /// - Parameters:
     ///   - file: The open picture, for reading, at any position.
     ///   - size: The size of the square that it fits, in pixels; smaller pictures keep their size.
+    ///   - meanwhile: Performed while the helper works.
     /// - Throws: ``BlobError/Code/corrupted`` when it is no picture or crashes the helper,
-    ///   ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of ``HelperProcess``.
-    func thumbnail(of file: CInt, size: Int) throws(BlobError) -> Data {
+    ///   ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of ``HelperProcess`` and of
+    ///   `meanwhile`.
+    func thumbnail(
+        of file: CInt, size: Int, meanwhile: () throws(BlobError) -> Void = {}
+    ) throws(BlobError) -> Data {
         let output = try HelperOutput(
             of: self.process, to: ExchangeFrame(.thumbnail, a: Int64(size)), descriptors: [file], [.done],
             Self.needsNothing)
+        try meanwhile()
         var bytes = Data()
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 * 1024, alignment: 16)
         defer { buffer.deallocate() }

@@ -8,7 +8,7 @@ struct LibraryCommand: ParsableCommand {
         discussion: "The other commands read assets by the URLs that import and ls print.",
         subcommands: [
             LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryCreateCommand.self, LibraryImportCommand.self,
-            LibraryListCommand.self, LibraryRemoveCommand.self,
+            LibraryListCommand.self, LibraryRemoveCommand.self, LibraryThumbnailCommand.self,
         ])
 }
 

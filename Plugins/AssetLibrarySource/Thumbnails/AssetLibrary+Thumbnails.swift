@@ -1,0 +1,51 @@
+package import BlobCore
+import BlobIndex
+package import Foundation
+import MediaExchange
+
+extension AssetLibrary {
+    /// The limit of all thumbnails in the cache, in bytes: some ten thousand small ones.
+    private static let thumbnailCacheByteCount: Int64 = 512 << 20
+    /// The largest file that is taken for a thumbnail, in bytes.
+    static let thumbnailByteLimit: Int64 = 16 << 20
+    /// Is a part of the names: thumbnails that are made otherwise have another.
+    private static let thumbnailVersion = 1
+
+    /// Returns a small picture of the original of an asset: upright, in sRGB, without metadata.
+    ///
+    /// It is looked for in the user's cache folder under the digest of the original, then in the desktop's cache; else
+    /// it is made by a helper, from bytes that are verified meanwhile, and kept.
+    ///
+    /// - Parameter helper: The path of the helper; nil to look for it.
+    /// - Throws: ``BlobError/Code/notFound`` when the asset or its original is missing,
+    ///   ``BlobError/Code/unsupported`` when it is no picture, ``BlobError/Code/checksumMismatch`` when it is damaged,
+    ///   ``BlobError/Code/unavailable`` when there is no helper; the errors of making it.
+    package func thumbnail(
+        of id: UUID, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> Thumbnail {
+        let resolver = AssetResolver(library: self, id: id)
+        let asset = try resolver.asset()
+        let name = "\(asset.sha256.hexadecimal)-\(size.rawValue)-\(Self.thumbnailVersion).jpg"
+        let cache = CachedFiles(
+            in: "blob-thumbnails", fileExtension: "jpg", maximumByteCount: Self.thumbnailCacheByteCount)
+        if let bytes = try cache?.content(of: name, atMost: Self.thumbnailByteLimit), bytes.starts(with: [0xFF, 0xD8]) {
+            return Thumbnail(bytes: Data(bytes), origin: .cache)
+        }
+        let file = try resolver.file(of: asset)
+        if let bytes = DesktopThumbnails.find(file, size) { return Thumbnail(bytes: bytes, origin: .desktop) }
+        guard asset.media.mediaType?.hasPrefix("image/") == true else {
+            throw BlobError(.unsupported, "There are thumbnails of pictures alone.", locator: asset.locator.text)
+        }
+        let process = try MediaProcess(for: .pictures, at: helper, context)
+        let bytes = try process.thumbnail(of: file.descriptor, size: size.rawValue) { () throws(BlobError) in
+            let (sha256, _) = try file.digests(byteCount: file.snapshot.byteCount, context)
+            guard sha256 != asset.sha256 else { return }
+            throw BlobError(
+                .checksumMismatch, "The original is not what was imported: it has the SHA-256 \(sha256.hexadecimal).",
+                locator: asset.locator.text)
+        }
+        // A cache that cannot be written is no reason to withhold the picture.
+        bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
+        return Thumbnail(bytes: bytes, origin: .made)
+    }
+}
