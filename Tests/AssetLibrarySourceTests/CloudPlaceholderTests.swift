@@ -10,11 +10,14 @@ import Testing
     private func error(_ bytes: [UInt8], named name: String) throws -> BlobError? {
         let folder = try TemporaryFolder()
         let source = try FileSource(path: folder.write(bytes, to: name))
-        do {
-            _ = try TestLibrary().library.importAsset(from: source)
-            return nil
-        } catch {
-            return BlobError(wrapping: error)
+        return try withExtendedLifetime(folder) {
+            let test = try TestLibrary()
+            do {
+                _ = try test.library.importAsset(from: source)
+                return nil
+            } catch {
+                return BlobError(wrapping: error)
+            }
         }
     }
 
