@@ -103,11 +103,17 @@ public final class AssetImport {
         return error
     }
 
+    /// The length of the descriptions of adjustments in one commit, in bytes, which are in memory until then.
+    private static let descriptionByteLimit = 16 << 20
+
     // MARK: Committing
 
     func commitIfComplete() throws {
         guard !self.group.isEmpty else { return }
-        if self.group.count >= Self.groupLimit || self.groupStart.duration(to: .now) >= Self.groupDuration {
+        let descriptions = self.group.reduce(0) { $0 + $1.file.descriptionByteCount }
+        if self.group.count >= Self.groupLimit || descriptions >= Self.descriptionByteLimit
+            || self.groupStart.duration(to: .now) >= Self.groupDuration
+        {
             try self.commit()
         }
     }

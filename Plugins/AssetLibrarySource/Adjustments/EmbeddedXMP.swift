@@ -9,8 +9,8 @@ enum EmbeddedXMP {
 
     /// Returns the packet if it mentions adjustments; empty otherwise.
     ///
-    /// An extended packet (XMP specification, part 3, section 1.1.3.1) that mentions them follows the first one: both
-    /// together are no valid packet, and so nothing in them is rendered.
+    /// Several packets, as with an extended one (XMP specification, part 3, section 1.1.3.1), follow each other if they
+    /// mention them: they are no valid packet then, and so nothing in them is rendered.
     static func find(in bytes: HeaderBytes) -> [UInt8] {
         let packets: [[UInt8]]
         switch MediaFormat(signature: bytes.prefix(MediaFormat.signatureByteCount)) {
@@ -32,14 +32,14 @@ enum EmbeddedXMP {
 
     private static func inJPEG(_ bytes: HeaderBytes) -> [[UInt8]] {
         let (main, extended) = (Array(self.packetName.utf8), Array(self.extensionName.utf8))
-        var packets: [[UInt8]] = [[], []]
+        var packets: [[UInt8]] = [[]]
         for (marker, range) in JPEGSegments(bytes) where marker == 0xE1 {
             guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { continue }
             if content.starts(with: main) {
-                packets[0] += content[main.count...]
+                packets.append(Array(content[main.count...]))
             } else if content.starts(with: extended) {
                 // A digest of 32 bytes, the length and the offset of the part in the extended packet.
-                packets[1] += content[extended.count...].dropFirst(40)
+                packets[0] += content[extended.count...].dropFirst(40)
             }
         }
         return packets

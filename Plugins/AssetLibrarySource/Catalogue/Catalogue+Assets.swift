@@ -112,6 +112,9 @@ struct ImportedFile {
     var modificationTime: Int64?
 
     var storedBlocks: Data? { self.blocks.map { Data($0.stored(sha256: self.sha256)) } }
+
+    /// The length of the descriptions of an adjustment in bytes.
+    var descriptionByteCount: Int { self.sidecars.values.reduce(self.embeddedXMP.count) { $0 + $1.count } }
 }
 
 extension Asset {

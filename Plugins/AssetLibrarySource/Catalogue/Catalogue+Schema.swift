@@ -135,17 +135,22 @@ extension Catalogue {
         ALTER TABLE original ADD COLUMN embedded_xmp BLOB;
 
         CREATE TABLE sidecar (
-            asset_id INTEGER NOT NULL REFERENCES asset(id) ON DELETE CASCADE,
+            asset_id INTEGER NOT NULL,
             kind TEXT NOT NULL CHECK (kind IN ('aae', 'xmp')),
             content BLOB NOT NULL,
             PRIMARY KEY (asset_id, kind)
         ) STRICT, WITHOUT ROWID;
 
         CREATE TABLE render (
-            asset_id INTEGER PRIMARY KEY REFERENCES asset(id) ON DELETE CASCADE,
-            render_id INTEGER NOT NULL REFERENCES asset(id) ON DELETE CASCADE,
+            asset_id INTEGER PRIMARY KEY,
+            render_id INTEGER NOT NULL,
             adjustment_sha256 BLOB NOT NULL
         ) STRICT;
         CREATE INDEX render_asset ON render(render_id);
+
+        CREATE TRIGGER asset_descriptions_removed AFTER DELETE ON asset BEGIN
+            DELETE FROM sidecar WHERE asset_id = OLD.id;
+            DELETE FROM render WHERE OLD.id IN (asset_id, render_id);
+        END;
         """
 }
