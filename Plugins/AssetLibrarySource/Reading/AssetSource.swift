@@ -5,12 +5,13 @@ import Foundation
 ///
 /// The current version of an adjusted picture is rendered, as JPEG, by a helper process with libvips; all others are
 /// read as they are. A rendered picture of at most ``AssetSource/renditionByteLimit`` bytes is kept in memory while its
-/// readers are open, and until another one is rendered; a longer one is rendered again for each reader, after it has been
-/// rendered once for its length. Its validator is made from the original, the adjustment, the quality and the renderer.
+/// readers are open, and until another one is rendered; a longer one is rendered again for each reader, after it has
+/// been rendered once for its length. Its validator is made from the original, the adjustment, the quality and the
+/// renderer.
 ///
-/// An original has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies the digest of
-/// each block of ``AssetSource/windowByteCount`` bytes before it delivers the first of them: bytes damaged on the disk
-/// are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads are served from the
+/// An original has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies
+/// the digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the first of them: bytes
+/// damaged on the disk are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads are served from the
 /// block that was read last. An original that an older version imported is read once, from start to end, when it is
 /// first opened, to compute the digests of its blocks.
 ///
@@ -53,7 +54,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     public static let renderingQuality = 0.93
 
     /// The length of the longest rendered picture that is kept in memory, in bytes.
-    public static let renditionByteLimit = 32 << 20
+    public static let renditionByteLimit = RenditionCache.defaultByteLimit
 
     /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a window.
     public static let windowByteCount = BlockDigests.blockByteCount
@@ -128,7 +129,11 @@ public struct AssetSource: BlobInputStreamDataSource {
         switch try resolver.library.adjustment(of: asset) {
         case .none: return .file(asset, resolver)
         case .renderable(let recipe, _):
-            return .rendering(Rendering(asset, recipe, quality: self.options.quality, resolver))
+            let cache = resolver.library.renditions
+            return .rendering(
+                Rendering(asset, recipe, quality: self.options.quality, cache) { context throws(BlobError) in
+                    try resolver.verifiedFile(of: asset, context)
+                })
         case .notRenderable(let identifiers):
             if self.options.unrenderable == .original { return .file(asset, resolver) }
             if self.options.unrenderable == .storedRender, let render = try resolver.library.render(of: asset) {
@@ -177,5 +182,21 @@ struct AssetResolver {
 
     func file(of asset: Asset) throws(BlobError) -> OriginalFile {
         try OriginalFile(self.library.folder.path(ofStored: asset.storedPath))
+    }
+
+    /// Opens the original, and reads it once.
+    ///
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when its bytes are not those that were imported.
+    func verifiedFile(of asset: Asset, _ context: BlobContext) throws(BlobError) -> OriginalFile {
+        let file = try self.file(of: asset)
+        let blocks = try self.library.blocks(of: asset) { () throws(BlobError) in
+            try file.digests(byteCount: asset.byteCount, context)
+        }
+        guard try file.hasContent(of: asset, blocks, context) else {
+            throw BlobError(
+                .checksumMismatch, "The original is damaged: its bytes are not those that were imported.", byteOffset: 0
+            )
+        }
+        return file
     }
 }

@@ -11,13 +11,22 @@ struct Rendering {
     let recipe: AdjustmentRecipe
     /// The quality as JPEG, 1 to 100.
     let quality: Int
-    let resolver: AssetResolver
+    private let cache: RenditionCache
+    /// Opens the original, whose bytes are those that were imported.
+    let open: (BlobContext) throws(BlobError) -> OriginalFile
 
-    init(_ asset: Asset, _ recipe: AdjustmentRecipe, quality: Double, _ resolver: AssetResolver) {
+    /// - Parameters:
+    ///   - quality: The quality as JPEG, 0.01 to 1; other numbers are clamped.
+    ///   - open: Opens the original after checking its bytes.
+    init(
+        _ asset: Asset, _ recipe: AdjustmentRecipe, quality: Double, _ cache: RenditionCache,
+        open: @escaping (BlobContext) throws(BlobError) -> OriginalFile
+    ) {
         self.asset = asset
         self.recipe = recipe
         self.quality = Int((min(1, max(0.01, quality.isNaN ? 1 : quality)) * 100).rounded())
-        self.resolver = resolver
+        self.cache = cache
+        self.open = open
     }
 
     /// The error for bytes that differ from those of the first rendering.
@@ -30,21 +39,20 @@ struct Rendering {
         // Started for its version, and then used.
         var process: MediaProcess?
         let key = try self.key(context, &process)
-        return try self.resolver.library.renditions.rendition(key, context) { () throws(BlobError) in
+        return try self.cache.rendition(key, context) { () throws(BlobError) in
             try self.render(key, process, context)
         }
     }
 
     /// The digest over everything that the bytes depend on.
     private func key(_ context: BlobContext, _ process: inout MediaProcess?) throws(BlobError) -> String {
-        let renditions = self.resolver.library.renditions
         let version: String
-        if let known = renditions.rendererVersion {
+        if let known = self.cache.rendererVersion {
             version = known
         } else {
             let started = try MediaProcess(for: .pictures, context)
             version = started.libraryVersion
-            renditions.rendererVersion = version
+            self.cache.rendererVersion = version
             process = started
         }
         var hasher = RenderingPass.makeHasher()
@@ -58,7 +66,7 @@ struct Rendering {
     ) throws(BlobError) -> Rendition {
         let pass = try RenderingPass(self, process, context)
         var hasher = RenderingPass.makeHasher()
-        let limit = self.resolver.library.renditions.byteLimit
+        let limit = self.cache.byteLimit
         var kept: [UInt8] = []
         var byteCount: Int64 = 0
         while case let bytes = try pass.next(), !bytes.isEmpty {
@@ -99,15 +107,7 @@ final class RenderingPass {
             throw BlobError(.unsupported, "The original is no picture of a known size.")
         }
         let plan = try RenderPlan(rendering.recipe, for: size)
-        let file = try rendering.resolver.file(of: asset)
-        let blocks = try rendering.resolver.library.blocks(of: asset) { () throws(BlobError) in
-            try file.digests(byteCount: asset.byteCount, context)
-        }
-        guard try file.hasContent(of: asset, blocks, context) else {
-            throw BlobError(
-                .checksumMismatch, "The original is damaged: its bytes are not those that were imported.", byteOffset: 0
-            )
-        }
+        let file = try rendering.open(context)
         self.file = file
         self.header = RenderedHeader(for: plan.size)
         var job = RenderingJob(

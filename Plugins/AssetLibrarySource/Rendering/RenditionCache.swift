@@ -2,6 +2,9 @@ import BlobCore
 
 /// The picture that was rendered last, and the pictures that are being rendered, each once.
 final class RenditionCache: Sendable {
+    /// The length of the longest picture that is kept by default, in bytes.
+    static let defaultByteLimit = 32 << 20
+
     /// The time between two looks at the deadline of a job that waits for another one.
     private static let interval = Duration.seconds(1)
 
@@ -9,7 +12,7 @@ final class RenditionCache: Sendable {
         var last: (key: String, rendition: Rendition)?
         var waiters: [String: [WaitSignal]] = [:]
         var rendererVersion: String?
-        var byteLimit = AssetSource.renditionByteLimit
+        var byteLimit = RenditionCache.defaultByteLimit
     }
 
     private enum Step {
