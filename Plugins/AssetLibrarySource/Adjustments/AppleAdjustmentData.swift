@@ -87,7 +87,9 @@ struct AppleAdjustmentData {
         var orientation = picture.orientation
         for adjustment in enabled {
             let values = adjustment.settings
-            if adjustment.identifier == "Orientation", let value = values["value"], (1...8).contains(value) {
+            if adjustment.identifier == "Orientation", let value = values["value"], (1...8).contains(value),
+                value == value.rounded()
+            {
                 orientation = Int(value)
             } else if adjustment.identifier == "Crop", crop == nil, let found = Self.crop(values, size) {
                 crop = .crop(found)
