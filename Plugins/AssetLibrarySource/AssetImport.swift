@@ -221,8 +221,8 @@ public final class AssetImport {
             try Catalogue.setOriginal(member.file, path: member.storedPath, db)
         }
         let file = member.file
-        if member.offersFile {
-            try Catalogue.setFacts(file.media, isWhole: file.hasAllFacts, sha256: file.sha256, db)
+        if let isWhole = file.hasAllFacts {
+            try Catalogue.setFacts(file.media, isWhole: isWhole, sha256: file.sha256, db)
         }
         let isNew = owner == nil || self.duplicates == .addAsset
         if isNew { try Catalogue.insertAsset(member.id, member.file, db) }

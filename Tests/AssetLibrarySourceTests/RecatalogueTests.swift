@@ -32,8 +32,7 @@ import Testing
     /// Changes the row of an asset as an adjustment does.
     private func adjust() throws {
         _ = try self.test.sql(
-            "UPDATE asset SET generation = generation + 1, adjustment = '{}' "
-                + "WHERE uuid = '\(self.asset.id.uuidString)'", Int.self)
+            "UPDATE asset SET generation = generation + 1 WHERE uuid = '\(self.asset.id.uuidString)'", Int.self)
     }
 
     @Test(arguments: [0, 1, 5000, 1 << 18, 2 << 18, 3 << 18])

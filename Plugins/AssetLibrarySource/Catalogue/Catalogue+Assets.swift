@@ -102,8 +102,8 @@ struct ImportedFile {
     /// The digests of its blocks; nil when the file was not read.
     var blocks: BlockDigests?
     var media: MediaDescription
-    /// False when a helper may add facts later.
-    var hasAllFacts = false
+    /// False when a helper may add facts later; nil when the file was not looked at for any.
+    var hasAllFacts: Bool?
     /// The XMP packet in the file, if it mentions adjustments.
     var embeddedXMP: [UInt8] = []
     /// The descriptions of an adjustment beside the file.

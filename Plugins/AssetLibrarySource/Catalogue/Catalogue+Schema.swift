@@ -24,6 +24,10 @@ extension Catalogue {
             try db.execute(sql: Self.adjustmentSchema)
             try db.execute(sql: "PRAGMA user_version = 3")
         }
+        migrator.registerMigration("4") { db in
+            try db.execute(sql: Self.careSchema)
+            try db.execute(sql: "PRAGMA user_version = 4")
+        }
         migrator.registerMigration("5") { db in
             try db.execute(sql: Self.pruningSchema)
             try db.execute(sql: Self.albumSchema)
@@ -32,10 +36,6 @@ extension Catalogue {
         migrator.registerMigration("6") { db in
             try Self.addFactColumns(db)
             try db.execute(sql: "PRAGMA user_version = 6")
-        }
-        migrator.registerMigration("4") { db in
-            try db.execute(sql: Self.careSchema)
-            try db.execute(sql: "PRAGMA user_version = 4")
         }
         return migrator
     }()
