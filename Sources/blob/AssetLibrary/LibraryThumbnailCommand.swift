@@ -1,6 +1,4 @@
 import ArgumentParser
-import AssetLibrarySource
-import BlobCore
 import BlobStreamsStandard
 import Foundation
 
