@@ -217,7 +217,8 @@ let package = Package(
         .testTarget(
             name: "BlobCommandTests",
             dependencies: [
-                "blob", "blob-archive-helper", "blob-receive", "ArchiveSource", "BlobCommandLine", "BlobIndex",
+                "blob", "blob-archive-helper", "blob-media-helper", "blob-receive", "ArchiveSource", "BlobCommandLine",
+                "BlobIndex",
                 "BlobStreams", "BlobTestSupport", "FileSource",
             ],
             exclude: filesLeftOut,

@@ -73,6 +73,34 @@ import Testing
         #expect(object?["locator"] as? String == urls[1])
     }
 
+    /// Those without the library of the helper are told of it.
+    @Test func aThumbnailIsAJPEGOrItsLibraryIsMissing() throws {
+        let picture = try self.folder.write(
+            Array(
+                Data(
+                    base64Encoded: """
+                        iVBORw0KGgoAAAANSUhEUgAAAAQAAAACCAIAAADwyuo0AAAAFElEQVR4nGP4z8DAAMYCCgYMyBwAXOMGu2gSOz8A\
+                        AAAASUVORK5CYII=
+                        """) ?? Data()), to: "a.png")
+        let url = try #require(try self.add(picture).first)
+        let output = self.folder.path("small.jpg")
+        let launch = { (variable: String) in
+            try Launch("library", "thumbnail", url, "-o", output, "--library", self.library).with {
+                $0.prelude = "export XDG_CACHE_HOME='\(self.folder.path)' \(variable)"
+            }.run()
+        }
+        expect(
+            try launch("BLOB_MEDIA_HELPER=/nowhere/helper"), failsWith: "unavailable", 69, saying: "/nowhere/helper")
+        let outcome = try launch("")
+        if outcome.ending == .status(0) {
+            #expect(FileManager.default.contents(atPath: output)?.starts(with: [0xFF, 0xD8]) == true)
+            #expect(try launch("BLOB_MEDIA_HELPER=/nowhere/helper").ending == .status(0))
+        } else {
+            expect(outcome, failsWith: "unavailable", 69, saying: "libvips42")
+        }
+        #expect(try self.run("library", "thumbnail", url, "--size", "100").ending == .status(64))
+    }
+
     @Test func aNameOfBytesIsImported() throws {
         try self.folder.write(Array("x".utf8), to: [0x61, 0xFF, 0x62])
         let outcome = try Launch(
