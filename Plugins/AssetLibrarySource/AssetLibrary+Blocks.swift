@@ -46,7 +46,7 @@ extension AssetLibrary {
 
 extension Catalogue {
     /// Returns the stored digests; nil when there are none, or none that belong to the original.
-    fileprivate func blocks(of asset: Asset) throws(BlobError) -> BlockDigests? {
+    func blocks(of asset: Asset) throws(BlobError) -> BlockDigests? {
         let stored = try self.read { db in
             // A catalogue of the first version lacks this column.
             let columns = try db.columns(in: "original")
@@ -59,7 +59,7 @@ extension Catalogue {
         return stored.flatMap { BlockDigests(stored: Array($0), byteCount: asset.byteCount, sha256: asset.sha256) }
     }
 
-    fileprivate func setBlocks(_ blocks: BlockDigests, of asset: Asset) throws(BlobError) {
+    func setBlocks(_ blocks: BlockDigests, of asset: Asset) throws(BlobError) {
         try self.write { db in
             try db.execute(
                 sql: "UPDATE original SET block_sha256 = ? WHERE sha256 = ?",

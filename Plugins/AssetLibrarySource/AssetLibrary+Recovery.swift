@@ -23,24 +23,27 @@ extension AssetLibrary {
     @discardableResult
     public func recover() throws(BlobError) -> RecoveryReport {
         try self.checkCanWrite()
-        guard let lock = try LibraryLock.exclusive(self.folder) else {
-            throw BlobError(.unavailable, "Somebody is importing into the library, or removing from it.")
+        guard let lock = try LibraryLock.exclusive(self.folder) else { throw Self.isBusy }
+        return try withExtendedLifetime(lock) { () throws(BlobError) in try self.recoverLocked() }
+    }
+
+    static let isBusy = BlobError(.unavailable, "Somebody is importing into the library, or removing from it.")
+
+    @discardableResult
+    func recoverLocked() throws(BlobError) -> RecoveryReport {
+        let folders = try OriginalsFolder(self.folder)
+        let traces = try folders.incoming.names().filter(LibraryFolder.isIncoming)
+        var report = RecoveryReport()
+        // First, because it throws at an invalid row, whose file must not be set aside.
+        report.missingCount = try self.markMissing()
+        try folders.forEachOriginal { path throws(BlobError) in
+            guard try self.catalogue.isOrphan(path), try folders.setAside(path) else { return }
+            report.quarantinedCount += 1
         }
-        return try withExtendedLifetime(lock) { () throws(BlobError) in
-            let folders = try OriginalsFolder(self.folder)
-            let traces = try folders.incoming.names().filter(LibraryFolder.isIncoming)
-            var report = RecoveryReport()
-            // First, because it throws at an invalid row, whose file must not be set aside.
-            report.missingCount = try self.markMissing()
-            try folders.forEachOriginal { path throws(BlobError) in
-                guard try self.catalogue.isOrphan(path), try folders.setAside(path) else { return }
-                report.quarantinedCount += 1
-            }
-            for name in traces where folders.incoming.hasFile(named: name) {
-                try folders.incoming.removeFile(named: name)
-            }
-            return report
+        for name in traces where folders.incoming.hasFile(named: name) {
+            try folders.incoming.removeFile(named: name)
         }
+        return report
     }
 
     /// Recovers the library if there is a trace of a crash, unless an import or a removal is running.
@@ -94,7 +97,7 @@ extension Catalogue {
         }
     }
 
-    fileprivate func setState(_ state: String, ofOriginal id: Int64) throws(BlobError) {
+    func setState(_ state: String, ofOriginal id: Int64) throws(BlobError) {
         try self.write { db in
             try db.execute(sql: "UPDATE original SET state = ? WHERE id = ?", arguments: [state, id])
         }

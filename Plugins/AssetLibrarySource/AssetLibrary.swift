@@ -45,11 +45,13 @@ public final class AssetLibrary: Sendable {
     ///   is not a catalogue or of a newer version, ``BlobError/Code/corrupted``, ``BlobError/Code/permissionDenied``,
     ///   ``BlobError/Code/unavailable`` when others keep the catalogue locked for seconds.
     public convenience init(at folder: URL, for access: Access = .reading) throws(BlobError) {
-        try self.init(at: folder, for: access, onImportStep: nil)
+        try self.init(at: folder, for: access, recovers: true)
     }
 
+    /// - Parameter recovers: False when the caller holds the lock for recovery.
     package init(
-        at folder: URL, for access: Access, onImportStep: (@Sendable (ImportStep) throws -> Void)?
+        at folder: URL, for access: Access, recovers: Bool = true,
+        onImportStep: (@Sendable (ImportStep) throws -> Void)? = nil
     ) throws(BlobError) {
         self.folder = LibraryFolder(folder)
         self.onImportStep = onImportStep
@@ -65,7 +67,16 @@ public final class AssetLibrary: Sendable {
         guard access == .writing else { return }
         try self.catalogue.migrate()
         try self.catchUp()
-        try self.recoverIfNeeded()
+        if recovers { try self.recoverIfNeeded() } else { _ = try OriginalsFolder(making: self.folder) }
+    }
+
+    /// Creates an empty catalogue under another name, which will replace a lost one.
+    init(rebuilding folder: URL, catalogueName: String) throws(BlobError) {
+        self.folder = LibraryFolder(folder)
+        self.onImportStep = nil
+        self.access = .writing
+        self.catalogue = try Catalogue(in: self.folder.path, named: catalogueName, isReadOnly: false)
+        try self.catalogue.migrate()
     }
 
     /// Creates a library, and its folder if it is missing.

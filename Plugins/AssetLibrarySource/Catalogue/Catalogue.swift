@@ -13,15 +13,17 @@ struct Catalogue: Sendable {
     private static let busyTimeout: TimeInterval = 5
 
     let path: String
-    private let pool: DatabasePool
+    let pool: DatabasePool
     /// The status of the database file when it was opened, which identifies it.
     let file: FileSnapshot
 
     /// Opens the database of `folder`.
     ///
-    /// - Parameter isReadOnly: True when nothing is written; the database must exist then.
-    init(in folder: String, isReadOnly: Bool) throws(BlobError) {
-        self.path = "\(folder)/\(Self.fileName)"
+    /// - Parameters:
+    ///   - name: The name of the database in `folder`.
+    ///   - isReadOnly: True when nothing is written; the database must exist then.
+    init(in folder: String, named name: String = Self.fileName, isReadOnly: Bool) throws(BlobError) {
+        self.path = "\(folder)/\(name)"
         var configuration = Configuration()
         configuration.readonly = isReadOnly
         configuration.busyMode = .timeout(Self.busyTimeout)
@@ -35,7 +37,8 @@ struct Catalogue: Sendable {
             sqlite3_file_control(db.sqliteConnection, nil, SQLITE_FCNTL_PERSIST_WAL, &persists)
         }
         do {
-            self.pool = try DatabasePool(path: self.path, configuration: configuration)
+            let path = isReadOnly ? try Self.pathForReading(self.path, in: folder) : self.path
+            self.pool = try DatabasePool(path: path, configuration: configuration)
             self.file = try FileSnapshot(path: self.path)
             // A committed row must survive a loss of power, as its file does. Set after the pool, which sets NORMAL.
             guard !isReadOnly else { return }
@@ -43,6 +46,19 @@ struct Catalogue: Sendable {
         } catch {
             throw BlobError(catalogue: error)
         }
+    }
+
+    /// Returns the name by which SQLite opens the database, also on a medium that cannot be written, where it cannot
+    /// make the index of the log.
+    private static func pathForReading(_ path: String, in folder: String) throws(BlobError) -> String {
+        guard access(folder, W_OK) != 0, access("\(path)-shm", F_OK) != 0 else { return path }
+        guard (try? FileSnapshot(path: "\(path)-wal"))?.byteCount ?? 0 == 0 else {
+            throw BlobError(
+                .permissionDenied,
+                "The catalogue has a log, '\(path)-wal', that can be read only where its folder can be written: copy the "
+                    + "catalogue and the log there.", operation: "open")
+        }
+        return "\(BlobLocator(filePath: Array(path.utf8)).text)?immutable=1"
     }
 
     /// Creates or updates the tables.

@@ -5,7 +5,7 @@ import Foundation
 final class OriginalsFolder {
     private let originals: Folder
     let incoming: Folder
-    private let quarantine: Folder
+    let quarantine: Folder
 
     /// Opens the folders.
     ///
@@ -30,10 +30,14 @@ final class OriginalsFolder {
     ///
     /// - Parameter storedPath: A result of ``LibraryFolder/storedPath(for:fileExtension:)``.
     func store(_ name: String, as storedPath: String) throws(BlobError) {
+        try self.store(name, of: self.incoming, as: storedPath)
+    }
+
+    private func store(_ name: String, of folder: Folder, as storedPath: String) throws(BlobError) {
         let place = try self.place(storedPath) { (parent) throws(BlobError) in
             try self.originals.makeFolder(named: parent)
         }
-        guard let place, try self.incoming.moveFile(named: name, to: place.folder, as: place.name) else {
+        guard let place, try folder.moveFile(named: name, to: place.folder, as: place.name) else {
             throw BlobError(.io, "Something lies in the place of a new original: \(storedPath).")
         }
     }
@@ -53,15 +57,32 @@ final class OriginalsFolder {
         guard let place = try self.existingPlace(storedPath), place.folder.hasFile(named: place.name) else {
             return false
         }
+        try self.setAside(place.name, in: place.folder)
+        return true
+    }
+
+    /// Moves a file to the quarantine, under a name that is free there; does nothing when there is none.
+    func setAside(_ name: String, in folder: Folder) throws(BlobError) {
+        guard folder.hasFile(named: name) else { return }
         var number = 1
-        var name = place.name
-        while try !place.folder.moveFile(named: place.name, to: self.quarantine, as: name) {
+        var newName = name
+        while try !folder.moveFile(named: name, to: self.quarantine, as: newName) {
             number += 1
-            name = "\(place.name).\(number)"
+            newName = "\(name).\(number)"
         }
         try self.quarantine.synchronise()
-        try place.folder.synchronise()
-        return true
+        try folder.synchronise()
+    }
+
+    /// Moves a file of the quarantine to a new place of an original.
+    func takeBack(_ name: String, as storedPath: String) throws(BlobError) {
+        try self.store(name, of: self.quarantine, as: storedPath)
+        try self.quarantine.synchronise()
+    }
+
+    /// Returns true when the quarantine of a library has a file of this name.
+    static func hasQuarantined(_ name: String, _ library: LibraryFolder) -> Bool {
+        (try? OriginalsFolder(library).quarantine.hasFile(named: name)) ?? false
     }
 
     /// Synchronises the names of originals to the disk, so that they survive a loss of power.

@@ -103,6 +103,17 @@ struct LibraryJournal: Sendable {
     }
 }
 
+extension LibraryJournal {
+    /// Returns the facts of an asset as it was added last, also of one that was removed; nil when there are none.
+    func addition(of id: UUID, sha256: String) throws -> JournalAsset? {
+        var found: JournalAsset?
+        try self.forEachEntry { entry in
+            if case .added(let asset) = entry, asset.id == id, asset.sha256 == sha256 { found = asset }
+        }
+        return found
+    }
+}
+
 /// The assets that a journal, or the end of one, leaves.
 struct JournalState {
     /// The assets, in the order in which they were added.

@@ -7,8 +7,9 @@ struct LibraryCommand: ParsableCommand {
         commandName: "library", abstract: "Keeps assets in a library: a folder of originals with a catalogue.",
         discussion: "The other commands read assets by the URLs that import and ls print.",
         subcommands: [
-            LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryCreateCommand.self, LibraryImportCommand.self,
-            LibraryListCommand.self, LibraryRemoveCommand.self, LibraryThumbnailCommand.self,
+            LibraryAdjustCommand.self, LibraryAlbumCommand.self, LibraryBackupCommand.self, LibraryCheckCommand.self,
+            LibraryCreateCommand.self, LibraryImportCommand.self, LibraryListCommand.self,
+            LibraryQuarantineCommand.self, LibraryRemoveCommand.self, LibraryThumbnailCommand.self,
         ])
 }
 

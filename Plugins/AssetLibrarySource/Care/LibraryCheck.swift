@@ -1,0 +1,192 @@
+package import BlobCore
+package import Foundation
+import GRDB
+
+/// A check of a library: the catalogue, the journal and the files against each other.
+package struct LibraryCheck {
+    private let folder: LibraryFolder
+    private let url: URL
+    private let isDeep: Bool
+    private let repairs: Bool
+    private let context: BlobContext
+    private let onFinding: (LibraryFinding) throws -> Void
+
+    /// - Parameters:
+    ///   - isDeep: True to read all originals, and compare the digests of all blocks.
+    ///   - repairs: True to repair what can be repaired without removing anything but the rests of interrupted imports:
+    ///     files that no row names are set aside, missing ones are taken from there or marked as missing, digests are
+    ///     filled in, and a lost catalogue is made again from the journal.
+    ///   - onFinding: Called for each finding, with what became of it.
+    package init(
+        of url: URL, isDeep: Bool, repairs: Bool, context: BlobContext = BlobContext(),
+        onFinding: @escaping (LibraryFinding) throws -> Void
+    ) {
+        self.folder = LibraryFolder(url)
+        (self.url, self.isDeep, self.repairs) = (url, isDeep, repairs)
+        (self.context, self.onFinding) = (context, onFinding)
+    }
+
+    /// Runs the check.
+    ///
+    /// - Returns: False when files without rows were not looked for, because an import or a removal is running.
+    /// - Throws: ``BlobError/Code/notFound`` when there is no library; with repairs, ``BlobError/Code/unavailable``
+    ///   during an import or a removal; errors of reading, and of `onFinding`.
+    package func run() throws -> Bool {
+        guard try self.folder.exists() || LibraryJournal(self.folder).byteCount > 0 else {
+            _ = try AssetLibrary(at: self.url)
+            return true
+        }
+        let lock = try self.makeLock()
+        return try withExtendedLifetime(lock) { try self.runLocked(isAlone: lock != nil) }
+    }
+
+    private func runLocked(isAlone: Bool) throws -> Bool {
+        guard try self.checkCatalogue() else { return true }
+        let incoming = (try? OriginalsFolder(self.folder).incoming.names()) ?? []
+        let library = try AssetLibrary(at: self.url, for: self.repairs ? .writing : .reading, recovers: false)
+        try self.checkOriginals(library)
+        try self.checkJournal(library)
+        guard isAlone else { return false }
+        try self.checkFiles(library, incoming.filter(LibraryFolder.isIncoming))
+        return true
+    }
+
+    /// Takes the lock for recovery; nil when it is not available and not needed.
+    private func makeLock() throws -> LibraryLock? {
+        if !self.repairs { return try? LibraryLock.exclusive(self.folder) }
+        guard let lock = try LibraryLock.exclusive(self.folder) else { throw AssetLibrary.isBusy }
+        return lock
+    }
+
+    private func report(
+        _ kind: LibraryFinding.Kind, _ subject: String, _ detail: String, isRepaired: Bool = false
+    ) throws {
+        try self.onFinding(LibraryFinding(kind: kind, subject: subject, detail: detail, isRepaired: isRepaired))
+    }
+
+    /// Returns false when the catalogue cannot be used.
+    private func checkCatalogue() throws -> Bool {
+        guard let problem = try self.catalogueProblem() else { return true }
+        let canRebuild = self.repairs && LibraryJournal(self.folder).byteCount > 0
+        if canRebuild { try CatalogueRebuild(self.folder, self.url).run() }
+        try self.report(.catalogue, Catalogue.fileName, problem, isRepaired: canRebuild)
+        return canRebuild
+    }
+
+    private func catalogueProblem() throws -> String? {
+        do {
+            guard try self.folder.exists() else { return "The catalogue is lost." }
+            let catalogue = try Catalogue(in: self.folder.path, isReadOnly: true)
+            if try catalogue.isEmpty() { return "The catalogue has no tables." }
+            try catalogue.check(isMade: true)
+            try catalogue.examine(isDeep: self.isDeep)
+            return nil
+        } catch {
+            let error = BlobError(wrapping: error)
+            guard error.code == .corrupted || error.code == .inconsistent else { throw error }
+            return error.message
+        }
+    }
+
+    // MARK: Originals
+
+    private func checkOriginals(_ library: AssetLibrary) throws {
+        var last: Int64 = 0
+        while true {
+            let page = try library.catalogue.storedOriginals(behind: last, atMost: 200)
+            for original in page {
+                try self.context.check()
+                try self.check(original, library)
+            }
+            guard let end = page.last else { return }
+            last = end.id
+        }
+    }
+
+    private func check(_ original: StoredOriginal, _ library: AssetLibrary) throws {
+        guard let asset = original.asset else {
+            return try self.report(.catalogue, original.path, "The catalogue has an original of no asset.")
+        }
+        guard let damage = try self.damage(of: original, asset, library) else {
+            guard original.isMissing else { return }
+            if self.repairs { try library.catalogue.setState("present", ofOriginal: original.id) }
+            return try self.report(
+                .missing, asset.locator.text, "The original is marked as missing, and is in its place.",
+                isRepaired: self.repairs)
+        }
+        guard damage.kind != .digests else { return try self.onFinding(damage) }
+        var finding = damage
+        if self.repairs {
+            finding.isRepaired = try library.restoreFromQuarantine(original, asset, self.context)
+            if !finding.isRepaired, damage.kind == .missing, !original.isMissing {
+                try library.catalogue.setState("missing", ofOriginal: original.id)
+            }
+        }
+        try self.onFinding(finding)
+    }
+
+    private func damage(
+        of original: StoredOriginal, _ asset: Asset, _ library: AssetLibrary
+    ) throws -> LibraryFinding? {
+        let found = { (kind, detail) in LibraryFinding(kind: kind, subject: asset.locator.text, detail: detail) }
+        guard let file = try? OriginalFile(self.folder.path(ofStored: original.path)) else {
+            return found(.missing, "The original is not in its place: \(original.path).")
+        }
+        guard file.snapshot.byteCount == asset.byteCount else {
+            return found(.size, "The original has \(file.snapshot.byteCount) bytes in place of \(asset.byteCount).")
+        }
+        guard self.isDeep else { return nil }
+        let (sha256, blocks) = try file.digests(byteCount: asset.byteCount, self.context)
+        guard sha256 == asset.sha256 else {
+            return found(
+                .content,
+                "The original has the SHA-256 \(sha256.hexadecimal) in place of \(asset.sha256.hexadecimal).")
+        }
+        guard try library.catalogue.blocks(of: asset) != blocks else { return nil }
+        if self.repairs { try library.catalogue.setBlocks(blocks, of: asset) }
+        var finding = found(.digests, "The digests of the original's blocks are not stored.")
+        finding.isRepaired = self.repairs
+        return finding
+    }
+
+    // MARK: Journal and files
+
+    private func checkJournal(_ library: AssetLibrary) throws {
+        let state = try JournalState(library.journal)
+        var kept = Dictionary(state.assets.map { ($0.id, $0) }) { $1 }
+        var unequalCount = 0
+        try library.forEachAsset { asset in
+            let line = kept.removeValue(forKey: asset.id)
+            if line?.sha256 != asset.sha256.hexadecimal || line?.path != asset.storedPath { unequalCount += 1 }
+        }
+        let lostCount = kept.count
+        guard unequalCount + lostCount + state.skippedLineCount > 0 else { return }
+        if self.repairs { try library.rewriteJournal(adding: state) }
+        try self.report(
+            .journal, LibraryJournal.fileName,
+            "The journal lacks \(unequalCount) assets of the catalogue, has \(lostCount) that the catalogue lacks, and "
+                + "\(state.skippedLineCount) damaged lines.", isRepaired: self.repairs)
+    }
+
+    private func checkFiles(_ library: AssetLibrary, _ leftovers: [String]) throws {
+        for name in leftovers.sorted() {
+            try self.report(
+                .leftover, "\(LibraryFolder.originals)/\(LibraryFolder.incoming)/\(name)",
+                "An import or a removal was interrupted.", isRepaired: self.repairs)
+        }
+        guard let folders = try? OriginalsFolder(self.folder) else { return }
+        let orphans = try Self.orphans(folders, library)
+        if self.repairs { try library.recoverLocked() }
+        for path in orphans.sorted() {
+            try self.report(.orphan, path, "No row of the catalogue names this file.", isRepaired: self.repairs)
+        }
+    }
+
+    private static func orphans(_ folders: OriginalsFolder, _ library: AssetLibrary) throws(BlobError) -> [String] {
+        var orphans: [String] = []
+        try folders.forEachOriginal { path throws(BlobError) in
+            if try library.catalogue.isOrphan(path) { orphans.append(path) }
+        }
+        return orphans
+    }
+}

@@ -1,0 +1,149 @@
+package import BlobCore
+package import Foundation
+import GRDB
+
+/// A file in the quarantine of a library.
+package struct QuarantinedFile: Hashable, Sendable {
+    package let name: String
+    /// The length in bytes.
+    package let byteCount: Int64
+    /// The time of the last change of its status, which is that of its arrival unless it was touched there.
+    package let date: Date
+
+    /// Returns true when ``OriginalsFolder`` gives files of the quarantine this name.
+    static func isName(_ name: String) -> Bool {
+        if Catalogue.fileSuffixes.contains(where: { self.isNumbered(name, Catalogue.fileName + $0) }) { return true }
+        guard self.id(of: name) != nil else { return false }
+        let isStored = { (name: String) in
+            LibraryFolder.isStoredPath("\(LibraryFolder.originals)/\(name.prefix(2))/\(name)")
+        }
+        if isStored(name) { return true }
+        guard let dot = name.lastIndex(of: "."), Int(name[name.index(after: dot)...]) != nil else { return false }
+        return isStored(String(name[..<dot]))
+    }
+
+    private static func isNumbered(_ name: String, _ base: String) -> Bool {
+        name == base || name.hasPrefix("\(base).") && Int(name.dropFirst(base.count + 1)) != nil
+    }
+
+    /// The identifier in the name of an original.
+    static func id(of name: String) -> UUID? { UUID(uuidString: String(name.prefix(36))) }
+}
+
+extension AssetLibrary {
+    /// Returns the files that were set aside, by name. Other files in the folder do not belong to the library.
+    package func quarantinedFiles() throws -> [QuarantinedFile] {
+        var files: [QuarantinedFile] = []
+        for name in try OriginalsFolder(self.folder).quarantine.names().sorted() where QuarantinedFile.isName(name) {
+            guard let status = try? OriginalFile(self.quarantinePath(name)).snapshot else { continue }
+            let date = Date(nanoseconds: status.change.inNanoseconds)
+            files.append(QuarantinedFile(name: name, byteCount: status.byteCount, date: date))
+        }
+        return files
+    }
+
+    private func quarantinePath(_ name: String) -> String {
+        "\(self.folder.path)/\(LibraryFolder.originals)/\(LibraryFolder.quarantine)/\(name)"
+    }
+
+    /// Makes a file of the quarantine an original again: that of the assets whose original it is, when theirs is missing
+    /// or damaged; otherwise of an asset with the identifier and the name that it had, if the journal has them.
+    ///
+    /// A file whose bytes the library has is removed from the quarantine.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when no such file is there, ``BlobError/Code/unsupported`` for a catalogue;
+    ///   otherwise as ``importAsset(from:name:duplicates:context:)``.
+    package func restoreQuarantined(_ name: String, context: BlobContext = BlobContext()) throws -> Asset {
+        try self.checkCanWrite()
+        guard QuarantinedFile.isName(name), OriginalsFolder.hasQuarantined(name, self.folder) else {
+            throw BlobError(.notFound, "There is no such file in the quarantine: '\(name)'.", operation: "open")
+        }
+        guard let formerID = QuarantinedFile.id(of: name) else {
+            throw BlobError(.unsupported, "A catalogue that was set aside is no asset: '\(name)'.", operation: "write")
+        }
+        let lock = try LibraryLock.shared(self.folder, context)
+        return try withExtendedLifetime(lock) {
+            let file = try self.quarantinedFile(name, formerID, context)
+            let existing = try self.catalogue.read { try Catalogue.asset(sha256: file.sha256, $0) }
+            if let existing, try self.hasOriginal(of: existing, file, context) {
+                try OriginalsFolder(self.folder).quarantine.removeFile(named: name)
+                return existing
+            }
+            return try self.takeBack(name, file, replacing: existing?.storedPath, formerID)
+        }
+    }
+
+    /// Reads a file of the quarantine, and looks for its former asset in the journal.
+    private func quarantinedFile(_ name: String, _ id: UUID, _ context: BlobContext) throws -> ImportedFile {
+        let original = try OriginalFile(self.quarantinePath(name))
+        let (sha256, blocks) = try original.digests(byteCount: original.snapshot.byteCount, context)
+        let former = try self.journal.addition(of: id, sha256: sha256.hexadecimal)
+        return ImportedFile(
+            name: former?.name, fileExtension: former?.fileExtension ?? Asset.fileExtension(ofName: name),
+            byteCount: original.snapshot.byteCount, sha256: sha256, blocks: blocks,
+            media: MediaDescription(original.headerBytes),
+            modificationTime: former?.modifiedAt ?? original.snapshot.modification.inNanoseconds)
+    }
+
+    /// Moves a file of the quarantine to a new place, and commits its rows.
+    private func takeBack(
+        _ name: String, _ file: ImportedFile, replacing damagedPath: String?, _ formerID: UUID
+    ) throws -> Asset {
+        let folders = try OriginalsFolder(self.folder)
+        // Until the commit, a crash brings the file back to the quarantine.
+        let marker = try LibraryMarker(folders)
+        let path = LibraryFolder.storedPath(for: UUID(), fileExtension: file.fileExtension)
+        try folders.takeBack(name, as: path)
+        try folders.synchronise([path], known: self.durableFolders)
+        let asset = try self.commit { db in
+            if let asset = try Catalogue.asset(sha256: file.sha256, db) {
+                try Catalogue.setOriginal(file, path: path, db)
+                return (try Catalogue.asset(asset.id, db), [.moved(sha256: file.sha256.hexadecimal, path: path)])
+            }
+            let id = try Catalogue.names(formerID, db) ? UUID() : formerID
+            try Catalogue.insertOriginal(file, path: path, db)
+            try Catalogue.insertAsset(id, file, db)
+            let asset = try Catalogue.asset(id, db)
+            return (asset, asset.map { [.added(JournalAsset($0))] } ?? [])
+        }
+        if let damagedPath { try folders.setAside(damagedPath) }
+        marker.remove()
+        guard let asset else { throw BlobError(.internalError, "A file was restored without an asset.") }
+        return asset
+    }
+
+    /// Takes a good copy of a missing or damaged original from the quarantine; returns false when none is there.
+    func restoreFromQuarantine(
+        _ original: StoredOriginal, _ asset: Asset, _ context: BlobContext
+    ) throws -> Bool {
+        for candidate in try self.quarantinedFiles() where candidate.byteCount == asset.byteCount {
+            guard QuarantinedFile.id(of: candidate.name) != nil,
+                let file = try? OriginalFile(self.quarantinePath(candidate.name))
+            else { continue }
+            let (sha256, blocks) = try file.digests(byteCount: asset.byteCount, context)
+            guard sha256 == asset.sha256 else { continue }
+            let found = ImportedFile(
+                fileExtension: asset.fileExtension, byteCount: asset.byteCount, sha256: sha256, blocks: blocks,
+                media: asset.media)
+            _ = try self.takeBack(candidate.name, found, replacing: original.path, asset.id)
+            return true
+        }
+        return false
+    }
+
+    /// Removes files from the quarantine for ever.
+    ///
+    /// - Parameter age: The least time since a file was set aside.
+    /// - Returns: The names of the files.
+    package func emptyQuarantine(olderThan age: Duration = .zero) throws -> [String] {
+        try self.checkCanWrite()
+        let limit = Date(timeIntervalSinceNow: -Double(age.components.seconds))
+        let folders = try OriginalsFolder(self.folder)
+        var names: [String] = []
+        for file in try self.quarantinedFiles() where file.date <= limit {
+            try folders.quarantine.removeFile(named: file.name)
+            names.append(file.name)
+        }
+        return names
+    }
+}
