@@ -7,13 +7,16 @@ package struct ImportOrigin: Sendable {
     /// The absolute path, as bytes.
     package let path: [UInt8]
     /// True when the file stays where it is and the catalogue refers to it; false when it is copied.
-    package var isReference = false
+    package var isReference: Bool
     /// The capture date for a file without one: `2024:05:01 12:30:59`.
     package var captureDate: String?
     /// The time zone of ``captureDate``.
     package var captureOffset: String?
     /// The place for a file without one: degrees north and east.
     package var place: (latitude: Double, longitude: Double)?
+
+    /// The files beside it with its adjustments and metadata.
+    package var sidecarPaths: [[UInt8]] = []
 
     private let status: FileSnapshot
     private let isSettled: Bool
@@ -23,8 +26,9 @@ package struct ImportOrigin: Sendable {
     private static let settlingTime: Int64 = 100_000_000
 
     /// Looks at the file, following links.
-    package init(path: [UInt8]) throws(BlobError) {
+    package init(path: [UInt8], isReference: Bool = false) throws(BlobError) {
         self.path = path
+        self.isReference = isReference
         self.status = try FileSnapshot(path: path)
         self.isSettled = self.status.change.inNanoseconds < Date().nanoseconds - Self.settlingTime
     }

@@ -1,0 +1,76 @@
+import BlobStreamsStandard
+import Foundation
+
+/// The JSON file that Google Takeout writes beside a photo.
+struct TakeoutDocument {
+    /// The name of the photo, which the name of its file may abbreviate.
+    let title: String?
+    /// The date in UTC, as Exif has it: `2024:05:01 12:30:59`.
+    let captureDate: String?
+    /// Degrees north and east.
+    let place: (latitude: Double, longitude: Double)?
+
+    private struct Document: Decodable {
+        struct Time: Decodable { let timestamp: String? }
+        struct Place: Decodable { let latitude: Double?, longitude: Double? }
+        let title: String?
+        let photoTakenTime: Time?
+        let geoData: Place?
+    }
+
+    /// The largest length in bytes; those of photos have one or two thousand.
+    private static let byteLimit = 1 << 20
+    /// The length to which Takeout cuts the name before `.json`.
+    private static let nameLimit = 46
+    private static let suffix = ".supplemental-metadata"
+
+    /// Reads a document; nil when it is none.
+    init?(path: [UInt8]) {
+        self.init((try? FileSource(path: String(decoding: path, as: UTF8.self)).data(upTo: Self.byteLimit)) ?? Data())
+    }
+
+    init?(_ data: Data) {
+        guard let document = try? JSONDecoder().decode(Document.self, from: data) else { return nil }
+        let title = document.title.flatMap { $0.isEmpty || $0.utf8.count > 255 ? nil : $0 }
+        self.title = title?.replacingOccurrences(of: "/", with: "_")
+        self.captureDate = document.photoTakenTime?.timestamp.flatMap { Int64($0) }.flatMap(Self.exifDate)
+        let (latitude, longitude) = (document.geoData?.latitude ?? 0, document.geoData?.longitude ?? 0)
+        // Zero, zero stands for no place.
+        let isPlace = (latitude != 0 || longitude != 0) && abs(latitude) <= 90 && abs(longitude) <= 180
+        self.place = isPlace ? (latitude, longitude) : nil
+    }
+
+    private static func exifDate(_ seconds: Int64) -> String? {
+        var (time, parts) = (time_t(seconds), tm())
+        guard seconds != 0, gmtime_r(&time, &parts) != nil, (-1900...8099).contains(parts.tm_year) else { return nil }
+        return String(
+            format: "%04d:%02d:%02d %02d:%02d:%02d", Int(parts.tm_year) + 1900, Int(parts.tm_mon) + 1,
+            Int(parts.tm_mday), Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec))
+    }
+
+    /// Returns the name of the document of a photo, among the names of a folder.
+    ///
+    /// Knows `a.jpg.json`, `a.jpg.supplemental-metadata.json` and its cut forms, the number of `a(1).jpg` at the end, as
+    /// in `a.jpg(1).json`, and `a-edited.jpg`, whose document is that of `a.jpg`.
+    static func name(for photo: String, among documents: [String]) -> String? {
+        guard !documents.isEmpty else { return nil }
+        let (stem, ext) = ((photo as NSString).deletingPathExtension, (photo as NSString).pathExtension)
+        var names = [(photo, "")]
+        if stem.hasSuffix(")"), let open = stem.lastIndex(of: "("), Int(stem[open...].dropFirst().dropLast()) != nil {
+            names.append(("\(stem[..<open]).\(ext)", String(stem[open...])))
+        }
+        if stem.hasSuffix("-edited") { names.append(("\(stem.dropLast(7)).\(ext)", "")) }
+        for (name, number) in names {
+            let longest = name + self.suffix
+            let found = documents.first { document in
+                var base = document.dropLast(".json".count)
+                guard base.hasSuffix(number) else { return false }
+                base = base.dropLast(number.count)
+                let isCut = base.count + number.count >= self.nameLimit && longest.hasPrefix(base)
+                return base == name || isCut || base.hasPrefix("\(name).") && longest.hasPrefix(base)
+            }
+            if let found { return found }
+        }
+        return nil
+    }
+}

@@ -1,0 +1,185 @@
+import BlobTestSupport
+import Foundation
+import Testing
+
+/// `blob library check`, `quarantine`, `backup`, and imports of folders.
+@Suite struct LibraryCareTests {
+    private let folder: TemporaryFolder
+    private let library: String
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        self.library = self.folder.path("library")
+        expect(try self.run("library", "create"), prints: "")
+    }
+
+    private func run(_ arguments: String...) throws -> Outcome {
+        try Launch(arguments + ["--library", self.library]).run()
+    }
+
+    /// Imports a new file; its URL, and the path of its original.
+    private func add(_ content: String, _ name: String = "a.jpg") throws -> (
+        url: String, path: String
+    ) {
+        let outcome = try self.run("library", "import", try self.folder.write(content, to: name))
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        let url = String(outcome.text.dropLast())
+        let id = try #require(url.split(separator: "=").dropFirst().first?.prefix(36))
+        return (url, "\(self.library)/originals/\(id.prefix(2))/\(id).jpg")
+    }
+
+    private func expectCheck(_ options: String..., finds parts: String..., status: CInt = 65) throws {
+        let outcome = try Launch(["library", "check", "--library", self.library] + options).run()
+        #expect(outcome.ending == .status(status), "\(outcome.text)\(outcome.errorText)")
+        for part in parts { #expect(outcome.text.contains(part), "\(outcome.text)") }
+        if parts.isEmpty { #expect(outcome.text == "") }
+    }
+
+    private func makeFolder(_ path: String) throws {
+        try FileManager.default.createDirectory(
+            atPath: self.folder.path(path), withIntermediateDirectories: true)
+    }
+
+    @Test func aWholeLibraryHasNoFindings() throws {
+        _ = try self.add("one")
+        try self.expectCheck(status: 0)
+        try self.expectCheck("--deep", "--repair", status: 0)
+    }
+
+    @Test func damageIsFoundAndGoodCopiesAreTakenFromTheQuarantine() throws {
+        let (url, path) = try self.add("one")
+        let (other, otherPath) = try self.add("two!", "b.jpg")
+        try #require(truncate(otherPath, 2) == 0)
+        try self.expectCheck(finds: "size  \(other)")
+        try Data("two?".utf8).write(to: URL(fileURLWithPath: otherPath))
+        try self.expectCheck(status: 0)
+        try self.expectCheck("--deep", finds: "content  \(other)")
+        let name = (path as NSString).lastPathComponent
+        try FileManager.default.moveItem(
+            atPath: path, toPath: "\(self.library)/originals/.quarantine/\(name)")
+        try self.expectCheck(finds: "missing  \(url)")
+        #expect(try self.run("library", "quarantine", "ls").text.hasSuffix("  \(name)\n"))
+        try self.expectCheck("--repair", finds: "missing  \(url)", "(repaired)", status: 0)
+        expect(try self.run("cat", url), prints: "one")
+        expect(try self.run("library", "quarantine", "ls"), prints: "")
+    }
+
+    @Test func aFileWithoutARowIsSetAsideAndRestored() throws {
+        let (url, path) = try self.add("one")
+        let copy = try Data(contentsOf: URL(fileURLWithPath: path))
+        expect(try self.run("library", "remove", url), prints: "")
+        try copy.write(to: URL(fileURLWithPath: path))
+        try self.expectCheck(finds: "orphan  originals/")
+        try self.expectCheck("--repair", finds: "(repaired)", status: 0)
+        try self.expectCheck(status: 0)
+        let name = (path as NSString).lastPathComponent
+        // The asset that it was, by the journal.
+        expect(try self.run("library", "quarantine", "restore", name), prints: "\(url)\n")
+        expect(try self.run("cat", url), prints: "one")
+        #expect(try self.run("info", url).text.contains("name: a.jpg\n"))
+        try self.expectCheck("--deep", status: 0)
+        expect(
+            try self.run("library", "quarantine", "restore", "../x"), failsWith: "notFound", 66,
+            saying: "quarantine")
+        expect(try self.run("library", "quarantine", "empty"), prints: "")
+    }
+
+    @Test(arguments: ["lost", "empty", "garbage", "cut"])
+    func aCatalogueIsMadeAgainFromTheJournal(damage: String) throws {
+        let (url, _) = try self.add("one")
+        let (gone, _) = try self.add("two", "b.jpg")
+        expect(try self.run("library", "remove", gone), prints: "")
+        let catalogue = "\(self.library)/catalog.sqlite"
+        for suffix in ["-wal", "-shm"] { unlink(catalogue + suffix) }
+        switch damage {
+        case "lost": unlink(catalogue)
+        case "empty": try #require(truncate(catalogue, 0) == 0)
+        case "cut": try #require(truncate(catalogue, 10_000) == 0)
+        default: try Data(repeating: 7, count: 9000).write(to: URL(fileURLWithPath: catalogue))
+        }
+        try self.expectCheck(finds: "catalogue  catalog.sqlite")
+        try self.expectCheck("--repair", finds: "(repaired)", status: 0)
+        expect(try self.run("library", "ls"), prints: "\(url)\n")
+        expect(try self.run("cat", url), prints: "one")
+        try self.expectCheck("--deep", status: 0)
+        #expect(
+            try self.run("library", "quarantine", "ls").text.contains("catalog.sqlite")
+                == (damage != "lost"))
+        #expect(try self.run("library", "quarantine", "empty").ending == .status(0))
+        expect(try self.run("library", "ls"), prints: "\(url)\n")
+    }
+
+    @Test func aBackupCatchesUp() throws {
+        let (first, _) = try self.add("one")
+        let backup = self.folder.path("backup.sqlite")
+        expect(try self.run("library", "backup", backup), prints: "")
+        expect(
+            try self.run("library", "backup", backup), failsWith: "invalidArgument", 64, saying: "already"
+        )
+        let (second, _) = try self.add("two", "b.jpg")
+        for suffix in ["", "-wal", "-shm"] { unlink("\(self.library)/catalog.sqlite\(suffix)") }
+        try FileManager.default.moveItem(atPath: backup, toPath: "\(self.library)/catalog.sqlite")
+        _ = try self.add("three", "c.jpg")
+        #expect(try self.run("library", "ls").text.hasPrefix("\(first)\n\(second)\n"))
+        // Its digests are computed by the first reader.
+        try self.expectCheck("--deep", finds: "digests  \(second)", status: 0)
+    }
+
+    // MARK: Folders
+
+    @Test(arguments: [false, true])
+    func aFolderIsImportedOnce(isReference: Bool) throws {
+        try self.makeFolder("card/DCIM/100APPLE")
+        try self.makeFolder("card/.Trashes")
+        for name in ["100APPLE/IMG_1.JPG", "100APPLE/IMG_2.MOV", "IMG_3.HEIC"] {
+            try self.folder.write(name, to: "card/DCIM/\(name)")
+        }
+        for name in ["DCIM/100APPLE/IMG_1.AAE", "DCIM/IMG_3.xmp", ".Trashes/old.jpg", "DCIM/.DS_Store"] {
+            try self.folder.write(name, to: "card/\(name)")
+        }
+        try self.folder.write("", to: "card/DCIM/empty.jpg")
+        let command = ["library", "import", "--library", self.library, self.folder.path("card")]
+        let launch = Launch(command + (isReference ? ["--by-reference"] : []))
+        let outcome = try launch.run()
+        #expect(
+            outcome.ending == .status(69) && outcome.errorText.contains("empty.jpg"),
+            "\(outcome.errorText)")
+        let urls = outcome.text.split(separator: "\n").map(String.init)
+        #expect(urls.count == 3)
+        let again = try launch.run()
+        #expect(Set(again.text.split(separator: "\n").map(String.init)) == Set(urls))
+        expect(
+            try Launch(["cat", "--library", self.library] + urls).run(),
+            prints: "100APPLE/IMG_1.JPG100APPLE/IMG_2.MOVIMG_3.HEIC")
+        let originals = try FileManager.default.subpathsOfDirectory(atPath: "\(self.library)/originals")
+        #expect(originals.contains { $0.hasSuffix(".jpg") } == !isReference)
+        try self.expectCheck("--deep", status: 0)
+    }
+
+    @Test func takeoutTellsDatePlaceAndName() throws {
+        try self.makeFolder("Takeout/Photos")
+        let json = { (title: String) in
+            """
+            {"title": "\(title)", "photoTakenTime": {"timestamp": "1577934245"},
+             "geoData": {"latitude": 48.5, "longitude": 2.25}}
+            """
+        }
+        let names = [
+            "a.jpg": "a.jpg.json", "b.jpg": "b.jpg.supplemental-metadata.json",
+            "c.jpg": "c.jpg.suppl.json",
+            "d(1).jpg": "d.jpg(1).json", "e-edited.jpg": "e.jpg.json",
+        ]
+        for (photo, document) in names {
+            try self.folder.write(photo, to: "Takeout/Photos/\(photo)")
+            try self.folder.write(json("Title of \(photo)"), to: "Takeout/Photos/\(document)")
+        }
+        try self.folder.write("no facts", to: "Takeout/Photos/f.jpg")
+        try self.folder.write("{\"title\": 5", to: "Takeout/Photos/f.jpg.json")
+        let outcome = try self.run("library", "import", self.folder.path("Takeout"))
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        let lines = try self.run("library", "ls", "-l").text.split(separator: "\n")
+        #expect(lines.count == 6)
+        #expect(lines.count { $0.contains("2020:01:02T03:04:05") && $0.contains("  Title of ") } == 5)
+        #expect(lines.contains { $0.hasSuffix("  f.jpg") })
+    }
+}
