@@ -75,7 +75,8 @@ public final class AssetLibrary: Sendable {
         self.folder = LibraryFolder(folder)
         self.onImportStep = nil
         self.access = .writing
-        self.catalogue = try Catalogue(in: self.folder.path, named: catalogueName, isReadOnly: false)
+        self.catalogues = Locked(
+            CurrentCatalogue(try Catalogue(in: self.folder.path, named: catalogueName, isReadOnly: false)))
         try self.catalogue.migrate()
     }
 

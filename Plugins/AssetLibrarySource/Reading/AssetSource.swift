@@ -112,7 +112,9 @@ public struct AssetSource: BlobInputStreamDataSource {
         case .rendering(let rendering):
             let rendition = try rendering.rendition(context)
             try rendition.info.check(byteOffset: byteOffset, matching: validator)
-            return try rendition.makeReader(at: byteOffset, rendering, context)
+            return FollowedReader(
+                try rendition.makeReader(at: byteOffset, rendering, context), of: rendering.asset, try self.resolver,
+                at: byteOffset, removal: self.options.removal, context)
         }
     }
 

@@ -1,0 +1,87 @@
+import BlobCore
+
+/// A reader of something made from an asset, such as a rendered picture, that ends when the asset is edited.
+///
+/// Before each read, and at the end, the catalogue is consulted if there were commits. With an event sink, an edit is
+/// also reported while nobody reads.
+final class FollowedReader: BlobReader {
+    private let base: any BlobReader
+    private let asset: Asset
+    private let resolver: AssetResolver
+    private let removal: AssetSource.RemovalPolicy
+    private let report: @Sendable () -> Void
+    private var registration: BlobRegistration?
+    private var watch: AssetLibraryWatch?
+    /// The commit after which the asset was last looked up; nil when that is unknown.
+    private var commit: CatalogueCommit?
+    private var isAtEnd = false
+    private var failure: BlobError?
+
+    /// - Parameters:
+    ///   - base: The reader of the bytes.
+    ///   - asset: The asset from which they are made, as the catalogue described it then.
+    ///   - byteOffset: The offset at which `base` begins, for events.
+    init(
+        _ base: any BlobReader, of asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64,
+        removal: AssetSource.RemovalPolicy, _ context: BlobContext
+    ) {
+        (self.base, self.asset, self.resolver, self.removal) = (base, asset, resolver, removal)
+        let isReported = Locked(false)
+        self.report = { [sink = context.eventSink] in
+            if !isReported.exchange(true) { sink?(BlobEvent(.invalidated, byteOffset)) }
+        }
+        guard context.eventSink != nil, let watch = try? resolver.library.watch() else { return }
+        self.watch = watch
+        self.registration = watch.state.observe(\.self) { [report] _ in
+            let found = Result { () throws(BlobError) in try Self.check(asset, resolver, removal) }
+            if case .failure(let error) = found, error.code == .changed { report() }
+        }
+    }
+
+    var info: BlobInfo { self.base.info }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if let failure { throw failure }
+        do {
+            if !self.isAtEnd { try self.checkAfterCommit() }
+            let result = try self.base.read(into: &output)
+            self.isAtEnd = result == .end
+            return result
+        } catch {
+            let error = BlobError(wrapping: error)
+            self.failure = error
+            throw error
+        }
+    }
+
+    func close() {
+        self.failure = BlobError(.closed, "The reader is closed.")
+        (self.registration, self.watch) = (nil, nil)
+        self.base.close()
+    }
+
+    private func checkAfterCommit() throws(BlobError) {
+        do {
+            let commit = try self.resolver.library.lastCommit()
+            guard !commit.isSame(as: self.commit) else { return }
+            try Self.check(self.asset, self.resolver, self.removal)
+            self.commit = commit
+        } catch  where error.code != .changed && self.removal == .finish {
+            // A catalogue that cannot be read does not change the bytes for which the reader was opened.
+        } catch {
+            self.report()
+            throw error
+        }
+    }
+
+    /// Throws when the asset was edited, or removed although that matters.
+    private static func check(
+        _ asset: Asset, _ resolver: AssetResolver, _ removal: AssetSource.RemovalPolicy
+    ) throws(BlobError) {
+        if let now = try resolver.library.catalogue.asset(resolver.id) {
+            try now.check(sameContentAs: asset, .current)
+        } else if removal == .fail {
+            throw BlobError(.changed, "The asset was removed from the library while it was read.")
+        }
+    }
+}
