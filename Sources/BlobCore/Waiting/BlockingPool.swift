@@ -176,7 +176,8 @@ package final class BlockingPool: Sendable {
     private func look() {
         let (growth, mustWatch) = self.state.withLock { state in
             let growth = min(
-                state.growth(self.patience), state.jobs.count, self.maximumThreadCount - state.threadCount, Self.maximumGrowth)
+                state.growth(self.patience), state.jobs.count, self.maximumThreadCount - state.threadCount,
+                Self.maximumGrowth)
             state.threadCount += growth
             return (growth, state.mustWatch(self.maximumThreadCount))
         }
