@@ -228,7 +228,7 @@ public final class AssetImport {
         if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
         try member.origin?.setGiven(ofOriginal: Data(file.sha256), db)
         let id = isNew ? member.id : existing?.id ?? member.id
-        try Catalogue.setSidecars(file.sidecars, of: id, isNew: isNew, db)
+        let isAdjusted = try Catalogue.setSidecars(file.sidecars, of: id, isNew: isNew, db)
         guard let asset = try Catalogue.asset(id, db) else {
             throw BlobError(.changed, "An asset with these bytes was removed while they were imported once more.")
         }
@@ -236,6 +236,9 @@ public final class AssetImport {
         let isRepaired = isUsed && existing != nil
         if isRepaired { entries.append(asset.moved) }
         if isNew { entries.append(.added(JournalAsset(asset, member.origin))) }
+        if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: id, db) {
+            entries.append(.adjusted(adjustment))
+        }
         return Added(
             result: AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed: isUsed,
             entries: entries)

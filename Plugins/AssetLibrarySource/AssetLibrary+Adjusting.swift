@@ -1,5 +1,6 @@
 package import BlobCore
 package import Foundation
+import GRDB
 
 extension AssetLibrary {
     /// Returns the adjustment of an asset.
@@ -59,7 +60,7 @@ extension AssetLibrary {
             }
             _ = try RenderPlan(recipe, for: size)
         }
-        return try self.found(self.catalogue.setRecipe(recipe, of: id), id)
+        return try self.adjust(id) { db in try Catalogue.setRecipe(recipe, of: id, db) }
     }
 
     /// Keeps a file beside a picture, an AAE or XMP sidecar, as a description of the asset's adjustment.
@@ -72,11 +73,17 @@ extension AssetLibrary {
             throw BlobError(.invalidArgument, "A file with an adjustment has the extension AAE or xmp: '\(path)'.")
         }
         let content = try Sidecar.content(path)
-        let asset = try self.catalogue.write { db in
-            try Catalogue.setSidecars([kind: content], of: id, isNew: false, db)
-            return try Catalogue.asset(id, db)
+        _ = try self.adjust(id) { db in try Catalogue.setSidecars([kind: content], of: id, isNew: false, db) }
+    }
+
+    /// - Parameter change: Returns false when the asset has this adjustment already.
+    private func adjust(_ id: UUID, _ change: (Database) throws -> Bool) throws(BlobError) -> Asset {
+        let asset = try self.commit { db -> (Asset?, [JournalEntry]) in
+            let isChanged = try change(db)
+            let adjustment = isChanged ? try Catalogue.journalAdjustment(of: id, db) : nil
+            return (try Catalogue.asset(id, db), adjustment.map { [.adjusted($0)] } ?? [])
         }
-        _ = try self.found(asset, id)
+        return try self.found(asset, id)
     }
 
     private func found(_ asset: Asset?, _ id: UUID) throws(BlobError) -> Asset {

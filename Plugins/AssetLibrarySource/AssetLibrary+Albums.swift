@@ -1,5 +1,6 @@
 public import BlobCore
 public import Foundation
+import GRDB
 
 extension AssetLibrary {
     /// An album: a named list of assets, or a shared stream, whose items have identifiers of their own.
@@ -29,7 +30,13 @@ extension AssetLibrary {
         guard !name.isEmpty, !name.utf8.contains(0) else {
             throw BlobError(.invalidArgument, "An album has a name, without zero bytes.", operation: "write")
         }
-        try self.catalogue.insertAlbum(name, isShared: isShared)
+        let album = JournalAlbum(name: name, isShared: isShared, madeAt: Date().nanoseconds)
+        try self.commit { db in
+            guard try Catalogue.insertAlbum(album, db) else {
+                throw BlobError(.invalidArgument, "There is an album '\(name)' already.", operation: "write")
+            }
+            return ((), [.albumMade(album)])
+        }
     }
 
     /// Returns the assets of an album, or the items of a shared stream, in the order in which they were added.
@@ -45,7 +52,19 @@ extension AssetLibrary {
     @discardableResult
     public func addAsset(_ id: UUID, toAlbum name: String) throws(BlobError) -> Asset {
         try self.checkCanWrite()
-        return try self.catalogue.insertItem(id, inAlbum: name)
+        return try self.commit { db in
+            let isShared = try Catalogue.isShared(name, db)
+            guard let asset = try Catalogue.asset(id, db) else { throw Catalogue.noAsset(id) }
+            guard isShared else {
+                try Catalogue.list(id, inAlbum: name, db)
+                return (asset, [.listed(id, album: name)])
+            }
+            var item = JournalAsset(asset, album: name)
+            (item.id, item.generation, item.importedAt) = (UUID(), 1, Date().nanoseconds)
+            try Catalogue.insertItem(item, inAlbum: name, db)
+            guard let added = try Catalogue.item(item.id, db) else { throw Catalogue.noAsset(id) }
+            return (added, [.added(item)])
+        }
     }
 
     /// Removes an asset from an album, and not from the library; or removes an item of a shared stream, and its original
@@ -57,7 +76,12 @@ extension AssetLibrary {
         _ id: UUID, fromAlbum name: String, context: BlobContext = BlobContext()
     ) throws(BlobError) {
         try self.checkCanWrite()
-        guard try self.catalogue.isShared(name) else { return try self.catalogue.deleteItem(id, inAlbum: name) }
+        guard try self.catalogue.isShared(name) else {
+            return try self.commit { db in
+                guard try Catalogue.unlist(id, inAlbum: name, db) else { throw Catalogue.noAsset(id) }
+                return ((), [.unlisted(id, album: name)])
+            }
+        }
         guard try self.assets(inAlbum: name).contains(where: { $0.id == id }) else { throw Catalogue.noAsset(id) }
         try self.removeAsset(id, context: context)
     }
@@ -70,6 +94,14 @@ extension AssetLibrary {
         if try self.catalogue.isShared(name) {
             for item in try self.assets(inAlbum: name) { try self.removeAsset(item.id, context: context) }
         }
-        try self.catalogue.deleteAlbum(name)
+        try self.commit { db in
+            // An item that was added since keeps its original in use.
+            let album = try Catalogue.journalAlbum(name, db)
+            guard try !album.isShared || Catalogue.itemCount(inAlbum: name, db) == 0 else {
+                throw BlobError(.changed, "An item was added to the stream while its items were removed.")
+            }
+            try Catalogue.deleteAlbum(album, db)
+            return ((), [.albumRemoved(album)])
+        }
     }
 }

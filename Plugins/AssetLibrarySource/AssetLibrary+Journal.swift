@@ -55,6 +55,8 @@ extension AssetLibrary {
     @discardableResult
     func replay(_ state: JournalState, keepsMissing: Bool, _ db: Database) throws -> [UUID] {
         for id in state.removed where try Catalogue.names(id, db) { _ = try Catalogue.remove(id, db) }
+        for album in state.removedAlbums { try Catalogue.deleteAlbum(album, db) }
+        for album in state.albums { try Catalogue.insertAlbum(album, db) }
         for (sha256, path) in state.paths {
             guard let digest = Data(hexadecimal: sha256) else { continue }
             let old = try Row.fetchOne(
@@ -76,7 +78,19 @@ extension AssetLibrary {
                 }
                 try Catalogue.insertOriginal(of: asset, self.description(of: asset), isMissing: !isThere, db)
             }
+            if let album = asset.album {
+                // Its own line may be damaged.
+                try Catalogue.insertAlbum(JournalAlbum(name: album, isShared: true, madeAt: asset.importedAt), db)
+            }
             try Catalogue.insertAsset(asset, db)
+        }
+        for adjustment in state.adjustments.values { try Catalogue.setAdjustment(adjustment, db) }
+        for entry in state.listings {
+            switch entry {
+            case .listed(let id, let album): try Catalogue.list(id, inAlbum: album, db)
+            case .unlisted(let id, let album): try Catalogue.unlist(id, inAlbum: album, db)
+            default: break
+            }
         }
         return undone
     }

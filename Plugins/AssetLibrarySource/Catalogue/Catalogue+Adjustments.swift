@@ -35,25 +35,60 @@ extension Catalogue {
         }
     }
 
-    /// Sets or removes the own recipe of an asset, and counts its generation.
-    ///
-    /// - Returns: The asset; nil when there is none.
-    func setRecipe(_ recipe: AdjustmentRecipe?, of id: UUID) throws(BlobError) -> Asset? {
-        try self.write { db in
-            let text = recipe.map { String(decoding: $0.canonical, as: UTF8.self) }
+    /// Sets or removes the own recipe of an asset, and counts its generation; returns false when it has this one.
+    static func setRecipe(_ recipe: AdjustmentRecipe?, of id: UUID, _ db: Database) throws -> Bool {
+        let text = recipe.map { String(decoding: $0.canonical, as: UTF8.self) }
+        try db.execute(
+            sql: """
+                UPDATE asset SET adjustment = ?1, generation = generation + 1
+                WHERE uuid = ?2 AND adjustment IS NOT ?1
+                """, arguments: [text, id.uuidString])
+        return db.changesCount > 0
+    }
+
+    /// Returns the descriptions for the journal; nil when there is no such asset.
+    static func journalAdjustment(of id: UUID, _ db: Database) throws -> JournalAdjustment? {
+        let sql = "SELECT id, generation, adjustment FROM asset WHERE uuid = ?"
+        guard let row = try Row.fetchOne(db, sql: sql, arguments: [id.uuidString]) else { return nil }
+        let asset = CheckedRow(row, of: "asset")
+        var adjustment = JournalAdjustment(
+            id: id, generation: try asset.value("generation"), recipe: try asset.optionalValue("adjustment"),
+            sidecars: [:])
+        let sidecars = try Row.fetchAll(
+            db, sql: "SELECT asset_id AS id, kind, content FROM sidecar WHERE asset_id = ?",
+            arguments: [try asset.value("id", as: Int64.self)])
+        for row in sidecars {
+            let sidecar = CheckedRow(row, of: "sidecar")
+            let content: Data = try sidecar.value("content")
+            let isShort = content.count < JournalAdjustment.sidecarByteLimit
+            adjustment.sidecars[try sidecar.value("kind")] = isShort ? content : Data()
+        }
+        return adjustment
+    }
+
+    /// Sets the descriptions of an adjustment as the journal has them, if the asset exists and is not newer.
+    static func setAdjustment(_ adjustment: JournalAdjustment, _ db: Database) throws {
+        let sql = "UPDATE asset SET adjustment = ?, generation = ? WHERE uuid = ? AND generation <= ?"
+        try db.execute(
+            sql: sql,
+            arguments: [
+                adjustment.recipe, adjustment.generation, adjustment.id.uuidString, adjustment.generation,
+            ])
+        guard db.changesCount > 0 else { return }
+        for (kind, content) in adjustment.sidecars where AdjustmentDescriptions.SidecarKind(rawValue: kind) != nil {
             try db.execute(
                 sql: """
-                    UPDATE asset SET adjustment = ?1, generation = generation + 1
-                    WHERE uuid = ?2 AND adjustment IS NOT ?1
-                    """, arguments: [text, id.uuidString])
-            return try Self.asset(id, db)
+                    INSERT OR REPLACE INTO sidecar (asset_id, kind, content) SELECT id, ?, ? FROM asset WHERE uuid = ?
+                    """, arguments: [kind, content, adjustment.id.uuidString])
         }
     }
 
     /// Sets sidecars of an asset, and counts its generation when it is not new and one of them is or differs.
+    ///
+    /// - Returns: False when nothing changed.
     static func setSidecars(
         _ sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]], of id: UUID, isNew: Bool, _ db: Database
-    ) throws {
+    ) throws -> Bool {
         var isChanged = false
         for (kind, content) in sidecars {
             try db.execute(
@@ -63,9 +98,11 @@ extension Catalogue {
                     """, arguments: [kind.rawValue, Data(content), id.uuidString])
             isChanged = isChanged || db.changesCount > 0
         }
-        guard isChanged, !isNew else { return }
-        try db.execute(
-            sql: "UPDATE asset SET generation = generation + 1 WHERE uuid = ?", arguments: [id.uuidString])
+        if isChanged, !isNew {
+            try db.execute(
+                sql: "UPDATE asset SET generation = generation + 1 WHERE uuid = ?", arguments: [id.uuidString])
+        }
+        return isChanged
     }
 
     /// Returns the identifier of the asset that shows an asset with an adjustment; nil when there is none.

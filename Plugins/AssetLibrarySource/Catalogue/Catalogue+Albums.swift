@@ -81,15 +81,12 @@ extension Catalogue {
         }
     }
 
-    func insertAlbum(_ name: String, isShared: Bool) throws(BlobError) {
-        try self.write { db in
-            try db.execute(
-                sql: "INSERT OR IGNORE INTO album (name, is_shared, created_at) VALUES (?, ?, ?)",
-                arguments: [name, isShared, Date().nanoseconds])
-            guard db.changesCount > 0 else {
-                throw BlobError(.invalidArgument, "There is an album '\(name)' already.", operation: "write")
-            }
-        }
+    /// Makes an album; returns false when there is one with its name.
+    @discardableResult static func insertAlbum(_ album: JournalAlbum, _ db: Database) throws -> Bool {
+        try db.execute(
+            sql: "INSERT OR IGNORE INTO album (name, is_shared, created_at) VALUES (?, ?, ?)",
+            arguments: [album.name, album.isShared, album.madeAt])
+        return db.changesCount > 0
     }
 
     /// Returns the assets and the items of an album, in the order in which they were added.
@@ -105,65 +102,72 @@ extension Catalogue {
         }
     }
 
-    /// Adds an asset to an album; adds nothing when a plain album has it already.
-    ///
-    /// - Returns: The asset, or the item that a shared stream has of it.
-    func insertItem(_ id: UUID, inAlbum name: String) throws(BlobError) -> Asset {
-        try self.write { db in
-            guard let album = try Self.album(name, db) else { throw Self.noAlbum(name) }
-            let item = album.isShared ? UUID() : id
-            let columns = album.isShared ? "uuid, original_id, original_filename, file_extension" : "asset_id"
-            let values = album.isShared ? "?4, original_id, original_filename, file_extension" : "id"
-            try db.execute(
-                sql: """
-                    INSERT OR IGNORE INTO album_item (album_id, added_at, \(columns))
-                    SELECT ?1, ?2, \(values) FROM asset WHERE uuid = ?3\(album.isShared ? "" : " AND ?4 IS NOT NULL")
-                    """,
-                arguments: [album.id, Date().nanoseconds, id.uuidString, item.uuidString])
-            guard let asset = try Self.asset(item, db) ?? Self.item(item, db) else { throw Self.noAsset(id) }
-            return asset
-        }
+    /// Adds an asset to a plain album, unless it has it already or one of them does not exist.
+    static func list(_ id: UUID, inAlbum name: String, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT OR IGNORE INTO album_item (album_id, added_at, asset_id)
+                SELECT album.id, ?, asset.id FROM album, asset
+                WHERE album.name = ? AND NOT album.is_shared AND asset.uuid = ?
+                """, arguments: [Date().nanoseconds, name, id.uuidString])
     }
 
-    /// Removes an asset from a plain album.
-    func deleteItem(_ id: UUID, inAlbum name: String) throws(BlobError) {
-        try self.write { db in
-            guard let album = try Self.album(name, db) else { throw Self.noAlbum(name) }
-            try db.execute(
-                sql: """
-                    DELETE FROM album_item
-                    WHERE album_id = ? AND asset_id = (SELECT id FROM asset WHERE uuid = ?)
-                    """, arguments: [album.id, id.uuidString])
-            if db.changesCount == 0 { throw Self.noAsset(id) }
-        }
+    /// Removes an asset from a plain album; returns false when it is not there.
+    @discardableResult static func unlist(_ id: UUID, inAlbum name: String, _ db: Database) throws -> Bool {
+        try db.execute(
+            sql: """
+                DELETE FROM album_item WHERE album_id = (SELECT id FROM album WHERE name = ?)
+                    AND asset_id = (SELECT id FROM asset WHERE uuid = ?)
+                """, arguments: [name, id.uuidString])
+        return db.changesCount > 0
     }
 
-    func deleteAlbum(_ name: String) throws(BlobError) {
-        try self.write { db in
-            try db.execute(
-                sql: """
-                    DELETE FROM album WHERE name = ?
-                        AND NOT EXISTS (SELECT 1 FROM album_item WHERE album_id = album.id AND uuid IS NOT NULL)
-                    """, arguments: [name])
-            if db.changesCount > 0 { return }
-            guard try Self.album(name, db) != nil else { throw Self.noAlbum(name) }
-            throw BlobError(.changed, "An item was added to the stream while its items were removed.")
-        }
+    /// Adds an item of the original of an asset to a shared stream.
+    static func insertItem(_ item: JournalAsset, inAlbum name: String, _ db: Database) throws {
+        try db.execute(
+            sql: """
+                INSERT INTO album_item (album_id, added_at, uuid, original_id, original_filename, file_extension)
+                SELECT album.id, ?, ?, original.id, ?, ? FROM album, original
+                WHERE album.name = ? AND album.is_shared AND original.sha256 = ?
+                """,
+            arguments: [
+                item.importedAt, item.id.uuidString, item.name, item.fileExtension, name,
+                Data(hexadecimal: item.sha256),
+            ])
+    }
+
+    static func deleteAlbum(_ album: JournalAlbum, _ db: Database) throws {
+        try db.execute(
+            sql: "DELETE FROM album WHERE name = ? AND created_at = ?", arguments: [album.name, album.madeAt])
     }
 
     func isShared(_ name: String) throws(BlobError) -> Bool {
-        try self.read { db in
-            guard let album = try Self.album(name, db) else { throw Self.noAlbum(name) }
-            return album.isShared
-        }
+        try self.read { db in try Self.isShared(name, db) }
     }
 
-    private static func album(_ name: String, _ db: Database) throws -> (id: Int64, isShared: Bool)? {
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such album.
+    static func isShared(_ name: String, _ db: Database) throws -> Bool { try self.journalAlbum(name, db).isShared }
+
+    /// Returns the facts of an album for the journal.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when there is no such album.
+    static func journalAlbum(_ name: String, _ db: Database) throws -> JournalAlbum {
+        guard let album = try Self.album(name, db) else { throw Self.noAlbum(name) }
+        return JournalAlbum(name: name, isShared: album.isShared, madeAt: album.madeAt)
+    }
+
+    static func itemCount(inAlbum name: String, _ db: Database) throws -> Int {
+        let sql = "SELECT count(*) FROM album_item JOIN album ON album.id = album_id WHERE album.name = ?"
+        return try Int.fetchOne(db, sql: sql, arguments: [name]) ?? 0
+    }
+
+    private static func album(_ name: String, _ db: Database) throws -> (id: Int64, isShared: Bool, madeAt: Int64)? {
         guard try db.tableExists("album") else { return nil }
-        let row = try Row.fetchOne(db, sql: "SELECT id, is_shared FROM album WHERE name = ?", arguments: [name])
+        let sql = "SELECT id, is_shared, created_at FROM album WHERE name = ?"
+        let row = try Row.fetchOne(db, sql: sql, arguments: [name])
         return try row.map { row in
             let album = CheckedRow(row, of: "album")
-            return (try album.value("id"), try album.value("is_shared"))
+            return (try album.value("id"), try album.value("is_shared"), try album.value("created_at"))
         }
     }
 

@@ -66,7 +66,7 @@ extension Catalogue {
                 Data(file.sha256), file.storedBlocks, file.byteCount, path,
                 media.typeIdentifier, media.mediaType, media.pixelWidth, media.pixelHeight, media.orientation,
                 media.captureDate, media.captureOffset, media.captureSubsecond, media.cameraMake, media.cameraModel,
-                Data(file.embeddedXMP),
+                file.embeddedXMP.map { Data($0) },
             ])
     }
 
@@ -104,8 +104,8 @@ struct ImportedFile {
     var media: MediaDescription
     /// False when a helper may add facts later; nil when the file was not looked at for any.
     var hasAllFacts: Bool?
-    /// The XMP packet in the file, if it mentions adjustments.
-    var embeddedXMP: [UInt8] = []
+    /// The XMP packet in the file, empty unless it mentions adjustments; nil when it was not looked for.
+    var embeddedXMP: [UInt8]?
     /// The descriptions of an adjustment beside the file.
     var sidecars: [AdjustmentDescriptions.SidecarKind: [UInt8]] = [:]
     /// The modification time in nanoseconds since 1970; nil when the source did not provide it.
@@ -114,7 +114,7 @@ struct ImportedFile {
     var storedBlocks: Data? { self.blocks.map { Data($0.stored(sha256: self.sha256)) } }
 
     /// The length of the descriptions of an adjustment in bytes.
-    var descriptionByteCount: Int { self.sidecars.values.reduce(self.embeddedXMP.count) { $0 + $1.count } }
+    var descriptionByteCount: Int { self.sidecars.values.reduce(self.embeddedXMP?.count ?? 0) { $0 + $1.count } }
 }
 
 extension Asset {

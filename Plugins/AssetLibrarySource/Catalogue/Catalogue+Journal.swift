@@ -54,7 +54,9 @@ extension Catalogue {
         try db.execute(sql: "UPDATE original SET state = 'missing' WHERE sha256 = ?", arguments: [sha256])
     }
 
+    /// Adds an asset, or the item of a shared stream that exists.
     static func insertAsset(_ asset: JournalAsset, _ db: Database) throws {
+        if let album = asset.album { return try self.insertItem(asset, inAlbum: album, db) }
         try db.execute(
             sql: """
                 INSERT INTO asset (uuid, original_id, generation, original_filename, file_extension, modified_at,
@@ -88,17 +90,52 @@ extension Catalogue {
                 """, arguments: [latitude, longitude, sha256])
     }
 
-    /// Calls `body` with the entry of each asset, in the order of their import.
+    /// Calls `body` with entries that make the catalogue: of albums, assets and their adjustments, and the lists of albums.
     static func forEachJournalEntry(_ db: Database, _ body: (JournalEntry) throws -> Void) throws {
-        let rows = try Row.fetchCursor(
+        let albums = try Row.fetchCursor(db, sql: "SELECT id, name, is_shared, created_at FROM album ORDER BY id")
+        while let row = try albums.next() {
+            let album = CheckedRow(row, of: "album")
+            try body(
+                .albumMade(
+                    JournalAlbum(
+                        name: try album.value("name"), isShared: try album.value("is_shared"),
+                        madeAt: try album.value("created_at"))))
+        }
+        let columns = """
+            asset.id, uuid, original_filename, file_extension, generation, ingested_at, modified_at,
+            original.id AS original_row, sha256, byte_size, path, capture_date, capture_offset, gps_latitude,
+            gps_longitude
+            """
+        for sql in [
+            "SELECT \(columns), NULL AS album FROM asset JOIN original ON original.id = original_id ORDER BY asset.id",
+            """
+            \(self.itemsAsAssets) SELECT \(columns), album.name AS album FROM asset
+            JOIN original ON original.id = original_id JOIN album ON album.id = album_id ORDER BY asset.id
+            """,
+        ] {
+            let rows = try Row.fetchCursor(db, sql: sql)
+            while let row = try rows.next() { try body(.added(JournalAsset(row))) }
+        }
+        let adjusted = try String.fetchAll(
             db,
             sql: """
-                SELECT asset.id, uuid, original_filename, file_extension, generation, ingested_at, modified_at,
-                    original.id AS original_row, sha256, byte_size, path, capture_date, capture_offset, gps_latitude,
-                    gps_longitude
-                FROM asset JOIN original ON original.id = original_id ORDER BY asset.id
+                SELECT uuid FROM asset
+                WHERE adjustment IS NOT NULL OR EXISTS (SELECT 1 FROM sidecar WHERE asset_id = asset.id)
                 """)
-        while let row = try rows.next() { try body(.added(JournalAsset(row))) }
+        for id in adjusted.compactMap(UUID.init(uuidString:)) {
+            if let adjustment = try self.journalAdjustment(of: id, db) { try body(.adjusted(adjustment)) }
+        }
+        let listed = try Row.fetchCursor(
+            db,
+            sql: """
+                SELECT album_item.id, asset.uuid, album.name FROM album_item JOIN album ON album.id = album_id
+                JOIN asset ON asset.id = asset_id ORDER BY album_item.id
+                """)
+        while let row = try listed.next() {
+            let item = CheckedRow(row, of: "album_item")
+            guard let id = UUID(uuidString: try item.value("uuid")) else { throw item.corrupted("uuid") }
+            try body(.listed(id, album: try item.value("name")))
+        }
     }
 }
 
@@ -120,6 +157,7 @@ extension JournalAsset {
             captureDate: try original.optionalValue("capture_date"),
             captureOffset: try original.optionalValue("capture_offset"),
             latitude: try original.optionalValue("gps_latitude"),
-            longitude: try original.optionalValue("gps_longitude"))
+            longitude: try original.optionalValue("gps_longitude"),
+            album: try asset.optionalValue("album"))
     }
 }

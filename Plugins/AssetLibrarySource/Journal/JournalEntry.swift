@@ -8,11 +8,39 @@ enum JournalEntry: Equatable {
     /// The original with this SHA-256, 64 hexadecimal digits, has a new path in the library.
     case moved(sha256: String, path: String)
     case removed(UUID)
+    /// An asset has these descriptions of its adjustment now.
+    case adjusted(JournalAdjustment)
+    case albumMade(JournalAlbum)
+    case albumRemoved(JournalAlbum)
+    /// An asset was added to a plain album.
+    case listed(UUID, album: String)
+    /// An asset was removed from a plain album.
+    case unlisted(UUID, album: String)
+}
+
+/// The descriptions of the adjustment of an asset.
+struct JournalAdjustment: Codable, Equatable {
+    /// The length of a sidecar in bytes from which on it is kept as empty, which is no description that can be rendered.
+    static let sidecarByteLimit = 256 << 10
+
+    let id: UUID
+    let generation: Int64
+    /// The own recipe as JSON.
+    var recipe: String?
+    /// The sidecars by their kind.
+    var sidecars: [String: Data]
+}
+
+struct JournalAlbum: Codable, Hashable {
+    let name: String
+    let isShared: Bool
+    /// Nanoseconds since 1970, which tell albums apart that had the same name.
+    let madeAt: Int64
 }
 
 /// The facts about an asset that its file does not contain, or that identify the file.
 struct JournalAsset: Codable, Equatable {
-    let id: UUID
+    var id: UUID
     var name: String?
     var fileExtension: String?
     let byteCount: Int64
@@ -20,20 +48,22 @@ struct JournalAsset: Codable, Equatable {
     let sha256: String
     /// As in the catalogue.
     var path: String
-    let generation: Int64
+    var generation: Int64
     /// Nanoseconds since 1970, as ``modifiedAt``.
-    let importedAt: Int64
+    var importedAt: Int64
     var modifiedAt: Int64?
     var captureDate: String?
     var captureOffset: String?
     var latitude: Double?
     var longitude: Double?
+    /// The shared stream of which this is an item; nil for an asset.
+    var album: String?
 
     /// True when a catalogue may contain these values.
     var isValid: Bool {
         self.byteCount >= 0 && self.generation > 0 && self.sha256.utf8.count == 64
             && self.sha256.allSatisfy(\.isHexDigit) && self.fileExtension.map(Asset.isFileExtension) ?? true
-            && [self.name, self.captureDate, self.captureOffset].allSatisfy { $0?.utf8.contains(0) != true }
+            && [self.name, self.captureDate, self.captureOffset, self.album].allSatisfy { $0?.utf8.contains(0) != true }
     }
 }
 
@@ -42,6 +72,9 @@ extension JournalEntry {
     private struct Line: Codable {
         let act: String
         var asset: JournalAsset?
+        var adjustment: JournalAdjustment?
+        var album: JournalAlbum?
+        var name: String?
         var id: UUID?
         var path: String?
         var sha256: String?
@@ -58,6 +91,11 @@ extension JournalEntry {
             case .added(let asset): Line(act: "add", asset: asset)
             case .moved(let sha256, let path): Line(act: "move", path: path, sha256: sha256)
             case .removed(let id): Line(act: "remove", id: id)
+            case .adjusted(let adjustment): Line(act: "adjust", adjustment: adjustment)
+            case .albumMade(let album): Line(act: "make album", album: album)
+            case .albumRemoved(let album): Line(act: "remove album", album: album)
+            case .listed(let id, let album): Line(act: "list", name: album, id: id)
+            case .unlisted(let id, let album): Line(act: "unlist", name: album, id: id)
             }
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -71,10 +109,33 @@ extension JournalEntry {
         guard text.count > 0, Self.sum(text).elementsEqual(line.suffix(Self.sumByteCount)),
             let line = try? JSONDecoder().decode(Line.self, from: Data(text) + [UInt8(ascii: "}")])
         else { return nil }
-        switch (line.act, line.asset, line.id, line.sha256, line.path) {
-        case ("add", let asset?, _, _, _) where asset.isValid: self = .added(asset)
-        case ("move", _, _, let sha256?, let path?): self = .moved(sha256: sha256, path: path)
-        case ("remove", _, let id?, _, _): self = .removed(id)
+        guard let entry = Self(line) else { return nil }
+        self = entry
+    }
+
+    private init?(_ line: Line) {
+        switch line.act {
+        case "add":
+            guard let asset = line.asset, asset.isValid else { return nil }
+            self = .added(asset)
+        case "move":
+            guard let sha256 = line.sha256, let path = line.path else { return nil }
+            self = .moved(sha256: sha256, path: path)
+        case "adjust":
+            guard let adjustment = line.adjustment, adjustment.generation > 0 else { return nil }
+            self = .adjusted(adjustment)
+        case "make album", "remove album":
+            guard let album = line.album, !album.name.isEmpty, !album.name.utf8.contains(0) else { return nil }
+            self = line.act == "make album" ? .albumMade(album) : .albumRemoved(album)
+        case "remove", "list", "unlist":
+            guard let id = line.id else { return nil }
+            if line.act == "remove" {
+                self = .removed(id)
+            } else if let name = line.name {
+                self = line.act == "list" ? .listed(id, album: name) : .unlisted(id, album: name)
+            } else {
+                return nil
+            }
         default: return nil
         }
     }
@@ -92,13 +153,16 @@ extension Asset {
 }
 
 extension JournalAsset {
-    /// - Parameter origin: The file from which it was imported, if more than its bytes is known about it.
-    init(_ asset: Asset, _ origin: ImportOrigin? = nil) {
+    /// - Parameters:
+    ///   - origin: The file from which it was imported, if more than its bytes is known about it.
+    ///   - album: The shared stream of which this is an item.
+    init(_ asset: Asset, _ origin: ImportOrigin? = nil, album: String? = nil) {
         self.init(
             id: asset.id, name: asset.name, fileExtension: asset.fileExtension, byteCount: asset.byteCount,
             sha256: asset.sha256.hexadecimal, path: asset.storedPath, generation: asset.generation,
             importedAt: asset.importDate.nanoseconds, modifiedAt: asset.modificationDate?.nanoseconds,
             captureDate: asset.media.captureDate, captureOffset: asset.media.captureOffset,
-            latitude: origin?.place?.latitude, longitude: origin?.place?.longitude)
+            latitude: origin?.place?.latitude, longitude: origin?.place?.longitude,
+            album: album)
     }
 }

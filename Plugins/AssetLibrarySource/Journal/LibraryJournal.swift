@@ -113,39 +113,3 @@ extension LibraryJournal {
         return found
     }
 }
-
-/// The assets that a journal, or the end of one, leaves.
-struct JournalState {
-    /// The assets, in the order in which they were added.
-    private(set) var assets: [JournalAsset] = []
-    /// The assets that were removed, wherever they were added.
-    private(set) var removed: Set<UUID> = []
-    /// The new paths of originals, by SHA-256.
-    private(set) var paths: [String: String] = [:]
-    /// The number of lines that were skipped.
-    private(set) var skippedLineCount = 0
-
-    init(_ journal: LibraryJournal, from byteOffset: Int64 = 0) throws {
-        var all: [UUID: JournalAsset] = [:]
-        var order: [UUID] = []
-        var (removed, paths) = (self.removed, self.paths)
-        self.skippedLineCount = try journal.forEachEntry(from: byteOffset) { entry in
-            switch entry {
-            case .added(let asset):
-                if all.updateValue(asset, forKey: asset.id) == nil { order.append(asset.id) }
-                removed.remove(asset.id)
-            case .moved(let sha256, let path): paths[sha256] = path
-            case .removed(let id):
-                all[id] = nil
-                removed.insert(id)
-            }
-        }
-        (self.removed, self.paths) = (removed, paths)
-        var listed: Set<UUID> = []
-        self.assets = order.compactMap { id in
-            guard var asset = all[id], listed.insert(id).inserted else { return nil }
-            asset.path = paths[asset.sha256] ?? asset.path
-            return asset
-        }
-    }
-}
