@@ -36,6 +36,9 @@ public struct Asset: Hashable, Sendable, Identifiable {
 
     /// The path of the original in the library's folder; untrusted, because it comes from the catalogue.
     let storedPath: String
+
+    /// True when the original stays where it was when it was imported.
+    var isReference: Bool { self.storedPath.hasPrefix("file:") }
 }
 
 extension Asset {

@@ -9,15 +9,24 @@ extension AssetImport {
     func member(
         _ source: any BlobInputStreamDataSource, _ name: String?, _ origin: ImportOrigin?
     ) throws -> Member {
-        if let path = source.filePath { try CloudPlaceholder.check(file: path) }
+        if let path = source.filePath {
+            try self.ofSource { () throws(BlobError) in
+                // Reading the catalogue and closing it would release the locks of SQLite.
+                guard !self.library.contains(path: path) else {
+                    throw BlobError(.invalidArgument, "A file of the library cannot be imported into it.")
+                }
+                try CloudPlaceholder.check(file: path)
+            }
+        }
         let id = UUID()
-        if try origin?.isReference == true || self.mayBeDuplicate(source) {
+        let isReference = origin?.isReference == true
+        if try isReference || self.mayBeDuplicate(source) {
             var file = try self.read(source, to: nil, name)
-            let (isWhole, damagedPath) = try self.existing(file)
+            let (isWhole, damagedPath) = try self.existing(file, mayBeReference: isReference)
             let isInGroup = self.group.contains { $0.offersFile && $0.file.sha256 == file.sha256 }
             guard !isWhole, !isInGroup else { return Member(id: id, file: file, origin: origin) }
             if let origin, origin.isReference {
-                let reference = try origin.reference(outside: self.library.folder)
+                let reference = try self.ofSource { () throws(BlobError) in try origin.reference() }
                 try self.describe(&file, reference.file.headerBytes) { () throws(BlobError) in
                     try reference.file.duplicate()
                 }
@@ -32,19 +41,35 @@ extension AssetImport {
         try self.library.onImportStep?(.copied)
         // Looked up again in the transaction. Here the original can be read without delaying other writers, and an
         // intact one saves waiting for the disk.
-        let (isWhole, damagedPath) = try self.existing(file)
+        let (isWhole, damagedPath) = try self.existing(file, mayBeReference: false)
         if !isWhole { try incoming.synchronise() }
         return Member(
             id: id, file: file, incoming: isWhole ? nil : incoming, damagedPath: damagedPath,
             origin: origin)
     }
 
+    /// Marks errors as those of the source, which do not concern others.
+    private func ofSource<Value>(_ body: () throws(BlobError) -> Value) throws(BlobError) -> Value {
+        do {
+            return try body()
+        } catch {
+            var error = error
+            error.operation = error.operation ?? "open"
+            throw error
+        }
+    }
+
     /// Returns true when the original with these bytes is whole, or its path when it is damaged.
-    private func existing(_ file: ImportedFile) throws -> (isWhole: Bool, damagedPath: String?) {
+    ///
+    /// - Parameter mayBeReference: False when a file that stays where it is is not enough: its owner may delete it.
+    private func existing(_ file: ImportedFile, mayBeReference: Bool) throws -> (isWhole: Bool, damagedPath: String?) {
         let existing = try self.library.catalogue.read { db in
             try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
         }
-        let isWhole = try existing.map { try self.library.hasOriginal(of: $0, file, self.context) } ?? false
+        let isWhole =
+            try existing.map { asset in
+                try (mayBeReference || !asset.isReference) && self.library.hasOriginal(of: asset, file, self.context)
+            } ?? false
         return (isWhole, isWhole ? nil : existing?.storedPath)
     }
 
@@ -90,7 +115,9 @@ extension AssetImport {
         }
         if let path = source.filePath {
             file.modificationTime = try? FileSnapshot(path: path).modification.inNanoseconds
-            if format?.mediaType.hasPrefix("image/") == true { file.sidecars = try Sidecar.beside(path) }
+            if format?.mediaType.hasPrefix("image/") == true {
+                file.sidecars = try self.ofSource { () throws(BlobError) in try Sidecar.beside(path) }
+            }
         }
         return file
     }
@@ -101,7 +128,8 @@ extension AssetImport {
     private func describe(
         _ file: inout ImportedFile, _ header: @autoclosure () -> HeaderBytes, _ open: () throws(BlobError) -> CInt
     ) throws(BlobError) {
-        try CloudPlaceholder.check(name: file.name, header())
+        let name = file.name
+        try self.ofSource { () throws(BlobError) in try CloudPlaceholder.check(name: name, header()) }
         (file.media, file.hasAllFacts) = try self.facts.describe(header(), open)
         file.embeddedXMP = EmbeddedXMP.find(in: header())
     }

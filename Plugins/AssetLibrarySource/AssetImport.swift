@@ -233,8 +233,8 @@ public final class AssetImport {
             throw BlobError(.changed, "An asset with these bytes was removed while they were imported once more.")
         }
         try member.origin?.ifUnchanged?.remember(asset.id, db)
-        let isRepaired = isUsed && existing != nil
-        if isRepaired { entries.append(asset.moved) }
+        if isUsed, existing != nil { entries.append(asset.moved) }
+        let isRepaired = isUsed && existing?.isReference == false
         if isNew { entries.append(.added(JournalAsset(asset, member.origin))) }
         if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: id, db) {
             entries.append(.adjusted(adjustment))

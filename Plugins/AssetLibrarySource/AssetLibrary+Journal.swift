@@ -65,6 +65,7 @@ extension AssetLibrary {
                 !self.hasFile(at: String.fromDatabaseValue(old["path"] ?? .null) ?? "", byteCount: byteCount),
                 self.hasFile(at: path, byteCount: byteCount)
             else { continue }
+            _ = try Catalogue.releasePath(path, except: Array(digest), db)
             try Catalogue.setPath(path, ofOriginal: digest, db)
         }
         var undone: [UUID] = []
@@ -76,6 +77,7 @@ extension AssetLibrary {
                     undone.append(asset.id)
                     continue
                 }
+                _ = try Catalogue.releasePath(asset.path, except: Array(digest), db)
                 try Catalogue.insertOriginal(of: asset, self.description(of: asset), isMissing: !isThere, db)
             }
             if let album = asset.album {

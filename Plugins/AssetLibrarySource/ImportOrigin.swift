@@ -43,22 +43,15 @@ package struct ImportOrigin: Sendable {
 
     /// Returns the path for the catalogue of a file that stays where it is, and the open file.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8, ``BlobError/Code/invalidArgument`` for a
-    ///   file in the library, and ``BlobError/Code/changed`` for one that was touched since it was looked at.
-    func reference(outside library: LibraryFolder) throws(BlobError) -> (path: String, file: OriginalFile) {
+    /// - Throws: ``BlobError/Code/unsupported`` for a path that is not UTF-8, and ``BlobError/Code/changed`` for a file
+    ///   that was touched since it was looked at.
+    func reference() throws(BlobError) -> (path: String, file: OriginalFile) {
         guard let resolved = realpath(self.path.map { CChar(bitPattern: $0) } + [0], nil) else {
             throw BlobError(systemError: errno, doing: "Could not resolve the path of the file")
         }
         defer { free(resolved) }
         guard let path = String(validatingCString: resolved) else {
             throw BlobError(.unsupported, "A file whose path is not UTF-8 cannot be imported by reference.")
-        }
-        let root = realpath(library.path, nil).map { root in
-            defer { free(root) }
-            return String(cString: root)
-        }
-        if let root, path.hasPrefix("\(root)/") {
-            throw BlobError(.invalidArgument, "A file in the library cannot be imported by reference.")
         }
         let file = try OriginalFile(path)
         guard file.snapshot == self.status else {
@@ -104,6 +97,16 @@ extension AssetLibrary {
             }
             return try id.flatMap { try Catalogue.asset($0, db) }
         }
-        return asset.flatMap { self.hasFile(of: $0) ? $0 : nil }
+        guard let asset, origin.isReference || !asset.isReference else { return nil }
+        return self.hasFile(of: asset) ? asset : nil
+    }
+
+    /// Returns true when a path, links resolved, is in the folder of the library.
+    package func contains(path: [UInt8]) -> Bool {
+        guard let resolved = realpath(path.map { CChar(bitPattern: $0) } + [0], nil) else { return false }
+        defer { free(resolved) }
+        guard let root = realpath(self.folder.path, nil) else { return false }
+        defer { free(root) }
+        return String(cString: resolved).hasPrefix("\(String(cString: root))/")
     }
 }

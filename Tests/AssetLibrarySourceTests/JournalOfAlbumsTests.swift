@@ -75,6 +75,9 @@ import Testing
         #expect(before.contains { $0.hasSuffix("\(Adjustment.notRenderable(["AAE"]))") })
         try self.rebuild()
         #expect(try self.view() == before)
+        var findings: [LibraryFinding] = []
+        _ = try LibraryCheck(of: self.test.folder, isDeep: true, repairs: false) { findings.append($0) }.run()
+        #expect(findings.isEmpty, "\(findings)")
     }
 
     @Test func aJournalThatIsWrittenAnewHasThem() throws {
@@ -119,6 +122,10 @@ import Testing
         let asset = try self.test.add(self.picture)
         let long = [UInt8](repeating: 0x20, count: JournalAdjustment.sidecarByteLimit)
         try self.test.library.setAdjustment(of: asset.id, sidecar: self.folder.write(long, to: "long.AAE"))
+        _ = try self.test.library.journal.append([.removed(UUID())])
+        _ = try LibraryCheck(of: self.test.folder, isDeep: false, repairs: true) { _ in }.run()
+        let sql = "SELECT length(content) FROM sidecar"
+        #expect(try self.test.sql(sql, Int.self) == long.count, "What the catalogue has stays.")
         try self.rebuild()
         #expect(try self.test.open().adjustment(of: asset) == .notRenderable(["AAE"]))
     }

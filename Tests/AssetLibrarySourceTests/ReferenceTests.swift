@@ -57,6 +57,48 @@ import Testing
         #expect(try library.importAsset(from: FileSource(path: self.path)).isRepaired)
     }
 
+    @Test func aCopyOfAReferencedFileIsNotTheFileItself() throws {
+        let asset = try self.add().asset
+        try self.settle()
+        _ = try self.add()
+        #expect(try self.test.library.importedAsset(self.origin(isReference: true))?.id == asset.id)
+        #expect(try self.test.library.importedAsset(self.origin(isReference: false)) == nil)
+        let copy = try self.add(isReference: false)
+        #expect(copy.asset.id == asset.id && !copy.isNew && !copy.isRepaired)
+        try #require(unlink(self.path) == 0)
+        #expect(try readAll(self.test.library.source(for: asset.id).open()) == self.bytes)
+    }
+
+    @Test func aBackUpCatchesUpWithAPathThatHasAnotherContentNow() throws {
+        let first = try self.add().asset
+        let backup = self.test.path("backup")
+        try self.test.library.backUp(to: backup)
+        try overwrite(self.path, at: 0, with: [self.bytes[0] ^ 1])
+        let second = try self.add().asset
+        #expect(second.id != first.id)
+        for suffix in ["", "-wal", "-shm"] { unlink(self.test.path("catalog.sqlite\(suffix)")) }
+        try #require(rename(backup, self.test.path("catalog.sqlite")) == 0)
+        let library = try self.test.open()
+        #expect(try readAll(library.source(for: second.id).open()).first == self.bytes[0] ^ 1)
+        #expect(try library.asset(first.id)?.isMissing == true)
+    }
+
+    @Test func theFilesOfTheLibraryAreNotImportedIntoIt() throws {
+        let path = self.test.path("catalog.sqlite")
+        #expect(codeThrown { try self.test.library.importAsset(from: FileSource(path: path)) } == .invalidArgument)
+        #expect(self.test.library.contains(path: Array(path.utf8)))
+        #expect(!self.test.library.contains(path: Array(self.path.utf8)))
+    }
+
+    @Test func anErrorOfAFileDoesNotEndAnImport() throws {
+        let folder = self.pictures.path("photo.xmp")
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+        let jpeg = Pictures.jpeg(width: 4, height: 3, exif: nil)
+        try write(jpeg, to: self.path)
+        let error = #expect(throws: BlobError.self) { try self.add(isReference: false) }
+        #expect(error?.operation != "write")
+    }
+
     @Test func duplicatesInAGroupAreCopiedOnce() throws {
         let copied = Locked(0)
         let library = try AssetLibrary(at: self.test.folder, for: .writing) { step in

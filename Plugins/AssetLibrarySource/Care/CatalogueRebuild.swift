@@ -16,17 +16,23 @@ struct CatalogueRebuild {
     /// Writes the new catalogue, sets the old one aside in the quarantine, and puts the new one in its place.
     ///
     /// Called under the exclusive lock. After a crash, it can be run again.
-    func run() throws {
+    ///
+    /// - Returns: The number of lines of the journal that were damaged.
+    func run() throws -> Int {
+        let skippedLineCount: Int
         let root = try Folder(self.folder.path)
         let folders = try OriginalsFolder(making: self.folder)
         for suffix in Catalogue.fileSuffixes { try root.removeFile(named: Self.newName + suffix) }
         do {
             let library = try AssetLibrary(rebuilding: self.url, catalogueName: Self.newName)
             let journal = library.journal
+            // A commit that comes in between is in the rest, with which the new catalogue catches up.
+            let byteCount = journal.byteCount
             let state = try JournalState(journal)
+            skippedLineCount = state.skippedLineCount
             try library.catalogue.write { db in
                 try library.replay(state, keepsMissing: true, db)
-                try Catalogue.setJournalByteCount(journal.byteCount, db)
+                try Catalogue.setJournalByteCount(byteCount, db)
             }
             try library.catalogue.close()
         }
@@ -40,5 +46,6 @@ struct CatalogueRebuild {
             if !suffix.isEmpty { try root.removeFile(named: Self.newName + suffix) }
         }
         try root.replaceFile(named: Catalogue.fileName, by: Self.newName)
+        return skippedLineCount
     }
 }

@@ -36,26 +36,34 @@ package struct LibraryCheck {
             _ = try AssetLibrary(at: self.url)
             return true
         }
-        let lock = try self.makeLock()
-        return try withExtendedLifetime(lock) { try self.runLocked(isAlone: lock != nil) }
-    }
-
-    private func runLocked(isAlone: Bool) throws -> Bool {
-        guard try self.checkCatalogue() else { return true }
-        let incoming = (try? OriginalsFolder(self.folder).incoming.names()) ?? []
-        let library = try AssetLibrary(at: self.url, for: self.repairs ? .writing : .reading, recovers: false)
-        try self.checkOriginals(library)
-        try self.checkJournal(library)
-        guard isAlone else { return false }
-        try self.checkFiles(library, incoming.filter(LibraryFolder.isIncoming))
+        guard self.repairs else {
+            guard let library = try self.checkContent() else { return true }
+            // Held while names are listed, and not while originals are read: imports wait for it.
+            guard let lock = try? LibraryLock.exclusive(self.folder) else { return false }
+            try withExtendedLifetime(lock) { try self.checkFiles(library, self.leftovers) }
+            return true
+        }
+        guard let lock = try LibraryLock.exclusive(self.folder) else { throw AssetLibrary.isBusy }
+        try withExtendedLifetime(lock) {
+            let leftovers = self.leftovers
+            if let library = try self.checkContent() { try self.checkFiles(library, leftovers) }
+        }
         return true
     }
 
-    /// Takes the lock for recovery; nil when it is not available and not needed.
-    private func makeLock() throws -> LibraryLock? {
-        if !self.repairs { return try? LibraryLock.exclusive(self.folder) }
-        guard let lock = try LibraryLock.exclusive(self.folder) else { throw AssetLibrary.isBusy }
-        return lock
+    /// The names of what interrupted imports and removals left.
+    private var leftovers: [String] {
+        let names = (try? OriginalsFolder(self.folder).incoming.names()) ?? []
+        return names.filter(LibraryFolder.isIncoming)
+    }
+
+    /// Checks the catalogue, the originals and the journal; returns nil when the catalogue cannot be used.
+    private func checkContent() throws -> AssetLibrary? {
+        guard try self.checkCatalogue() else { return nil }
+        let library = try AssetLibrary(at: self.url, for: self.repairs ? .writing : .reading, recovers: false)
+        try self.checkOriginals(library)
+        try self.checkJournal(library)
+        return library
     }
 
     private func report(
@@ -68,8 +76,10 @@ package struct LibraryCheck {
     private func checkCatalogue() throws -> Bool {
         guard let problem = try self.catalogueProblem() else { return true }
         let canRebuild = self.repairs && LibraryJournal(self.folder).byteCount > 0
-        if canRebuild { try CatalogueRebuild(self.folder, self.url).run() }
-        try self.report(.catalogue, Catalogue.fileName, problem, isRepaired: canRebuild)
+        let lostLineCount = canRebuild ? try CatalogueRebuild(self.folder, self.url).run() : 0
+        let loss = lostLineCount > 0 ? " \(lostLineCount) lines of the journal are damaged: assets may be lost." : ""
+        try self.report(
+            .catalogue, Catalogue.fileName, problem + loss, isRepaired: canRebuild && lostLineCount == 0)
         return canRebuild
     }
 
@@ -129,14 +139,26 @@ package struct LibraryCheck {
         of original: StoredOriginal, _ asset: Asset, _ library: AssetLibrary
     ) throws -> LibraryFinding? {
         let found = { (kind, detail) in LibraryFinding(kind: kind, subject: asset.locator.text, detail: detail) }
-        guard let file = try? OriginalFile(self.folder.path(ofStored: original.path)) else {
-            return found(.missing, "The original is not in its place: \(original.path).")
+        let file: OriginalFile
+        do throws(BlobError) {
+            file = try OriginalFile(self.folder.path(ofStored: original.path))
+        } catch {
+            if error.code == .notFound {
+                return found(.missing, "The original is not in its place: \(original.path).")
+            }
+            return found(.content, "The original cannot be opened: \(error.message)")
         }
         guard file.snapshot.byteCount == asset.byteCount else {
             return found(.size, "The original has \(file.snapshot.byteCount) bytes in place of \(asset.byteCount).")
         }
         guard self.isDeep else { return nil }
-        let (sha256, blocks) = try file.digests(byteCount: asset.byteCount, self.context)
+        let (sha256, blocks): ([UInt8], BlockDigests)
+        do throws(BlobError) {
+            (sha256, blocks) = try file.digests(byteCount: asset.byteCount, self.context)
+        } catch {
+            if error.code == .cancelled || error.code == .timedOut { throw error }
+            return found(.content, "The original cannot be read: \(error.message)")
+        }
         guard sha256 == asset.sha256 else {
             return found(
                 .content,
@@ -158,6 +180,11 @@ package struct LibraryCheck {
         try library.forEachAsset { asset in
             let line = kept.removeValue(forKey: asset.id)
             if line?.sha256 != asset.sha256.hexadecimal || line?.path != asset.storedPath { unequalCount += 1 }
+        }
+        try library.catalogue.read { db in
+            for line in Array(kept.values) where line.album != nil {
+                if try Catalogue.names(line.id, db) { kept[line.id] = nil }
+            }
         }
         let lostCount = kept.count
         guard unequalCount + lostCount + state.skippedLineCount > 0 else { return }

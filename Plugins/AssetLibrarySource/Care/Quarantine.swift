@@ -64,7 +64,9 @@ extension AssetLibrary {
         let lock = try LibraryLock.shared(self.folder, context)
         return try withExtendedLifetime(lock) {
             let file = try self.quarantinedFile(name, formerID, context)
-            let existing = try self.catalogue.read { try Catalogue.asset(sha256: file.sha256, $0) }
+            let existing = try self.catalogue.read { db in
+                try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
+            }
             if let existing, try self.hasOriginal(of: existing, file, context) {
                 try OriginalsFolder(self.folder).quarantine.removeFile(named: name)
                 return existing
@@ -95,10 +97,11 @@ extension AssetLibrary {
         let path = LibraryFolder.storedPath(for: UUID(), fileExtension: file.fileExtension)
         try folders.takeBack(name, as: path)
         try folders.synchronise([path], known: self.durableFolders)
-        let asset = try self.commit { db in
-            if let asset = try Catalogue.asset(sha256: file.sha256, db) {
+        let asset = try self.commit { db -> (Asset?, [JournalEntry]) in
+            let existing = try Catalogue.asset(sha256: file.sha256, db) ?? Catalogue.item(sha256: file.sha256, db)
+            if let existing {
                 try Catalogue.setOriginal(file, path: path, db)
-                return (try Catalogue.asset(asset.id, db), [.moved(sha256: file.sha256.hexadecimal, path: path)])
+                return (existing, [.moved(sha256: file.sha256.hexadecimal, path: path)])
             }
             let id = try Catalogue.names(formerID, db) ? UUID() : formerID
             try Catalogue.insertOriginal(file, path: path, db)

@@ -78,7 +78,8 @@ extension Catalogue {
         for (kind, content) in adjustment.sidecars where AdjustmentDescriptions.SidecarKind(rawValue: kind) != nil {
             try db.execute(
                 sql: """
-                    INSERT OR REPLACE INTO sidecar (asset_id, kind, content) SELECT id, ?, ? FROM asset WHERE uuid = ?
+                    INSERT INTO sidecar (asset_id, kind, content) SELECT id, ?, ? FROM asset WHERE uuid = ?
+                    ON CONFLICT DO UPDATE SET content = excluded.content WHERE length(excluded.content) > 0
                     """, arguments: [kind, content, adjustment.id.uuidString])
         }
     }

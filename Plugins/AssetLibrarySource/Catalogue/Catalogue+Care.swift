@@ -7,7 +7,7 @@ struct StoredOriginal {
     let id: Int64
     let path: String
     let isMissing: Bool
-    /// The first asset of the original; nil when there is none.
+    /// The first asset of the original, or else the first item of a shared stream; nil when there is none.
     let asset: Asset?
 }
 
@@ -47,7 +47,8 @@ extension Catalogue {
                 let sha256: Data = try original.value("sha256")
                 return StoredOriginal(
                     id: try original.value("id"), path: try original.value("path"),
-                    isMissing: try original.isMissing(), asset: try Self.asset(sha256: Array(sha256), db))
+                    isMissing: try original.isMissing(),
+                    asset: try Self.asset(sha256: Array(sha256), db) ?? Self.item(sha256: Array(sha256), db))
             }
         }
     }

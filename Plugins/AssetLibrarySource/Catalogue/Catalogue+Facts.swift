@@ -32,10 +32,16 @@ extension Catalogue {
         ]
         try db.execute(
             sql: """
-                UPDATE original SET \(values.map { "\($0.0) = ?" }.joined(separator: ", "))
+                UPDATE original SET \(values.map { "\($0.0) = \(Self.value(of: $0.0))" }.joined(separator: ", "))
                 WHERE sha256 = ? AND (facts_version IS NULL OR facts_version < \(self.factsVersion))
                 """,
             arguments: StatementArguments(values.map(\.1) + [Data(sha256)]))
+    }
+
+    /// What was said of a file that says nothing itself stays.
+    private static func value(of column: String) -> String {
+        let given = ["capture_date", "capture_offset", "gps_latitude", "gps_longitude"]
+        return given.contains(column) ? "coalesce(?, \(column))" : "?"
     }
 
     /// Returns the originals whose facts were not read yet, after the row `row`, at most `count`.

@@ -89,7 +89,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     ///   adjusted picture as ``makeReader(at:matching:context:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         switch try self.content() {
-        case .file(let asset, _): asset.info
+        case .file(let asset, _, _): asset.info
         case .rendering(let rendering): try rendering.rendition(context).info
         }
     }
@@ -105,10 +105,13 @@ public struct AssetSource: BlobInputStreamDataSource {
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
         switch try self.content() {
-        case .file(let asset, let resolver):
+        case .file(let asset, let resolver, let shown):
             try asset.info.check(byteOffset: byteOffset, matching: validator)
-            return try AssetReader(
+            let reader = try AssetReader(
                 asset, resolver, at: byteOffset, version: self.options.version, removal: self.options.removal, context)
+            guard let shown else { return reader }
+            return FollowedReader(
+                reader, of: shown, try self.resolver, at: byteOffset, removal: self.options.removal, context)
         case .rendering(let rendering):
             let rendition = try rendering.rendition(context)
             try rendition.info.check(byteOffset: byteOffset, matching: validator)
@@ -120,16 +123,17 @@ public struct AssetSource: BlobInputStreamDataSource {
 
     /// The bytes of a version.
     private enum Content {
-        case file(Asset, AssetResolver)
+        /// The file of an asset; with the asset that it shows, if that is another one.
+        case file(Asset, AssetResolver, shows: Asset?)
         case rendering(Rendering)
     }
 
     private func content() throws(BlobError) -> Content {
         let resolver = try self.resolver
         let asset = try resolver.asset()
-        guard self.options.version == .current else { return .file(asset, resolver) }
+        guard self.options.version == .current else { return .file(asset, resolver, shows: nil) }
         switch try resolver.library.adjustment(of: asset) {
-        case .none: return .file(asset, resolver)
+        case .none: return .file(asset, resolver, shows: nil)
         case .renderable(let recipe, _):
             let cache = resolver.library.renditions
             return .rendering(
@@ -137,10 +141,10 @@ public struct AssetSource: BlobInputStreamDataSource {
                     try resolver.verifiedFile(of: asset, context)
                 })
         case .notRenderable(let identifiers):
-            if self.options.unrenderable == .original { return .file(asset, resolver) }
+            if self.options.unrenderable == .original { return .file(asset, resolver, shows: nil) }
             if self.options.unrenderable == .storedRender, let render = try resolver.library.render(of: asset) {
                 let resolver = AssetResolver(library: resolver.library, id: render)
-                return .file(try resolver.asset(), resolver)
+                return .file(try resolver.asset(), resolver, shows: asset)
             }
             throw BlobError(
                 .unsupported,

@@ -43,7 +43,7 @@ struct LibraryImportCommand: ParsableCommand {
                 printToStandardError("blob: repaired a damaged or lost original: \(result.asset.locator.text)\n")
             }
         }
-        var (itemCount, byteCount) = (0, Int64(0))
+        var (itemCount, fileCount, byteCount) = (0, 0, Int64(0))
         let attempt = { (body: () throws -> Int64) throws in
             do {
                 try context.check()
@@ -67,16 +67,20 @@ struct LibraryImportCommand: ParsableCommand {
                     try assets.add(self.source.source(argument, context))
                     return 0
                 }
+                fileCount += 1
                 continue
             }
             let folder = fileType(at: path.cString, followingLinks: true) == S_IFDIR ? ImportedFolder(path) : nil
             for error in folder?.errors ?? [] { try attempt { throw error } }
-            let paths = folder?.paths ?? [path]
+            // A library may lie among the photos.
+            let paths = folder.map { $0.paths.filter { !library.contains(path: $0) } } ?? [path]
+            fileCount += paths.count
             for path in paths {
                 try attempt {
                     let known = try folder?.origin(path, isReference: self.byReference)
                     let origin = try known?.0 ?? ImportOrigin(path: path, isReference: self.byReference)
                     if !self.duplicates, folder != nil, let asset = try library.importedAsset(origin) {
+                        line.clear()
                         try printLine(asset.locator.text)
                     } else {
                         let source = try self.source.registry.source(for: BlobLocator(filePath: path), context: context)
@@ -84,7 +88,7 @@ struct LibraryImportCommand: ParsableCommand {
                     }
                     return origin.byteCount
                 }
-                line.show(byteCount, of: nil, note: "\(itemCount) of \(paths.count) files, ")
+                line.show(byteCount, of: nil, note: "\(itemCount) of \(fileCount) files, ")
             }
         }
         try assets.finish()

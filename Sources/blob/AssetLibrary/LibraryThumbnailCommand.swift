@@ -4,10 +4,11 @@ import Foundation
 
 struct LibraryThumbnailCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "thumbnail", abstract: "Writes a small picture of an asset, which is kept in the user's caches.",
+        commandName: "thumbnail",
+        abstract: "Writes a small picture of an original, which is kept in the user's caches.",
         discussion: """
-            It is upright, in sRGB, and a JPEG, or a PNG where the desktop's cache has one. Decoded by the program \
-            blob-media-helper, with libvips.
+            It is of what was imported, without adjustments, upright, in sRGB, and a JPEG, or a PNG where the desktop's \
+            cache has one. Decoded by the program blob-media-helper, with libvips.
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")
