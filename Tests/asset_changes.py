@@ -66,7 +66,8 @@ def move():
 
 
 def edit():
-    sql("UPDATE asset SET generation = generation + 1, adjustment = '{}'")
+    # As an adjustment does; the bytes are no picture, which could be rendered with one.
+    sql('UPDATE asset SET generation = generation + 1')
 
 
 def replace():

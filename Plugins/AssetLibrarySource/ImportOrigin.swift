@@ -101,12 +101,14 @@ extension AssetLibrary {
         return self.hasFile(of: asset) ? asset : nil
     }
 
-    /// Returns true when a path, links resolved, is in the folder of the library.
+    /// Returns true when a path, links resolved, is that of a file of the library; others may lie in its folder.
     package func contains(path: [UInt8]) -> Bool {
         guard let resolved = realpath(path.map { CChar(bitPattern: $0) } + [0], nil) else { return false }
         defer { free(resolved) }
         guard let root = realpath(self.folder.path, nil) else { return false }
         defer { free(root) }
-        return String(cString: resolved).hasPrefix("\(String(cString: root))/")
+        let (path, prefix) = (String(cString: resolved), "\(String(cString: root))/")
+        guard path.hasPrefix(prefix) else { return false }
+        return LibraryFolder.isOwn(String(path.dropFirst(prefix.count)))
     }
 }

@@ -118,7 +118,21 @@ import Testing
         let text = Array("XML:com.adobe.xmp\0\0\0\0\0".utf8) + self.xmp
         var png = Pictures.png(width: 9, height: 9)
         png.insert(contentsOf: big(text.count, 4) + Array("iTXt".utf8) + text + [0, 0, 0, 0], at: 8)
-        for bytes in [jpeg, png] {
+        let count = self.xmp.count
+        let webp =
+            Array("RIFF????WEBPVP8X".utf8) + [10, 0, 0, 0, 4, 0, 0, 0, 8, 0, 0, 5, 0, 0] + Array("XMP ".utf8)
+            + [UInt8(count & 0xFF), UInt8(count >> 8), 0, 0] + self.xmp
+        // One directory at byte 8: width, height, and the packet behind it.
+        let fields: [[UInt8]] = [
+            [0x00, 1, 3, 0, 1, 0, 0, 0, 9, 0, 0, 0], [0x01, 1, 3, 0, 1, 0, 0, 0, 6, 0, 0, 0],
+            [0xBC, 2, 1, 0, UInt8(count & 0xFF), UInt8(count >> 8), 0, 0, 50, 0, 0, 0],
+        ]
+        let tiff = [0x49, 0x49, 0x2A, 0, 8, 0, 0, 0, 3, 0] + fields.flatMap { $0 } + [0, 0, 0, 0] + self.xmp
+        // A packet that is announced and cut off is no sign of an original either.
+        let cut = Array(tiff.dropLast(20))
+        let unreadable = try self.test.library.adjustment(of: self.test.add(cut))
+        #expect(unreadable != .none && unreadable != .notRenderable(["crs:Contrast2012"]))
+        for bytes in [jpeg, png, webp, tiff] {
             let asset = try self.test.add(bytes)
             #expect(try self.test.library.adjustment(of: asset) == .notRenderable(["crs:Contrast2012"]))
             // As in a library of an older version.

@@ -3,12 +3,21 @@ import CryptoDigest
 
 /// A picture as a decoder gives it: HEIF is turned then already, and all others are not.
 struct DecodedPicture {
-    /// The size; nil when it is unknown.
+    /// The size; nil when it is unknown, or of a format that is not rendered.
     var size: PictureSize?
     /// The orientation in the metadata, 1 to 8.
     var orientation: Int
 
+    /// The types that the renderer reads.
+    private static let mediaTypes: Set = [
+        "image/jpeg", "image/png", "image/heic", "image/avif", "image/webp", "image/tiff",
+    ]
+
     init(_ media: MediaDescription) {
+        guard media.mediaType.map(Self.mediaTypes.contains) ?? true else {
+            (self.size, self.orientation) = (nil, 1)
+            return
+        }
         let stored = media.pixelWidth.flatMap { width in
             media.pixelHeight.map { PictureSize(width: width, height: $0) }
         }

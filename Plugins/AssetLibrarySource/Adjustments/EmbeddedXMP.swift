@@ -18,7 +18,11 @@ enum EmbeddedXMP {
         case .png: packets = self.inPNG(bytes)
         case .heic, .avif:
             let range = MediaDescription.xmpRange(inHEIF: bytes)
-            packets = [range.flatMap { bytes.bytes(at: $0.lowerBound, count: $0.count) } ?? []]
+            packets = range.map { [self.packet(bytes, $0)] } ?? []
+        case .webp: packets = self.inWebP(bytes)
+        case .tiff:
+            let range = MediaDescription.xmpRange(inTIFF: bytes)
+            packets = range.map { [self.packet(bytes, $0)] } ?? []
         default: packets = []
         }
         return packets.filter(self.mentionsAdjustments).flatMap { $0 }
@@ -30,11 +34,34 @@ enum EmbeddedXMP {
         return self.namespaces.contains { packet.contains($0) }
     }
 
+    /// A packet that describes an adjustment for all that is known, because it cannot be read.
+    private static let unreadable: [UInt8] = [0xFE, 0xFF]
+
+    private static func packet(_ bytes: HeaderBytes, _ range: Range<Int64>) -> [UInt8] {
+        bytes.bytes(at: range.lowerBound, count: range.count) ?? self.unreadable
+    }
+
+    /// Looks for the chunk `XMP ` (RFC 9649, section 2.7.1.4).
+    private static func inWebP(_ bytes: HeaderBytes) -> [[UInt8]] {
+        var offset: Int64 = 12
+        while let head = bytes.bytes(at: offset, count: 8) {
+            var size = ByteCursor(head[4...])
+            guard let count = size.number(4, isBigEndian: false).map(Int64.init) else { return [] }
+            let content = (offset + 8)..<(offset + 8 + count)
+            if head.starts(with: "XMP ".utf8) { return [self.packet(bytes, content)] }
+            offset = content.upperBound + count % 2
+        }
+        return []
+    }
+
     private static func inJPEG(_ bytes: HeaderBytes) -> [[UInt8]] {
         let (main, extended) = (Array(self.packetName.utf8), Array(self.extensionName.utf8))
         var packets: [[UInt8]] = [[]]
         for (marker, range) in JPEGSegments(bytes) where marker == 0xE1 {
-            guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { continue }
+            guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else {
+                packets.append(self.unreadable)
+                break
+            }
             if content.starts(with: main) {
                 packets.append(Array(content[main.count...]))
             } else if content.starts(with: extended) {
@@ -48,11 +75,11 @@ enum EmbeddedXMP {
     private static func inPNG(_ bytes: HeaderBytes) -> [[UInt8]] {
         let keyword = Array("XML:com.adobe.xmp\0".utf8)
         for (type, range) in PNGChunks(bytes) where type == "iTXt" {
-            guard let content = bytes.bytes(at: range.lowerBound, count: range.count), content.starts(with: keyword)
-            else { continue }
+            guard let content = bytes.bytes(at: range.lowerBound, count: range.count) else { return [self.unreadable] }
+            guard content.starts(with: keyword) else { continue }
             // The XMP specification, part 3, has it without compression, language and translated keyword.
             let flags = content[keyword.count...].prefix(4)
-            return [flags.allSatisfy { $0 == 0 } ? Array(content[keyword.count...].dropFirst(4)) : [0xFE, 0xFF]]
+            return [flags.allSatisfy { $0 == 0 } ? Array(content[keyword.count...].dropFirst(4)) : self.unreadable]
         }
         return []
     }

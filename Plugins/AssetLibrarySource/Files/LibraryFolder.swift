@@ -24,6 +24,12 @@ struct LibraryFolder: Sendable {
     static let incoming = ".incoming"
     static let quarantine = ".quarantine"
 
+    /// Returns true when a path relative to the library is one of the layout.
+    static func isOwn(_ path: String) -> Bool {
+        path == self.lock || path.hasPrefix("\(self.originals)/") || path.hasPrefix(Catalogue.fileName)
+            || path.hasPrefix(LibraryJournal.fileName)
+    }
+
     /// Returns the path of a new original, relative to the library.
     static func storedPath(for id: UUID, fileExtension: String?) -> String {
         let suffix = fileExtension.map { ".\($0.lowercased())" } ?? ""

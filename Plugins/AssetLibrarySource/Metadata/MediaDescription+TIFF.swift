@@ -21,6 +21,17 @@ extension MediaDescription {
         self.captureSubsecond = tiff.text(details[0x9291])
     }
 
+    /// Returns the range of the XMP packet; nil without one, and for the raw pictures of DNG, which XMP develops.
+    static func xmpRange(inTIFF bytes: HeaderBytes) -> Range<Int64>? {
+        guard let tiff = TIFFBytes(bytes, in: 0..<bytes.byteCount), let first = tiff.firstDirectory else { return nil }
+        let fields = tiff.fields(at: first)
+        guard fields[0xC612] == nil, let packet = fields[0x02BC], packet.count > 4 else { return nil }
+        return tiff.number(TIFFBytes.Field(type: 4, count: 1, value: packet.value)).map {
+            let start = Int64(clamping: $0)
+            return start..<(start + Int64(clamping: min(packet.count, 1 << 32)))
+        }
+    }
+
     /// Reads the content identifier of a live photo in a maker note of Apple: a directory behind 14 bytes.
     mutating func readAppleNote(_ bytes: HeaderBytes) {
         guard let note = TIFFBytes(appleNote: bytes) else { return }

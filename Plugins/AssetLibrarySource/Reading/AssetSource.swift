@@ -6,8 +6,7 @@ import Foundation
 /// The current version of an adjusted picture is rendered, as JPEG, by a helper process with libvips; all others are
 /// read as they are. A rendered picture of at most ``AssetSource/renditionByteLimit`` bytes is kept in memory while its
 /// readers are open, and until another one is rendered; a longer one is rendered again for each reader, after it has
-/// been rendered once for its length. Its validator is made from the original, the adjustment, the quality and the
-/// renderer.
+/// been rendered once for its length. Its validator is made from the digest of the rendered bytes.
 ///
 /// An original has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies
 /// the digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the first of them: bytes

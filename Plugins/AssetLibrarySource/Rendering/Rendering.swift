@@ -40,7 +40,7 @@ struct Rendering {
         var process: MediaProcess?
         let key = try self.key(context, &process)
         return try self.cache.rendition(key, context) { () throws(BlobError) in
-            try self.render(key, process, context)
+            try self.render(process, context)
         }
     }
 
@@ -61,9 +61,7 @@ struct Rendering {
         return hasher.finalize().hexadecimal
     }
 
-    private func render(
-        _ key: String, _ process: MediaProcess?, _ context: BlobContext
-    ) throws(BlobError) -> Rendition {
+    private func render(_ process: MediaProcess?, _ context: BlobContext) throws(BlobError) -> Rendition {
         let pass = try RenderingPass(self, process, context)
         var hasher = RenderingPass.makeHasher()
         let limit = self.cache.byteLimit
@@ -74,9 +72,12 @@ struct Rendering {
             byteCount += Int64(bytes.count)
             if byteCount <= limit { kept += bytes } else { kept = [] }
         }
+        let sha256 = hasher.finalize()
+        // Of the bytes: another version of a library that decodes may give others.
         let info = BlobInfo(
-            byteCount: byteCount, mediaType: "image/jpeg", name: self.name, validator: .strong("rendered:\(key)"))
-        return Rendition(info, sha256: hasher.finalize(), bytes: byteCount <= limit ? kept : nil)
+            byteCount: byteCount, mediaType: "image/jpeg", name: self.name,
+            validator: .strong("sha256:\(sha256.hexadecimal)"))
+        return Rendition(info, sha256: sha256, bytes: byteCount <= limit ? kept : nil)
     }
 
     /// The name of the asset, with the extension of JPEG.

@@ -44,6 +44,9 @@ extension AssetLibrary {
                 .checksumMismatch, "The original is not what was imported: it has the SHA-256 \(sha256.hexadecimal).",
                 locator: asset.locator.text)
         }
+        guard try file.status().hasContent(of: file.snapshot) else {
+            throw BlobError(.changed, "The original was written to while it was decoded.", locator: asset.locator.text)
+        }
         // A cache that cannot be written is no reason to withhold the picture.
         bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
         return Thumbnail(bytes: bytes, origin: .made)

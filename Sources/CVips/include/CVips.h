@@ -1,7 +1,7 @@
 #ifndef BLOB_CVIPS_H
 #define BLOB_CVIPS_H
 
-// The functions of libvips in use, version 8.10 or later. No header of libvips is needed: the prototypes are those of its
+// The functions of libvips in use, version 8.13 or later. No header of libvips is needed: the prototypes are those of its
 // documentation. They are called through a table that `blob_vips_load` fills, so that libvips is not linked. Functions
 // that take options as variadic arguments have fixed ones here.
 
