@@ -1,13 +1,17 @@
 /// Makes bytes that do not repeat, the same in every run: each aligned word of four bytes occurs once.
 package func makeContent(_ byteCount: Int) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, initializedCount in
-        let bytes = UnsafeMutableRawBufferPointer(buffer)
-        for start in stride(from: 0, to: byteCount, by: 4) {
+    let words = [UInt32](unsafeUninitializedCapacity: (byteCount + 3) / 4) { words, initializedCount in
+        initializedCount = words.count
+        guard var place = words.baseAddress else { return }
+        let end = place + words.count
+        var word: UInt32 = 0
+        // Plain pointers, which are fast in a debug build.
+        while place < end {
+            place.initialize(to: word.littleEndian)
             // Knuth's multiplier: an odd number, so that no two products are the same.
-            withUnsafeBytes(of: (UInt32(truncatingIfNeeded: start / 4) &* 2_654_435_761).littleEndian) { word in
-                UnsafeMutableRawBufferPointer(rebasing: bytes[start...]).copyBytes(from: word.prefix(byteCount - start))
-            }
+            word &+= 2_654_435_761
+            place += 1
         }
-        initializedCount = byteCount
     }
+    return words.withUnsafeBytes { [UInt8]($0.prefix(byteCount)) }
 }

@@ -1,7 +1,7 @@
 import BlobCore
 import Foundation
 
-/// A server that is a process of Python: its own `http.server`, or one that never ends an answer.
+/// A server that is a process of Python: its own `http.server`, one that never ends an answer, or one that adds TLS.
 package final class PythonServer: Sendable {
     package enum Kind: Sendable {
         /// `http.server`, which knows no ranges, over a folder.
@@ -12,6 +12,8 @@ package final class PythonServer: Sendable {
         case filesForClients(String)
         /// Sends the head and the first byte of an answer, and then nothing.
         case stalled
+        /// Passes what comes over TLS, with the certificate of ``authority``, on to a port of this machine.
+        case tunnel(UInt16)
     }
 
     /// The path of the certificate of the authority behind ``Kind/filesOverTLS(_:)``.
@@ -39,6 +41,8 @@ package final class PythonServer: Sendable {
             case .filesForClients(let folder):
                 [Self.files, folder, Self.certificates.appendingPathComponent("server.pem").path, Self.client]
             case .stalled: [Self.stalled]
+            case .tunnel(let port):
+                [Self.tunnel, "\(port)", Self.certificates.appendingPathComponent("server.pem").path]
             }
         process.arguments = ["python3", "-c", Self.watch + arguments[0]] + arguments.dropFirst()
         let (input, output) = (Pipe(), Pipe())
@@ -119,6 +123,28 @@ package final class PythonServer: Sendable {
             await reader.read()
         async def main():
             server = await asyncio.start_server(serve, '127.0.0.1', 0, backlog=1024)
+            print(server.sockets[0].getsockname()[1], flush=True)
+            await server.serve_forever()
+        asyncio.run(main())
+        """
+
+    private static let tunnel = """
+        import asyncio, ssl, sys
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(sys.argv[2])
+        async def copy(reader, writer):
+            try:
+                while data := await reader.read(1 << 18):
+                    writer.write(data)
+                    await writer.drain()
+            except OSError:
+                pass
+            writer.close()
+        async def serve(reader, writer):
+            target_reader, target_writer = await asyncio.open_connection('127.0.0.1', int(sys.argv[1]))
+            await asyncio.gather(copy(reader, target_writer), copy(target_reader, writer))
+        async def main():
+            server = await asyncio.start_server(serve, '127.0.0.1', 0, ssl=context)
             print(server.sockets[0].getsockname()[1], flush=True)
             await server.serve_forever()
         asyncio.run(main())
