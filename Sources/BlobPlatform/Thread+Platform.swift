@@ -29,6 +29,18 @@ package func startThread(
     return result == 0
 }
 
+/// A running thread of this process.
+package struct ThreadIdentifier: Hashable, Sendable {
+    private let number: CInt
+
+    /// The calling thread.
+    package static var current: Self { Self(number: blob_thread_id()) }
+
+    /// True while the thread waits for anything but a processor; also when the system does not say. Costs three
+    /// calls of the system on Linux.
+    package var isWaiting: Bool { blob_thread_waits(self.number) != 0 }
+}
+
 private final class ThreadJob: Sendable {
     let name: String
     let body: @Sendable () -> Void

@@ -5,14 +5,54 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <unistd.h>
+
+#ifdef __APPLE__
+#include <mach/mach.h>
+#else
+#include <sys/syscall.h>
+#endif
+#if __has_include(<linux/openat2.h>)
+#include <linux/openat2.h>
+#endif
 
 void blob_name_thread(const char *name) {
 #ifdef __APPLE__
     pthread_setname_np(name);
 #else
     pthread_setname_np(pthread_self(), name);
+#endif
+}
+
+int blob_thread_id(void) {
+#ifdef __APPLE__
+    return (int)pthread_mach_thread_np(pthread_self());
+#else
+    return (int)syscall(SYS_gettid);
+#endif
+}
+
+int blob_thread_waits(int id) {
+#ifdef __APPLE__
+    thread_basic_info_data_t info;
+    mach_msg_type_number_t count = THREAD_BASIC_INFO_COUNT;
+    if (thread_info((thread_act_t)id, THREAD_BASIC_INFO, (thread_info_t)&info, &count) != KERN_SUCCESS) return -1;
+    return info.run_state != TH_STATE_RUNNING;
+#else
+    char path[48], text[64];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", id);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return -1;
+    ssize_t count = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    if (count <= 0) return -1;
+    // The state follows the name, which is in parentheses and may contain some.
+    text[count] = 0;
+    const char *end = strrchr(text, ')');
+    return end == NULL || end[1] == 0 ? -1 : end[2] != 'R';
 #endif
 }
 
@@ -39,11 +79,25 @@ int blob_rename_new(int folder, const char *name, int new_folder, const char *ne
     int result = renameat2(folder, name, new_folder, new_name, RENAME_NOREPLACE);
 #endif
     if (result == 0 || (errno != EINVAL && errno != ENOSYS && errno != ENOTSUP)) return result;
-    // The file system has no exclusive rename. Names hold a UUID, so no such file appears between check and rename.
+    // The file system has no exclusive rename, and may have hard links, which are exclusive.
+    if (linkat(folder, name, new_folder, new_name, 0) == 0) return unlinkat(folder, name, 0);
+    if (errno == EEXIST) return -1;
+    // Nor has it these: another process's file that appears between check and rename is lost.
     struct stat status;
     if (fstatat(new_folder, new_name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
         return -1;
     }
     return renameat(folder, name, new_folder, new_name);
+}
+
+int blob_open_beneath(int folder, const char *path, int flags) {
+#ifdef SYS_openat2
+    struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, folder, path, &how, sizeof how);
+#else
+    (void)folder, (void)path, (void)flags;
+    errno = ENOSYS;
+    return -1;
+#endif
 }

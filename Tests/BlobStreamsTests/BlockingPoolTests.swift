@@ -35,6 +35,20 @@ import Testing
         #expect(pool.threadCount <= BlockingPool.promptThreadCount)
     }
 
+    @Test func jobsThatComputeGetNoThreadsBeyondThoseThatProcessorsServe() async {
+        let (count, ended) = (40, Recorder<Int>())
+        let pool = BlockingPool(maximumThreadCount: count, patience: .milliseconds(1))
+        for _ in 0..<count {
+            pool.run {
+                let start = ContinuousClock.now
+                while start.duration(to: .now) < .milliseconds(20) {}
+                ended.append(pool.threadCount)
+            }
+        }
+        let threadCounts = await ended.values(count: count)
+        #expect(threadCounts.max() ?? 0 <= BlockingPool.promptThreadCount + 1)
+    }
+
     /// 32 threads are started in one go at most.
     @Test func oneBlockedJobAfterTheOtherGetsItsThread() async {
         let (count, gate, begun) = (300, Latch(), Recorder<Bool>())

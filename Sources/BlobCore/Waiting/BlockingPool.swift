@@ -4,8 +4,9 @@ import BlobPlatform
 ///
 /// A job runs at once on an idle thread, or on a new one while there are fewer threads than processors. Otherwise it
 /// waits: short jobs are served by the existing threads, and more threads are started, up to the limit, when those
-/// stall. Idle threads end after a while. No job on a pool waits for a pool: a job that waits for an event leaves its
-/// pool for that time, and another job may take its place.
+/// stall. Threads that compute, or would if the processors were not busy, do not stall. Idle threads end after a while.
+/// No job on a pool waits for a pool: a job that waits for an event leaves its pool for that time, and another job may
+/// take its place.
 package final class BlockingPool: Sendable {
     /// The pool for reads of sources that block, perhaps for ever, with one thread for each source.
     package static let reads = BlockingPool(maximumThreadCount: 512)
@@ -39,12 +40,16 @@ package final class BlockingPool: Sendable {
     private struct State {
         var jobs = Fifo<(job: Job, start: Moment)>()
         var threadCount = 0
+        /// The threads that have begun and not left to wait.
+        var threads: Set<ThreadIdentifier> = []
         /// The number of threads that run a job.
         var busyCount = 0
         var idle: [WaitSignal] = []
         /// Whether a check is pending, and whether a job was taken since it was arranged.
         var isWatched = false
         var hasMoved = false
+        /// When a thread was last added although all processors were taken.
+        var lastBusyGrowth: ContinuousClock.Instant?
 
         mutating func mustWatch(_ maximumThreadCount: Int) -> Bool {
             guard !self.isWatched, !self.jobs.isEmpty, self.threadCount < maximumThreadCount else { return false }
@@ -52,19 +57,35 @@ package final class BlockingPool: Sendable {
             return true
         }
 
-        /// Returns the number of threads to add: a quarter more while no job is taken, one while the first job has waited
-        /// for many times the patience. Where jobs are taken and compute, more threads would only wait for processors.
-        mutating func growth(_ patience: Duration) -> Int {
+        /// Returns the number of threads to add: a quarter more while no job is taken and processors are left, one
+        /// while the first job has waited for many times the patience: far more often when more threads run than there
+        /// are processors, for which others would only wait.
+        mutating func growth(_ patience: Duration, runningCount: Int) -> Int {
             self.isWatched = false
-            guard self.hasMoved else { return max(self.threadCount / 4, 1) }
+            guard self.hasMoved || runningCount >= promptThreadCount else { return max(self.threadCount / 4, 1) }
             guard let start = self.jobs.first?.start.instant else { return 0 }
-            return start.duration(to: .now) >= patience * BlockingPool.maximumPatienceCount ? 1 : 0
+            let now = ContinuousClock.now
+            guard runningCount >= maximumRunningCount else {
+                return start.duration(to: now) >= patience * maximumPatienceCount ? 1 : 0
+            }
+            let busyPatience = patience * maximumPatienceCount * busyPatienceFactor
+            guard max(start, self.lastBusyGrowth ?? start).duration(to: now) >= busyPatience else { return 0 }
+            self.lastBusyGrowth = now
+            return 1
         }
     }
 
-    /// The number of times the patience that a job waits before a thread is started for it although others are taken: a
-    /// quarter of a second by default, in which two hundred slices of a file are read and hashed.
+    /// The number of times the patience that a job waits before a thread is started for it although others are taken or
+    /// compute: a quarter of a second by default, in which two hundred slices of a file are read and hashed.
     private static let maximumPatienceCount = 25
+
+    /// The number of running threads from which on a pool starts more only for jobs that have waited for long: one
+    /// more than at once.
+    private static let maximumRunningCount = promptThreadCount + 1
+
+    /// How many times as long a job waits when all processors are taken, and the next one after it: ten seconds by
+    /// default.
+    private static let busyPatienceFactor = 40
 
     private static let waitingCount = Locked(0)
 
@@ -140,6 +161,7 @@ package final class BlockingPool: Sendable {
     private func leave() {
         let mustWatch = self.state.withLock { state in
             state.threadCount -= 1
+            state.threads.remove(.current)
             state.busyCount -= 1
             return state.mustWatch(self.maximumThreadCount)
         }
@@ -150,6 +172,7 @@ package final class BlockingPool: Sendable {
         self.state.withLock { state in
             guard state.threadCount < self.maximumThreadCount else { return false }
             state.threadCount += 1
+            state.threads.insert(.current)
             state.busyCount += 1
             return true
         }
@@ -174,15 +197,23 @@ package final class BlockingPool: Sendable {
     }
 
     private func look() {
+        let runningCount = self.runningCount
         let (growth, mustWatch) = self.state.withLock { state in
             let growth = min(
-                state.growth(self.patience), state.jobs.count, self.maximumThreadCount - state.threadCount,
-                Self.maximumGrowth)
+                state.growth(self.patience, runningCount: runningCount), state.jobs.count,
+                self.maximumThreadCount - state.threadCount, Self.maximumGrowth)
             state.threadCount += growth
             return (growth, state.mustWatch(self.maximumThreadCount))
         }
         for _ in 0..<growth { self.startThread() }
         if mustWatch { self.watch() }
+    }
+
+    /// The number of threads that are about to begin, or run, or would run if the processors were not busy; no more
+    /// than matter are counted.
+    private var runningCount: Int {
+        let (threads, beginningCount) = self.state.withLock { ($0.threads, $0.threadCount - $0.threads.count) }
+        return beginningCount + threads.lazy.filter { !$0.isWaiting }.prefix(Self.maximumRunningCount).count
     }
 
     private func startThread() {
@@ -199,6 +230,7 @@ package final class BlockingPool: Sendable {
 
     private func work() {
         let signal = WaitSignal()
+        self.state.withLock { _ = $0.threads.insert(.current) }
         pthread_setspecific(Self.current, Unmanaged.passUnretained(self).toOpaque())
         while true {
             let job = self.state.withLock { state -> Job? in
@@ -227,6 +259,7 @@ package final class BlockingPool: Sendable {
         self.state.withLock { state in
             guard let index = state.idle.firstIndex(where: { $0 === signal }) else { return false }
             state.idle.remove(at: index)
+            state.threads.remove(.current)
             state.threadCount -= 1
             return true
         }

@@ -12,6 +12,13 @@
 /// Names the calling thread for debuggers. Linux takes at most 15 bytes.
 void blob_name_thread(const char *name);
 
+/// Returns the calling thread's identifier for `blob_thread_waits`.
+int blob_thread_id(void);
+
+/// Returns 0 for a thread of this process that runs or is ready to run, 1 for one that waits for anything but a
+/// processor, as `/proc/self/task` or Apple's `thread_info` tells; -1 when the system does not say.
+int blob_thread_waits(int id);
+
 /// Reads the bytes at `offset` that are in the page cache, with `preadv2(2)` and `RWF_NOWAIT`; else like `pread(2)`.
 ///
 /// Returns -1 and sets `errno` on failure: EAGAIN when the read would have to wait for a device; EOPNOTSUPP or ENOSYS
@@ -23,3 +30,9 @@ ssize_t blob_read_now(int descriptor, void *buffer, size_t count, off_t offset);
 ///
 /// Returns -1 and sets `errno` on failure: EEXIST when the new name exists.
 int blob_rename_new(int folder, const char *name, int new_folder, const char *new_name);
+
+/// Opens an existing file beneath a folder, through no symbolic link, with `openat2(2)`.
+///
+/// Returns -1 and sets `errno` on failure: ELOOP for a symbolic link anywhere in the path; EXDEV for a path that leads
+/// out of the folder; ENOSYS, or EPERM in some containers, where the system has no such call.
+int blob_open_beneath(int folder, const char *path, int flags);
