@@ -26,3 +26,9 @@ package struct CRC32: Equatable, Sendable {
         withUnsafeBytes(of: byte) { self.update($0) }
     }
 }
+
+/// Returns the CRC-32 `value` (RFC 1952), updated by zlib with `bytes`.
+func zlibCRC32(_ value: UInt32, _ bytes: UnsafeRawBufferPointer) -> UInt32 {
+    let start = bytes.baseAddress?.assumingMemoryBound(to: UInt8.self)
+    return UInt32(truncatingIfNeeded: crc32_z(uLong(value), start, bytes.count))
+}

@@ -24,9 +24,13 @@ final class ISALEngine: InflateEngine {
     /// The last eight bytes consumed from inputs, the last one in the highest bits.
     private var lastBytes: UInt64 = 0
 
+    /// True when the library was found.
+    static let isLoaded = blob_isal_load() == nil
+
+    /// - Precondition: ``isLoaded``.
     init() {
         self.state = .allocate(capacity: 1)
-        isal_inflate_init(self.state)
+        blob_isal_inflate_init(self.state)
         // Raw deflate: headers, trailers and checksums are up to the caller.
         self.state.pointee.crc_flag = UInt32(ISAL_DEFLATE)
     }
@@ -34,7 +38,7 @@ final class ISALEngine: InflateEngine {
     deinit { self.state.deallocate() }
 
     func reset() {
-        isal_inflate_reset(self.state)
+        blob_isal_inflate_reset(self.state)
         self.isMarked = false
         self.isAtEnd = false
         self.surplus = Inflater.Surplus()
@@ -44,7 +48,7 @@ final class ISALEngine: InflateEngine {
         self.reset()
         // ISA-L does not write to the dictionary.
         let start = UnsafeMutablePointer(mutating: window.baseAddress?.assumingMemoryBound(to: UInt8.self))
-        if !window.isEmpty { isal_inflate_set_dict(self.state, start, UInt32(clamping: window.count)) }
+        if !window.isEmpty { blob_isal_inflate_set_dict(self.state, start, UInt32(clamping: window.count)) }
         self.state.pointee.read_in = UInt64(bits)
         self.state.pointee.read_in_length = Int32(bitCount)
     }
@@ -123,11 +127,11 @@ final class ISALEngine: InflateEngine {
         let room = min(room, Self.maximumCount)
         let pendingByteCount = self.pendingByteCount
         self.state.pointee.avail_out = UInt32(room)
-        let status = isal_inflate(self.state)
+        let status = blob_isal_inflate(self.state)
         var count = room - Int(self.state.pointee.avail_out)
         if status == ISAL_INVALID_LOOKBACK || status == ISAL_INVALID_SYMBOL {
-            // ISA-L counts the bytes of a match whose distance is invalid, as a number or as a code, and leaves in their
-            // place whatever was in memory.
+            // ISA-L counts the bytes of a match whose distance is invalid, as a number or as a code, and leaves in
+            // their place whatever was in memory.
             let certainCount = min(count, pendingByteCount)
             count = max(certainCount, count - max(Self.maximumMatchByteCount - self.pendingByteCount, 0))
         }

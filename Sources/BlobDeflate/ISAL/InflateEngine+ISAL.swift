@@ -1,14 +1,12 @@
 internal import BlobCore
 
-/// Creates an engine of `library`, or of zlib when the library is not built in.
+/// Creates an engine of `library`, or of zlib when the library is not found.
 func makeInflateEngine(_ library: InflateLibrary) throws(BlobError) -> any InflateEngine {
-    switch library {
-    case .zlib: try ZlibEngine()
-    case .isal: ISALEngine()
-    }
+    if library == .isal, ISALEngine.isLoaded { return ISALEngine() }
+    return try ZlibEngine()
 }
 
 extension InflateLibrary {
-    /// The libraries that are built in, the fastest first.
-    package static let available: [InflateLibrary] = [.isal, .zlib]
+    /// The libraries that are found, the fastest first.
+    package static let available: [InflateLibrary] = ISALEngine.isLoaded ? [.isal, .zlib] : [.zlib]
 }
