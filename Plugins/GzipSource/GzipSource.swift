@@ -5,6 +5,11 @@ import BlobPlatform
 
 /// A source that decodes the compressed bytes of another source: gzip, zlib or raw deflate.
 ///
+/// ```swift
+/// let decoded = GzipSource(FileSource(path: "log.gz"), index: .automatic)
+/// let part = try await decoded.slice(1_000_000..<1_001_000).data(upTo: 1_000)
+/// ```
+///
 /// Reaching the end means that every byte arrived and that every checksum and length in the format was right; raw
 /// deflate has none. All members of a gzip are read, one after the other, and zero bytes may follow the last one;
 /// anything else after the end is ``BlobError/Code/trailingData``, thrown after the last good byte.
@@ -17,10 +22,10 @@ import BlobPlatform
 /// deflate block before the offset, the length is known, and the delivered bytes are verified in segments of 64 KiB.
 /// ``BlobIndexPolicy`` determines whether an index is used, and written by the first read of the whole blob; an index
 /// needs a base with random access. The bytes of a read from start to end never depend on the index, but an index
-/// that tells of another length ends it with ``BlobError/Code/changed``; a range is verified by the checksums in the index. With an index, and in blocked gzip, several threads decode, some mebibytes
-/// ahead of the reader. The lengths in block headers are never trusted without decoding; together with an index that
-/// `bgzip` made, in the place of the index, they lead to a block. The article IndexFiles in the documentation has the
-/// rules for indexes of other tools.
+/// that tells of another length ends it with ``BlobError/Code/changed``; a range is verified by the checksums in the
+/// index. With an index, and in blocked gzip, several threads decode, some mebibytes ahead of the reader. The lengths
+/// in block headers are never trusted without decoding; together with an index that `bgzip` made, in the place of the
+/// index, they lead to a block. The article IndexFiles in the documentation has the rules for indexes of other tools.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,

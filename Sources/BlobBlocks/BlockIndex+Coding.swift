@@ -57,8 +57,8 @@ extension BlockIndex {
 
     /// Decodes a section.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording writes, before memory is taken for more blocks
-    ///   than the compressed data can hold.
+    /// - Throws: ``BlobError/Code/corrupted`` for bytes that no recording writes, before memory is taken for more
+    ///   blocks than the compressed data can hold.
     convenience init(decoding bytes: [UInt8]) throws(BlobError) {
         var reader = IndexReader(bytes)
         guard try reader.varint() == Self.version else { throw reader.failure("has another version") }

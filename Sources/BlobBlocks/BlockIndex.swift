@@ -36,6 +36,10 @@ package final class BlockIndex: HeldIndex, BlockList {
         self.isRandomAccess = BlockTable.isRandomAccess(count: entries.count, largestByteCount: largest)
     }
 
+    package var starts: [(decoded: Int64, compressed: Int64)] {
+        self.entries.map { ($0.start.byteOffset, $0.start.bitOffset / 8) }
+    }
+
     /// True when the index turned out to be made from other bytes than its content has.
     package var isDisproved: Bool { self.disproof.withLock { $0 } }
 

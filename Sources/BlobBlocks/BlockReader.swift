@@ -161,8 +161,8 @@ package final class BlockReader: BlobReader {
         return .bytes
     }
 
-    /// True when bytes were delivered of a block whose place is known from the index alone, and is not verified: another
-    /// decoder would continue at the wrong byte.
+    /// True when bytes were delivered of a block whose place is known from the index alone, and is not verified:
+    /// another decoder would continue at the wrong byte.
     private var hasDeliveredUnproven: Bool {
         self.expected != nil && self.open != nil && self.byteOffset > self.openStart
     }

@@ -4,6 +4,8 @@ package protocol BlockList: Sendable {
     var byteCount: Int64 { get }
     /// True when opening at an offset costs about as much as opening at the start.
     var isRandomAccess: Bool { get }
+    /// The offsets of the blocks' first bytes, in ascending order.
+    var starts: [(decoded: Int64, compressed: Int64)] { get }
 }
 
 /// The blocks that a table in the compressed data lists.
@@ -27,6 +29,10 @@ package struct BlockTable: BlockList {
     private(set) var entries: [Entry] = []
     package private(set) var byteCount: Int64 = 0
     private var largestByteCount: Int64 = 0
+
+    package var starts: [(decoded: Int64, compressed: Int64)] {
+        self.entries.map { ($0.byteOffset, $0.compressed.lowerBound) }
+    }
 
     package var isRandomAccess: Bool {
         Self.isRandomAccess(count: self.entries.count, largestByteCount: self.largestByteCount)

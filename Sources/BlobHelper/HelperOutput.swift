@@ -48,6 +48,8 @@ package final class HelperOutput {
         try self.process.step { () throws(BlobError) in
             self.process.resume()
             while true {
+                // A helper that writes on and on must not outlast its job.
+                try self.process.checkContext()
                 let ready = Int(blob_await_output(self.pipe, self.answer == nil ? self.process.socket : -1))
                 if ready & blob_pipe_ready != 0 {
                     let count = blob_read(self.pipe, buffer.baseAddress, buffer.count)

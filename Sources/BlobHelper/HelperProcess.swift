@@ -113,8 +113,8 @@ package final class HelperProcess {
     ///   - kinds: The kinds of answers that the command has, besides an error.
     ///   - needed: Reads bytes of the input into the shared memory; returns their number, 0 at the end.
     /// - Throws: ``BlobError/Code/corrupted`` when the helper crashes or computes without progress,
-    ///   ``BlobError/Code/timedOut`` when it is silent; any error of `needed`; the errors of the context. After an error
-    ///   the helper is gone.
+    ///   ``BlobError/Code/timedOut`` when it is silent; any error of `needed`; the errors of the context. After an
+    ///   error the helper is gone.
     package func answer(
         to command: ExchangeFrame, descriptors: [CInt] = [], _ kinds: [ExchangeFrame.Kind],
         _ needed: (Int64, Int) throws(BlobError) -> Int
@@ -195,6 +195,9 @@ package final class HelperProcess {
             throw self.error(of: error)
         }
     }
+
+    /// Throws when the job was cancelled or is late.
+    func checkContext() throws(BlobError) { try self.context.check() }
 
     /// Throws when the job was cancelled or is late, or the helper made no progress for too long.
     func checkLimits() throws(BlobError) {

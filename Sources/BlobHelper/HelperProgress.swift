@@ -16,7 +16,8 @@ package struct HelperLimits: Sendable {
 /// The progress of a helper in one command: an answer, or bytes of its input that it had not asked for before.
 ///
 /// Skipping a part may take long, and gives no answer meanwhile, but it reads on. All numbers are of one command, or
-/// of the time since the last progress in it.
+/// of the time since the last progress in it. Where the processor time of another process is not known, as on macOS, a
+/// helper that computes counts as silent, and its processor time is not limited.
 struct HelperProgress {
     private let limits: HelperLimits
     /// The processor time of the helper at the last progress, and when it was last looked at; nil when it is not known.

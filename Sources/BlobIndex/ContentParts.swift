@@ -3,9 +3,9 @@ import BlobDeflate
 
 /// The checksums of parts of some content, which show that a copy of it under another validator is the same.
 ///
-/// 32 parts of 4 KiB, evenly spread: of content of at most 132 KiB they are all bytes. Changes between the parts are not
-/// seen; together with the checksum of both ends, which in a gzip contain the checksum of the last member, they tell
-/// another version of the content apart.
+/// 32 parts of 4 KiB, evenly spread: of content of at most 132 KiB they are all bytes. Changes between the parts are
+/// not seen; together with the checksum of both ends, which in a gzip contain the checksum of the last member, they
+/// tell another version of the content apart.
 struct ContentParts: Equatable, Sendable {
     /// The CRC-32 of each part, in order.
     let checksums: [UInt32]

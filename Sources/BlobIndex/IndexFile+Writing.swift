@@ -53,6 +53,7 @@ extension IndexFile {
         try file.commit()
         folder?.evict(keeping: self.name)
         if self.folder == nil, !isReplacing { ownFiles.insert(self.path) }
+        IndexNotice.built(path: self.path).send()
     }
 }
 

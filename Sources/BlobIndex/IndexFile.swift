@@ -42,21 +42,33 @@ package struct IndexFile: Sendable {
     ///
     /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified.
     ///
-    /// - Parameter maximumByteCount: The length in bytes above which a section cannot be of this content: such a section
-    ///   counts as damaged, and is not read.
+    /// - Parameter maximumByteCount: The length in bytes above which a section cannot be of this content: such a
+    ///   section counts as damaged, and is not read.
     /// - Throws: Errors of reading the file. A damaged file is not an error.
     package func section(
         _ key: IndexSection.Key, for content: IndexedContent, atMost maximumByteCount: Int64 = .max
     ) throws(BlobError) -> IndexSection? {
-        let state = self.state()
-        if case .unreadable(let error) = state { throw error }
-        guard case .index(let file, let table) = state, let entry = table.entries.first(where: { $0.key == key }),
-            entry.content == content, entry.byteCount <= maximumByteCount
-        else { return nil }
+        let (file, table): (IndexDescriptor, IndexTable)
+        switch self.state() {
+        case .nothing: return nil
+        case .useless: return self.refuse("it is damaged, or of another version or source")
+        case .foreignFile: return self.refuse("it is not an index of this user")
+        case .unreadable(let error): throw error
+        case .index(let foundFile, let foundTable): (file, table) = (foundFile, foundTable)
+        }
+        guard let entry = table.entries.first(where: { $0.key == key }) else { return nil }
+        guard entry.content == content else { return self.refuse("it was made from other content") }
+        guard entry.byteCount <= maximumByteCount else { return self.refuse("it is damaged") }
         let section = IndexSection(file, entry)
-        if !entry.flags.contains(.hasOwnChecks), try !section.isWhole() { return nil }
+        if !entry.flags.contains(.hasOwnChecks), try !section.isWhole() { return self.refuse("it is damaged") }
+        IndexNotice.used(path: self.path).send()
         if self.folder != nil { file.markUsed() }
         return section
+    }
+
+    private func refuse(_ reason: String) -> IndexSection? {
+        IndexNotice.refused(path: self.path, reason: reason).send()
+        return nil
     }
 
     /// True when anything exists at ``path``.

@@ -142,7 +142,12 @@ extension Kit {
                 let pass = try self.open(capacity: 64)
                 _ = try pass.step()
             }
-            if Self.openDescriptorCount < before + readerCount { return }
+            // A connection that a reader gave up is closed by the thread that has it.
+            let end = ContinuousClock.now + Self.limit
+            repeat {
+                if Self.openDescriptorCount < before + readerCount { return }
+                _ = WaitSignal().wait(for: .milliseconds(1))
+            } while ContinuousClock.now < end
         }
         self.findings.add(14, "Closed readers leave descriptors open.")
     }

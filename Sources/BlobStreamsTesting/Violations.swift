@@ -28,7 +28,16 @@ public func violations(
 public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource
 ) throws -> [BlobViolation] {
-    Kit(makeSource, expecting: try Expectation(sampling: makeSource())).run()
+    try violations(of: makeSource()) { _, _ in }
+}
+
+/// Runs the conformance kit as ``violations(of:)`` does, and calls `onCheck` after each check with the number of checks
+/// that ran, and that of all.
+package func violations(
+    of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource,
+    onCheck: (_ count: Int, _ total: Int) -> Void
+) throws -> [BlobViolation] {
+    Kit(makeSource, expecting: try Expectation(sampling: makeSource())).run(onCheck)
 }
 
 /// Runs the conformance kit on a thread of its own, so that sources can use the thread of the calling task.
@@ -62,7 +71,7 @@ struct Kit: Sendable {
         self.patience = patience
     }
 
-    func run() -> [BlobViolation] {
+    func run(_ onCheck: (_ count: Int, _ total: Int) -> Void = { _, _ in }) -> [BlobViolation] {
         let checks: [@Sendable () throws -> Void] = [
             self.checkReads, self.checkEnd, self.checkBuffers, self.checkInfo, self.checkOffsets,
             self.checkOffsetsOutside, self.checkValidators, self.checkIndependence, self.checkConcurrency,
@@ -71,7 +80,10 @@ struct Kit: Sendable {
             self.checkSpuriousReads, self.checkLocksOfWakers, self.checkThreads, self.checkWakersAfterClose,
             self.checkIsOpen, self.checkWakerAtOpening, self.checkNeverBlocks,
         ]
-        for check in checks where !self.findings.neverWakes { self.run(check) }
+        for (number, check) in checks.enumerated() where !self.findings.neverWakes {
+            self.run(check)
+            onCheck(number + 1, checks.count)
+        }
         return self.findings.all
     }
 

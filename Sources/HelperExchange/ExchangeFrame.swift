@@ -1,8 +1,8 @@
 /// A message between a process and its helper, a program that decodes for it what may crash or loop.
 ///
 /// Both are of one machine and one version of this package: numbers have the byte order of the processor, and
-/// ``version`` tells whether the versions fit. A frame is 32 bytes: kind, number of bytes of the payload (32 bits each),
-/// and three numbers `a`, `b`, `c` (64 bits each). The payload follows.
+/// ``version`` tells whether the versions fit. A frame is 32 bytes: kind, number of bytes of the payload (32 bits
+/// each), and three numbers `a`, `b`, `c` (64 bits each). The payload follows.
 ///
 /// The process sends a command, and the helper answers it with one frame. Commands and answers are those of the helper;
 /// all helpers have these:
@@ -27,9 +27,9 @@
 /// | `bytes` | a: number of bytes from the beginning of the shared memory; 0 at the end of the input |
 /// | `failed` | the input cannot be read; the helper answers the command with an error |
 ///
-/// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the input, and
-/// after them ``ExchangeMemory/outputByteCount`` bytes for the output. Each side writes only when it is asked to, and
-/// checks all numbers of the other.
+/// Bytes never pass through the socket. The shared memory has ``ExchangeMemory/inputByteCount`` bytes for the input,
+/// and after them ``ExchangeMemory/outputByteCount`` bytes for the output. Each side writes only when it is asked to,
+/// and checks all numbers of the other.
 package struct ExchangeFrame {
     /// The kind of a frame; each helper adds its own.
     package struct Kind: RawRepresentable, Hashable, Sendable {

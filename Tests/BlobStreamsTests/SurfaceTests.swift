@@ -9,6 +9,7 @@ import Testing
         "BlockingPool": "work of our own beside the reads shares the pool's bound; others have threads of their own",
         "HandedOver": "a box to move a value between threads, without any state",
         "LocallyDescribedError": "Foundation's errors are described where Foundation is linked",
+        "ByteSet": "a set of bytes, as `Set` is",
         "Locked": "a mutex, as the standard library has one on newer systems",
         "OrderedPipeline": "decoders of ours share the bound of the pool; others have threads of their own",
         "PercentEncoding": "a loop over the percent signs of a text",

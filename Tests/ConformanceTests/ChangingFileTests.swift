@@ -3,8 +3,8 @@ import BlobTestSupport
 import Foundation
 import Testing
 
-/// Files that change under a reader, plain ones and those under decoders: what is delivered is a true prefix, and an end
-/// means that all of it is right.
+/// Files that change under a reader, plain ones and those under decoders: what is delivered is a true prefix, and an
+/// end means that all of it is right.
 @Suite(.timeLimit(.minutes(5))) struct ChangingFileTests {
     enum Change: CaseIterable { case shrunk, grown, replaced, rewritten }
 

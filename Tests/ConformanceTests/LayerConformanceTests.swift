@@ -77,6 +77,9 @@ struct LayerMaker: Sendable, CustomTestStringConvertible {
         LayerMaker(testDescription: "slice to the end") { bytes, base in
             SliceSource(base(Data(makeContent(9)) + bytes), from: 9)
         },
+        LayerMaker(testDescription: "lines that begin in a range") { bytes, base in
+            LineRangeSource(base(Data("before\nas\n".utf8) + bytes), beginningIn: 8..<Int64.max)
+        },
         LayerMaker(testDescription: "counting") { bytes, base in CountingSource(base(bytes)) { _, _, _ in } },
         LayerMaker(testDescription: "progress") { bytes, base in
             base(bytes).reporting(to: Progress(totalUnitCount: 0))

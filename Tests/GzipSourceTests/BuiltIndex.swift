@@ -15,7 +15,8 @@ struct BuiltIndex {
     private let content: IndexedContent
     private let windowsStart: Int
 
-    /// Makes the index of what `base` holds compressed: with zlib and in small pieces, so that no end of a block is missed.
+    /// Makes the index of what `base` holds compressed: with zlib and in small pieces, so that no end of a block is
+    /// missed.
     init(
         _ base: any BlobInputStreamDataSource, _ format: GzipSource.Format = .gzip, at path: String,
         tuning: GzipTuning = .standard

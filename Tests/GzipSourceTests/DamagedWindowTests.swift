@@ -34,7 +34,8 @@ import Testing
 
     /// What was decoded ahead of a damaged window is decoded once more, and the rest in one pass.
     @Test func theWholeIsDecodedOnceHoweverManyWindowsAreDamaged() throws {
-        // Noise, so that as many compressed bytes are read as are decoded, and buffers of them are small beside batches.
+        // Noise, so that as many compressed bytes are read as are decoded, and buffers of them are small beside
+        // batches.
         let tuning = GzipTuning(pointSpacing: 128 * 1024, memberSpacing: 4 * 1024, batchByteCount: 512 * 1024)
         var random = SplitMix64(seed: 13)
         let bytes = (0..<(4 << 20)).reduce(into: Data(capacity: 32 << 20)) { bytes, _ in

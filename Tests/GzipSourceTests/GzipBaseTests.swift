@@ -5,7 +5,8 @@ import Foundation
 import GzipSource
 import Testing
 
-/// Each format over a base that never blocks, one that blocks, and one that is not open yet and says `notYet` in between.
+/// Each format over a base that never blocks, one that blocks, and one that is not open yet and says `notYet` in
+/// between.
 @Suite struct GzipBaseTests {
     @Test(arguments: GzipSource.Format.allCases, [0, 1, 65, 5000])
     func everyFormatKeepsEveryContractOverEveryKindOfBase(_ format: GzipSource.Format, length: Int) async {

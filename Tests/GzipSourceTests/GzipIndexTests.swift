@@ -213,7 +213,8 @@ import Testing
             isNamed ? .file(folder.path("index")) : .folder(folder.path("indexes"), maximumByteCount: 1 << 20)
         #expect(try GzipSource(file, index: policy).buildIndex(BlobContext()))
         let path = try #require(IndexFile(policy, for: file.locator)).path
-        // The windows come behind the head of 16 bytes and the points; those of the last point end in front of the table.
+        // The windows come behind the head of 16 bytes and the points; those of the last point end in front of the
+        // table.
         let index = try Data(contentsOf: URL(fileURLWithPath: path))
         var damaged = index
         for place in 400..<(index.count - 800) { damaged[place] ^= 0x55 }

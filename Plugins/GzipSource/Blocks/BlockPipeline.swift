@@ -25,7 +25,8 @@ final class BlockPipeline {
         let starts: [MemberStart]
     }
 
-    /// The largest number of blocks in a batch, after shorter batches at first: enough to keep a thread busy: up to a mebibyte when decoded.
+    /// The largest number of blocks in a batch, after shorter batches at first: enough to keep a thread busy: up to a
+    /// mebibyte when decoded.
     private static let maximumBlockCount = 16
 
     /// The largest decoded length of a batch, and one byte more: a decoder without room does not parse the trailer.

@@ -4,10 +4,10 @@ internal import BlobIndex
 /// The starts of blocks in an index of `bgzip`, of which only those are used that the blocks before them confirm.
 ///
 /// The index alone may be that of an older version of the data, and the lengths in a block that is not decoded may be
-/// damaged. A start is used where both agree: where the sums of the compressed lengths (BSIZE) and of the decoded lengths
-/// (ISIZE) of all blocks before it are those of the index, which was made from the decoded data. Its block and the blocks
-/// behind it are then decoded, and verified by their checksums, as without the index. At the first difference the index
-/// is not used any more.
+/// damaged. A start is used where both agree: where the sums of the compressed lengths (BSIZE) and of the decoded
+/// lengths (ISIZE) of all blocks before it are those of the index, which was made from the decoded data. Its block and
+/// the blocks behind it are then decoded, and verified by their checksums, as without the index. At the first
+/// difference the index is not used any more.
 final class ForeignBlocks: Sendable {
     private enum State {
         case unknown

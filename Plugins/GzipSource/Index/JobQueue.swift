@@ -1,6 +1,7 @@
 import BlobCore
 
-/// Runs jobs in their order, one at a time, on a thread of a pool; while the pool has none to give, its owner runs them.
+/// Runs jobs in their order, one at a time, on a thread of a pool; while the pool has none to give, its owner runs
+/// them.
 final class JobQueue: Sendable {
     typealias Job = @Sendable () -> Void
 

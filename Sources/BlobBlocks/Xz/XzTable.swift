@@ -10,7 +10,8 @@ extension BlockTable {
 
     /// Reads the indexes of the streams of an xz, from its end (The .xz File Format, 2 and 4).
     ///
-    /// - Returns: Nil when the data are not streams of blocks with right indexes, or have more blocks than are worth it.
+    /// - Returns: Nil when the data are not streams of blocks with right indexes, or have more blocks than are worth
+    ///   it.
     /// - Throws: Errors of the base.
     static func xz(_ base: BlockBase) throws -> BlockTable? {
         var streams: [(start: Int64, check: UInt32, records: [(unpadded: UInt64, decoded: UInt64)])] = []

@@ -13,7 +13,8 @@ enum ZstdFrame {
     /// The largest window, in bytes: 128 MiB.
     static let maximumWindowByteCount: UInt64 = 128 << 20
 
-    /// Parses the first bytes of a frame, fewer than ``maximumHeaderByteCount`` only at the end; nil when there is none.
+    /// Parses the first bytes of a frame, fewer than ``maximumHeaderByteCount`` only at the end; nil when there is
+    /// none.
     init?(_ bytes: ArraySlice<UInt8>) {
         guard bytes.count >= 5 else { return nil }
         func number(_ place: Int, _ count: Int) -> UInt64 { bytes.dropFirst(place).prefix(count).littleEndian }

@@ -8,9 +8,11 @@ extension BlockTable {
 
     /// Reads the seek table of seekable Zstandard data.
     ///
-    /// The table is a hint: the header of each frame must say the same, and a frame that is decoded must have the lengths.
+    /// The table is a hint: the header of each frame must say the same, and a frame that is decoded must have the
+    /// lengths.
     ///
-    /// - Returns: Nil when there is no table, or one that cannot be right, or more frames than are worth to be looked at.
+    /// - Returns: Nil when there is no table, or one that cannot be right, or more frames than are worth to be looked
+    ///   at.
     /// - Throws: Errors of the base.
     /// - Complexity: Reads the table, and the header of each frame.
     static func zstd(_ base: BlockBase) throws -> BlockTable? {

@@ -31,12 +31,12 @@ public struct BlobContext: Sendable {
     /// filter without an index. The copy is an unnamed file in the folder for temporary files.
     public var spoolLimit: Int64 = 1 << 30
 
-    /// The largest number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is no
-    /// limit. Decoding more throws ``BlobError/Code/limitExceeded``.
+    /// The largest number of bytes that a filter may decode for each byte that it reads, from 1; nil, the default, is
+    /// no limit. Decoding more throws ``BlobError/Code/limitExceeded``.
     ///
-    /// For data from strangers, of which a few bytes may decode to any number of zeros. The limit is that of each filter
-    /// and each compressed member, counts from the byte at which decoding began, and applies after the first mebibyte.
-    /// Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
+    /// For data from strangers, of which a few bytes may decode to any number of zeros. The limit is that of each
+    /// filter and each compressed member, counts from the byte at which decoding began, and applies after the first
+    /// mebibyte. Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
     public var ratioLimit: Int?
 
     /// A closure that returns the password of an archive, or nil when it knows none; by default there is no closure.

@@ -4,7 +4,8 @@ public struct BlobEvent: Hashable, Sendable {
     public struct Kind: Hashable, Sendable {
         private let number: Int
 
-        /// More bytes passed ``BlobInputStreamDataSource/counting(_:)``, or were read to make an index; the value is their number.
+        /// More bytes passed ``BlobInputStreamDataSource/counting(_:)``, or were read to make an index; the value is
+        /// their number.
         public static let bytes = Self(number: 1)
         /// The content changed under the reader; the value is the byte offset.
         public static let invalidated = Self(number: 2)

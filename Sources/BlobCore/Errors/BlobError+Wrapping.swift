@@ -26,8 +26,8 @@ extension BlobError {
     }
 
     private init(foreign error: any Error) {
-        // Every error has a domain and a number; an `NSError` has its own. The type of an error is asked, as one of another
-        // domain can be cast to a `CocoaError`.
+        // Every error has a domain and a number; an `NSError` has its own. The type of an error is asked, as one of
+        // another domain can be cast to a `CocoaError`.
         let isCocoaError = type(of: error) == CocoaError.self
         let cocoaCode = isCocoaError ? (error as? CocoaError)?.code.rawValue : nil
         switch (isCocoaError ? "NSCocoaErrorDomain" : error._domain, cocoaCode ?? error._code) {

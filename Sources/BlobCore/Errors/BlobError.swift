@@ -144,7 +144,8 @@ extension BlobError: CustomStringConvertible {
 extension Unicode.Scalar {
     /// False for control characters, line separators and characters that change the direction of text.
     package var isPrintable: Bool {
-        switch self.properties.generalCategory {
+        if self.isASCII { return self.value >= 0x20 && self.value < 0x7F }
+        return switch self.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .format: false
         default: true
         }

@@ -46,6 +46,15 @@ extension BlobHasher {
 extension [UInt8] {
     /// The bytes as text, with two lower-case hexadecimal digits for each.
     package var hexadecimal: String {
-        self.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+        let digits = Self.digits.utf8Start
+        return String(unsafeUninitializedCapacity: self.count * 2) { text in
+            for (index, byte) in self.enumerated() {
+                text[index * 2] = digits[Int(byte >> 4)]
+                text[index * 2 + 1] = digits[Int(byte & 0xF)]
+            }
+            return self.count * 2
+        }
     }
+
+    private static var digits: StaticString { "0123456789abcdef" }
 }

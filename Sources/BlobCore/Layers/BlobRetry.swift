@@ -2,13 +2,13 @@
 ///
 /// Only errors whose ``BlobError/isTransient`` is true are tried again, over a source that can be opened again. An end
 /// that comes too early is ``BlobError/Code/truncated``, which is not: the data of a format would be as short again. A
-/// source whose connection was cut marks its error as transient, and is resumed. The content must still be the same then:
-/// see ``Identity``.
+/// source whose connection was cut marks its error as transient, and is resumed. The content must still be the same
+/// then: see ``Identity``.
 public struct BlobRetry: Hashable, Sendable {
     /// The proof that the content is still the same, without which reading is not resumed.
     ///
-    /// Without random access, all bytes before the one reached are read again. They are compared, too, unless nothing is
-    /// asked for: so the checks at the end of a format hold for the bytes that were delivered.
+    /// Without random access, all bytes before the one reached are read again. They are compared, too, unless nothing
+    /// is asked for: so the checks at the end of a format hold for the bytes that were delivered.
     public enum Identity: Hashable, Sendable {
         /// A strong validator that is still the same.
         case strong

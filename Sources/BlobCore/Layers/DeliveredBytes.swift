@@ -25,8 +25,8 @@ struct DeliveredBytes {
         case none
         /// The last 4 KiB, or all if there are fewer.
         case last
-        /// A hash of all: what is read again anyway, because there is no random access, is compared, too. Checks that the
-        /// source makes at its end are then those of the bytes delivered, and not only of those read again.
+        /// A hash of all: what is read again anyway, because there is no random access, is compared, too. Checks that
+        /// the source makes at its end are then those of the bytes delivered, and not only of those read again.
         case all
     }
 

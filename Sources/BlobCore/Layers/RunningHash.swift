@@ -1,8 +1,8 @@
 /// A hash of bytes that come in pieces of any length, which tells other bytes in all likelihood. No protection against
 /// intent.
 ///
-/// FNV-1a (draft-eastlake-fnv, offset basis and prime of section 5) of words instead of bytes, with a shift that carries
-/// the high bits of a word to the low ones: some gigabytes a second.
+/// FNV-1a (draft-eastlake-fnv, offset basis and prime of section 5) of words instead of bytes, with a shift that
+/// carries the high bits of a word to the low ones: some gigabytes a second.
 struct RunningHash: Equatable {
     private var value: UInt64 = 0xcbf2_9ce4_8422_2325
     /// The bytes of a word that is not whole yet.

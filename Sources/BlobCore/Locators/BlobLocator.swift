@@ -100,15 +100,16 @@ public struct BlobLocator: Hashable, Sendable {
 
     /// The path of a `file` base as bytes, percent-decoded; nil when the base is something else or names a host.
     public var filePath: [UInt8]? {
-        guard self.scheme.split(separator: "+").last == "file" else { return nil }
-        var path = self.schemeSpecificPart[...]
-        if path.hasPrefix("//") {
-            let host = path.dropFirst(2).prefix { $0 != "/" }
-            guard host.isEmpty || host == "localhost" else { return nil }
+        guard self.scheme == "file" || self.scheme.hasSuffix("+file") else { return nil }
+        let slash = UInt8(ascii: "/")
+        var path = self.schemeSpecificPart.utf8[...]
+        if path.starts(with: "//".utf8) {
+            let host = path.dropFirst(2).prefix { $0 != slash }
+            guard host.isEmpty || host.elementsEqual("localhost".utf8) else { return nil }
             path = path[host.endIndex...]
         }
-        guard path.hasPrefix("/"), !path.contains("?") else { return nil }
-        return PercentEncoding.decode(path.utf8)
+        guard path.first == slash, !path.contains(UInt8(ascii: "?")) else { return nil }
+        return PercentEncoding.decode(path)
     }
 }
 

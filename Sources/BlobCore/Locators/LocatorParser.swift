@@ -81,7 +81,7 @@ struct LocatorParser {
     }
 
     /// Decodes a part, in which only `characters` may stand unencoded.
-    private func decoded(_ part: ArraySlice<UInt8>, of characters: Set<UInt8>) throws(BlobError) -> [UInt8] {
+    private func decoded(_ part: ArraySlice<UInt8>, of characters: ByteSet) throws(BlobError) -> [UInt8] {
         let percent = UInt8(ascii: "%")
         if let offset = part.firstIndex(where: { $0 != percent && !characters.contains($0) }) {
             throw self.failure("a character that must be percent-encoded", at: offset)

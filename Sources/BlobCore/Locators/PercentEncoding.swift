@@ -1,6 +1,6 @@
 /// Percent-encoding of bytes (RFC 3986, section 2.1).
 package enum PercentEncoding {
-    private static let unreserved = Set(
+    private static let unreserved = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~".utf8)
 
     /// The bytes that a path may hold unencoded: `pchar` and the slash (RFC 3986, section 3.3).
@@ -14,8 +14,9 @@ package enum PercentEncoding {
     package static let schemeSpecificCharacters = pathCharacters.union("?[]".utf8)
 
     /// Returns `bytes` with all bytes except those in `characters` encoded as `%XX`.
-    package static func encode(_ bytes: some Sequence<UInt8>, leaving characters: Set<UInt8>) -> String {
+    package static func encode(_ bytes: some Sequence<UInt8>, leaving characters: ByteSet) -> String {
         var text: [UInt8] = []
+        text.reserveCapacity(bytes.underestimatedCount)
         for byte in bytes {
             if characters.contains(byte) {
                 text.append(byte)
@@ -29,6 +30,7 @@ package enum PercentEncoding {
     /// Returns the decoded bytes of `text`; nil when a `%` is not followed by two hexadecimal digits.
     package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.underestimatedCount)
         var iterator = text.makeIterator()
         while let byte = iterator.next() {
             guard byte == UInt8(ascii: "%") else {
@@ -43,5 +45,12 @@ package enum PercentEncoding {
         return bytes
     }
 
-    private static func digit(_ byte: UInt8) -> Int? { Character(Unicode.Scalar(byte)).hexDigitValue }
+    private static func digit(_ byte: UInt8) -> Int? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): Int(byte - UInt8(ascii: "0"))
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): Int(byte - UInt8(ascii: "A")) + 10
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): Int(byte - UInt8(ascii: "a")) + 10
+        default: nil
+        }
+    }
 }

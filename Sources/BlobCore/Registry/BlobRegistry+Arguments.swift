@@ -14,21 +14,24 @@ extension BlobRegistry {
     public func locator(for text: String) throws(BlobError) -> BlobLocator {
         var wrappers: [String] = []
         var rest = text
-        while !isFile(rest), !hasScheme(rest), let (wrapper, base) = self.splitWrapper(rest) {
+        var isExisting = isFile(rest)
+        while !isExisting, !hasScheme(rest), let (wrapper, base) = self.splitWrapper(rest) {
             wrappers.append(wrapper)
             rest = base
+            isExisting = isFile(rest)
         }
-        var locator = try Self.unwrappedLocator(for: rest)
+        // The name '-' is that of standard input in any case, as usual.
+        var locator = try isExisting && rest != "-" ? BlobLocator(filePath: rest.utf8) : Self.locatorWithoutFile(rest)
         for wrapper in wrappers.reversed() { locator = try locator.wrapped(in: wrapper) }
         return locator
     }
 
-    private static func unwrappedLocator(for text: String) throws(BlobError) -> BlobLocator {
+    /// Returns the locator for a text that is no file's name and has no wrappers.
+    private static func locatorWithoutFile(_ text: String) throws(BlobError) -> BlobLocator {
         guard !text.isEmpty else {
             throw BlobError(.invalidLocator, "An empty text names nothing.", operation: "resolve")
         }
         if text == "-" { return try BlobLocator("stdin:") }
-        if isFile(text) { return BlobLocator(filePath: text.utf8) }
         if hasScheme(text) { return try BlobLocator(text) }
         guard let mark = memberMark(text) else { return BlobLocator(filePath: text.utf8) }
         let path = text[..<mark]

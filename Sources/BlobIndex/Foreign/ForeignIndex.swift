@@ -66,8 +66,8 @@ package struct ForeignIndex: Sendable {
         (self.statedPointCount, self.points) = (parser.pointCount, parser.points)
     }
 
-    /// Returns the window of a point: at most 32 KiB, in which bytes may be zero that nothing refers to; nil when the file
-    /// has none.
+    /// Returns the window of a point: at most 32 KiB, in which bytes may be zero that nothing refers to; nil when the
+    /// file has none.
     ///
     /// - Throws: ``BlobError/Code/corrupted``, and errors of reading the file.
     package func window(of point: Point) throws(BlobError) -> [UInt8]? {

@@ -1,6 +1,7 @@
 import BlobCore
 
-/// A parser of the index files of other tools, which reads them from front to back and keeps a bounded number of points.
+/// A parser of the index files of other tools, which reads them from front to back and keeps a bounded number of
+/// points.
 struct ForeignParser {
     private let format: ForeignIndex.Format
     private let file: IndexDescriptor
@@ -66,8 +67,8 @@ struct ForeignParser {
         }
     }
 
-    /// Parses a head, the points, each with its window behind it, and the length of the decoded bytes; some with numbers
-    /// of lines.
+    /// Parses a head, the points, each with its window behind it, and the length of the decoded bytes; some with
+    /// numbers of lines.
     mutating func parseGztool() throws(BlobError) {
         self.byteOffset = 15
         let hasLines = try self.number(UInt8.self) == UInt8(ascii: "X")

@@ -1,7 +1,7 @@
 /// The observable state of a ``BlobInputStream``.
 ///
-/// Every observer sees each phase, error, interruption and recovery. While an observer is slow, waiting changes of ``byteOffset`` and
-/// ``hasBytesAvailable`` alone are coalesced into the last one.
+/// Every observer sees each phase, error, interruption and recovery. While an observer is slow, waiting changes of
+/// ``byteOffset`` and ``hasBytesAvailable`` alone are coalesced into the last one.
 public struct BlobStreamState: Equatable, Sendable {
     /// The phases of a stream's life. ``closed`` is final.
     public enum Phase: Sendable {

@@ -4,7 +4,8 @@ import Testing
 @testable import BlobCore
 @testable import BlobStreams
 
-/// The decisions of an output stream, alone: each timeline is drawn in words, and the outcome of each word stands below it.
+/// The decisions of an output stream, alone: each timeline is drawn in words, and the outcome of each word stands below
+/// it.
 struct OutputMachineTests {
     @Test(arguments: [
         // Opened, filled, emptied again by the reader, ended.
