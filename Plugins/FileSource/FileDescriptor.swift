@@ -75,14 +75,16 @@ final class FileDescriptor {
     /// Returns the current result of `fstat(2)`.
     func currentStatus() throws(BlobError) -> FileStatus { try Self.status(self.rawValue, self.path) }
 
-    /// Returns the info of the open file, without size and validator when a regular file of size 0 has bytes.
+    /// Returns the info of the open file, without size and validator when a regular file of size 0 has bytes, or one
+    /// without blocks has no byte at its end, as files of `/proc` and `/sys`.
     func info(name: String) throws(BlobError) -> BlobInfo {
         let info = try self.status.info(name: name)
-        guard self.status.isRegular, self.status.byteCount == 0 else { return info }
+        let byteCount = self.status.byteCount
+        guard self.status.isRegular, byteCount == 0 || self.status.hasNoBlocks else { return info }
         let count = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { byte throws(BlobError) in
-            try self.read(into: byte, at: 0)
+            try self.read(into: byte, at: max(byteCount - 1, 0))
         }
-        guard count ?? 0 > 0, try self.currentStatus().byteCount == 0 else { return info }
+        guard (count ?? 0 > 0) == (byteCount == 0), try self.currentStatus().byteCount == byteCount else { return info }
         return BlobInfo(name: name)
     }
 
@@ -146,6 +148,16 @@ final class FileDescriptor {
         guard fstat(descriptor, &status) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not look at \(path.text)")
         }
-        return FileStatus(status)
+        let isBlockDevice = status.st_mode & S_IFMT == S_IFBLK
+        return FileStatus(status, deviceByteCount: isBlockDevice ? self.byteCount(ofDevice: descriptor) : 0)
+    }
+
+    /// Returns the length of a block device in bytes; 0 when it cannot be told. The position in it stays.
+    private static func byteCount(ofDevice descriptor: CInt) -> Int64 {
+        let position = lseek(descriptor, 0, SEEK_CUR)
+        guard position >= 0 else { return 0 }
+        let end = lseek(descriptor, 0, SEEK_END)
+        _ = lseek(descriptor, position, SEEK_SET)
+        return max(Int64(end), 0)
     }
 }

@@ -7,7 +7,8 @@ struct FilePath: Hashable, Sendable {
 
     init(_ bytes: [UInt8]) {
         // A source must stay valid when the current folder changes.
-        self.bytes = BlobLocator(filePath: bytes).filePath ?? bytes
+        let isAbsolute = bytes.first == UInt8(ascii: "/")
+        self.bytes = isAbsolute ? bytes : BlobLocator(filePath: bytes).filePath ?? bytes
     }
 
     /// The last component, for display.

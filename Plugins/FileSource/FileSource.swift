@@ -3,6 +3,11 @@ public import BlobPlatform
 
 /// The bytes of a file as it is when it is opened.
 ///
+/// ```swift
+/// let log = FileSource(path: "/var/log/syslog")
+/// for try await line in log.lines() { print(line) }
+/// ```
+///
 /// A regular file has random access and a length, and readers see a snapshot of that length. A file that shrinks or is
 /// rewritten under a reader throws ``BlobError/Code/changed``. So does one that is only touched, because only the
 /// modification time reveals a rewrite of the same size. A file that grows is read to the length it had if the last
@@ -10,8 +15,10 @@ public import BlobPlatform
 /// that is replaced by another of its name is read to its old end. A larger file that was written anew cannot be told
 /// from one that grew when nothing was delivered yet, or when the bytes delivered last are the same in both.
 ///
-/// A FIFO is read once, from its start, and can be cancelled while it is empty. Folders, devices and sockets throw
-/// ``BlobError/Code/unsupported``. Files that report no size, such as those of `/proc`, are read to their end.
+/// A FIFO is read once, from its start, and can be cancelled while it is empty. A block device has random access and a
+/// length, and no validator; other devices are read from their start to their end, if they have one. Folders and
+/// sockets throw ``BlobError/Code/unsupported``. Files whose size says nothing, such as those of `/proc` and `/sys`, are
+/// read to their end.
 public struct FileSource: BlobInputStreamDataSource {
     /// The handling of a file that grows while it is read.
     public enum GrowthPolicy: Sendable {
@@ -46,12 +53,12 @@ public struct FileSource: BlobInputStreamDataSource {
     public init(pathBytes: [UInt8], growth: GrowthPolicy = .snapshot) {
         self.path = FilePath(pathBytes)
         self.growth = growth
-        let isRegular = (try? self.path.status().isRegular) ?? true
-        self.traits = isRegular ? [.repeatable, .concurrentReaders] : []
+        let isRepeatable = (try? self.path.status()).map { $0.isRegular || $0.isBlockDevice } ?? true
+        self.traits = isRepeatable ? [.repeatable, .concurrentReaders] : []
     }
 
-    /// Repeatable with concurrent readers, unless the path named something other than a regular file, such as a FIFO,
-    /// when the source was created.
+    /// Repeatable with concurrent readers, unless the path named something other than a regular file or a block device,
+    /// such as a FIFO, when the source was created.
     public let traits: BlobTraits
 
     /// The locator, with scheme `file`.
@@ -59,19 +66,21 @@ public struct FileSource: BlobInputStreamDataSource {
 
     /// Returns length, name and validator from `stat(2)`.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for anything but a regular file or a FIFO; any error of `stat(2)`.
+    /// - Throws: ``BlobError/Code/unsupported`` for a folder or a socket; any error of `stat(2)`.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         let status = try self.path.status()
-        guard status.isRegular, status.byteCount == 0 else { return try status.info(name: self.path.name) }
-        // Only a read distinguishes an empty file from one that reports no size.
+        guard status.isRegular && (status.byteCount == 0 || status.hasNoBlocks) || status.isBlockDevice else {
+            return try status.info(name: self.path.name)
+        }
+        // Only a read distinguishes an empty file from one that reports no size, and only a seek measures a device.
         let descriptor = try FileDescriptor(opening: self.path)
         return try descriptor.info(name: self.path.name)
     }
 
     /// Opens the file, with a new descriptor for each reader.
     ///
-    /// - Throws: ``BlobError/Code/unsupported`` for a FIFO that was opened before, and for anything but a regular file
-    ///   or a FIFO; ``BlobError/Code/invalidArgument`` when `byteOffset` is negative or past the end;
+    /// - Throws: ``BlobError/Code/unsupported`` for a FIFO that was opened before, a folder or a socket;
+    ///   ``BlobError/Code/invalidArgument`` when `byteOffset` is negative or past the end;
     ///   ``BlobError/Code/changed`` when `validator` does not match; any error of `open(2)`.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext

@@ -3,19 +3,24 @@ import BlobPlatform
 
 /// The fields of `stat(2)` that identify the state of a file.
 struct FileStatus: Equatable, Sendable {
+    /// The length in bytes; 0 for anything but a regular file and an open block device.
     let byteCount: Int64
     /// The time of the last modification, in nanoseconds since 1970.
     let modificationTime: Int64
     let inode: UInt64
+    /// True for a file with a size and no block: it is sparse, stored within its inode, or made up while it is read.
+    let hasNoBlocks: Bool
     private let statusChangeTime: Int64
     private let type: mode_t
 
-    init(_ status: stat) {
-        self.byteCount = Int64(status.st_size)
+    /// - Parameter deviceByteCount: The length of a block device, which its status does not have.
+    init(_ status: stat, deviceByteCount: Int64 = 0) {
+        self.byteCount = status.st_mode & S_IFMT == S_IFBLK ? deviceByteCount : Int64(status.st_size)
         self.modificationTime = status.modificationNanoseconds
         self.inode = UInt64(status.st_ino)
         self.statusChangeTime = status.statusChangeNanoseconds
         self.type = status.st_mode & S_IFMT
+        self.hasNoBlocks = status.st_size > 0 && status.st_blocks == 0
     }
 
     /// Ignores the time of the last status change, because names and permissions may change while a file is read.
@@ -27,12 +32,18 @@ struct FileStatus: Equatable, Sendable {
     var isRegular: Bool { self.type == S_IFREG }
     var isFIFO: Bool { self.type == S_IFIFO }
     var isDirectory: Bool { self.type == S_IFDIR }
+    var isBlockDevice: Bool { self.type == S_IFBLK }
+    private var isDevice: Bool { self.type == S_IFCHR || self.isBlockDevice }
 
-    /// - Throws: ``BlobError/Code/unsupported`` for anything but a regular file or a FIFO.
+    /// - Throws: ``BlobError/Code/unsupported`` for anything but a regular file, a FIFO or a device.
     func info(name: String) throws(BlobError) -> BlobInfo {
-        if self.isFIFO { return BlobInfo(name: name) }
+        // The times of a device say nothing about its bytes: without a validator, they may be others at any time.
+        if self.isBlockDevice, self.byteCount > 0 {
+            return BlobInfo(byteCount: self.byteCount, name: name, isRandomAccess: true)
+        }
+        if self.isFIFO || self.isDevice { return BlobInfo(name: name) }
         guard self.isRegular else {
-            throw BlobError(.unsupported, "\(name) is a \(self.kind), not a file or a FIFO.")
+            throw BlobError(.unsupported, "\(name) is a \(self.kind), not a file, a FIFO or a device.")
         }
         var info = BlobInfo(
             byteCount: self.byteCount, name: name,
@@ -45,7 +56,6 @@ struct FileStatus: Equatable, Sendable {
     private var kind: String {
         switch self.type {
         case S_IFDIR: "directory"
-        case S_IFCHR, S_IFBLK: "device"
         case S_IFSOCK: "socket"
         default: "special file"
         }
