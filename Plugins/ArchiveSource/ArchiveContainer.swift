@@ -2,6 +2,12 @@ public import BlobCore
 
 /// An archive whose members are sources: tar, zip, 7z, cpio, ar, or a format that a helper process reads.
 ///
+/// ```swift
+/// let archive = ArchiveContainer(FileSource(path: "backup.zip"), format: .zip)
+/// let member = try archive.member(.name("etc/hosts"), context: BlobContext())
+/// try await member.write(to: url)
+/// ```
+///
 /// Members are read in bounded memory, by exact name or index. Hard links are followed within the archive; directories,
 /// symbolic links and devices throw ``BlobError/Code/unsupported``, and no path in an archive is ever opened on disk.
 /// All checks of a member pass before its end: its length, and the checksum that zip and 7z have, which in a zip must
@@ -38,16 +44,16 @@ public import BlobCore
 /// zip, and a member of a tar that is not sparse. An archive within such a member is read without a copy. Of a zip,
 /// only a read from the beginning of a member is compared with its checksum.
 ///
-/// A deflated member of a zip has random access once it has restart points: of members of at least 4 MiB, the first read
-/// to the end leaves them in the index file, if ``BlobContext/index`` allows one, and so does ``BlobIndexing/buildIndex(_:)``
-/// of the member. They make decoding use several threads, too.
+/// A deflated member of a zip has random access once it has restart points: of members of at least 4 MiB, the first
+/// read to the end leaves them in the index file, if ``BlobContext/index`` allows one, and so does
+/// ``BlobIndexing/buildIndex(_:)`` of the member. They make decoding use several threads, too.
 ///
-/// Encrypted members of a zip are read with ``BlobContext/password``: the traditional encryption and WinZip's AES, whose
-/// authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` when the member
-/// is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 that of AES, which damage
-/// the bytes and are found at the end at the latest. Nothing about decrypted bytes is kept in an index, and a copy of a
-/// decrypted archive only serves readers with the same closure. Other encrypted members, such as those of a RAR, throw
-/// ``BlobError/Code/encrypted`` in any case.
+/// Encrypted members of a zip are read with ``BlobContext/password``: the traditional encryption and WinZip's AES,
+/// whose authentication code is verified before the end. A wrong password throws ``BlobError/Code/encrypted`` when the
+/// member is opened; one in 256 passes the check of the traditional encryption, and one in 65,536 that of AES, which
+/// damage the bytes and are found at the end at the latest. Nothing about decrypted bytes is kept in an index, and a
+/// copy of a decrypted archive only serves readers with the same closure. Other encrypted members, such as those of a
+/// RAR, throw ``BlobError/Code/encrypted`` in any case.
 ///
 /// - Complexity: Opening a member reads the headers before it by index, and all headers by name. With a table it is a
 ///   look-up, plus one seek if the archive has random access and is a tar or zip.
@@ -56,6 +62,8 @@ public struct ArchiveContainer: BlobContainer {
     private let format: ArchiveFormat
     private let tables: TableHolder
     private let pass: ArchivePass?
+    /// What the members of a zip share in a pass; nil for another format, and without one.
+    private let zipPass: ZipPass?
     /// The facts known about a 7z; nil for another format.
     private let sevenZip: SevenZipArchive?
 
@@ -82,11 +90,12 @@ public struct ArchiveContainer: BlobContainer {
         self.format = format
         self.tables = TableHolder(base, format, index)
         self.pass = nil
+        self.zipPass = nil
         self.sevenZip = format == .sevenzip ? SevenZipArchive(self.base) : nil
     }
 
     private var catalogue: any ArchiveCatalogue {
-        self.format.catalogue(of: self.base, self.tables, self.pass, self.sevenZip)
+        self.format.catalogue(of: self.base, self.tables, self.pass, self.zipPass, self.sevenZip)
     }
 
     private init(_ container: ArchiveContainer, _ base: any BlobInputStreamDataSource, _ pass: ArchivePass) {
@@ -94,6 +103,7 @@ public struct ArchiveContainer: BlobContainer {
         self.format = container.format
         self.tables = container.tables
         self.pass = pass
+        self.zipPass = container.format == .zip ? ZipPass() : nil
         self.sevenZip = container.sevenZip
     }
 
@@ -135,13 +145,40 @@ extension ArchiveContainer {
 extension ArchiveContainer {
     /// Returns a container whose members are read in one pass, and the pass, which must be finished.
     package func inOnePass(_ context: BlobContext) throws -> (container: ArchiveContainer, pass: ArchivePass) {
-        let base = try self.isSequential(context) ? InOrderSource(underlying: self.base) : self.base
+        try self.inOnePass(isInOrder: self.isSequential(context))
+    }
+
+    private func inOnePass(isInOrder: Bool) -> (container: ArchiveContainer, pass: ArchivePass) {
+        let base = isInOrder ? InOrderSource(underlying: self.base) : self.base
         let pass = ArchivePass(base, self.format, self.tables)
         return (ArchiveContainer(self, base, pass), pass)
     }
 
-    /// True when several members are best read from beginning to end: the source has no random access, or decodes blocks
-    /// to reach a place, and the places of the members are not known.
+    /// Calls `body` with each member and its source, in as few passes as possible, and makes the checks at the end.
+    ///
+    /// - Parameter isWhole: True when most members are going to be read.
+    func forEachSource(
+        isWhole: Bool, _ context: BlobContext, _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
+    ) throws {
+        let isInOrder = try isWhole && !self.format.needsRandomAccess || self.isSequential(context)
+        let (container, pass) = self.inOnePass(isInOrder: isInOrder)
+        if isInOrder {
+            var next = 0
+            while let member = try pass.member(from: next, context) {
+                try body(member, container.member(.index(member.index), context: context))
+                next = member.index + 1
+            }
+        } else {
+            try self.forEachMember(context) { member in
+                try body(member, container.member(.index(member.index), context: context))
+                return true
+            }
+        }
+        try pass.finish(context)
+    }
+
+    /// True when several members are best read from beginning to end: the source has no random access, or decodes
+    /// blocks to reach a place, and the places of the members are not known.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         guard !self.format.needsRandomAccess else { return false }
         if try !self.base.info(context.blocking).isRandomAccess { return true }

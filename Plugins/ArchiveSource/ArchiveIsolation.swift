@@ -1,5 +1,5 @@
-/// The place where archives of ``ArchiveFormat/foreign`` formats are decoded, whose decoders may crash or loop, and those
-/// 7z that use rare coders: others than LZMA, LZMA2, BZip2, Deflate, the filters Delta and BCJ, and AES.
+/// The place where archives of ``ArchiveFormat/foreign`` formats are decoded, whose decoders may crash or loop, and
+/// those 7z that use rare coders: others than LZMA, LZMA2, BZip2, Deflate, the filters Delta and BCJ, and AES.
 ///
 /// By default this is a process of its own, the program `blob-archive-helper`, which has neither files nor network, at
 /// most 256 MiB of memory for decoding, and on Linux only the system calls that it needs. It gets the bytes of the

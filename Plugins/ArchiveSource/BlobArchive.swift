@@ -102,12 +102,13 @@ public struct BlobArchive: Sendable {
     /// Calls `body` with a source of each of several members, in the order of the archive, and last those that are not
     /// found in it or are hard links to earlier ones.
     ///
-    /// Costs one pass over an archive that is read from beginning to end, such as one in a filter. The checks at the end of the archive are made once
-    /// for all members, when this returns, and not at the end of each source. Between two members, the reader that
-    /// stands behind the first is kept: an open base with its decoder, a buffer of 256 KiB, and about 50 bytes for each
-    /// member passed over.
+    /// Costs one pass over an archive that is read from beginning to end, such as one in a filter. The checks at the
+    /// end of the archive are made once for all members, when this returns, and not at the end of each source. Between
+    /// two members, the reader that stands behind the first is kept: an open base with its decoder, a buffer of 256
+    /// KiB, and about 50 bytes for each member passed over.
     ///
     /// ```swift
+    /// let archive = try BlobArchive(BlobLocator("file:///logs.tar.gz"), registry: .standard)
     /// var names: [Int: Data] = [:]
     /// try archive.forEachSource(of: [.name("a.txt"), .name("b.txt")]) { position, source in
     ///     names[position] = try source.data(upTo: 1 << 20)
@@ -135,6 +136,27 @@ public struct BlobArchive: Sendable {
 }
 
 extension BlobArchive {
+    /// Calls `body` with each member and its source, in the order of the archive.
+    ///
+    /// Costs one pass over an archive that is read from beginning to end. The checks at the end of the archive are made
+    /// when this returns. The source is of use within `body` alone, and of members of the kind
+    /// ``BlobMember/Kind/file`` and hard links.
+    ///
+    /// - Parameter isWhole: True when most members are going to be read: then any archive that can be is read from
+    ///   beginning to end.
+    /// - Throws: Any error of `body`; any error of reading the archive, after the members before it.
+    package func forEachSource(
+        isWhole: Bool, _ context: BlobContext, _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
+    ) throws {
+        if let archive = self.container as? ArchiveContainer {
+            return try archive.forEachSource(isWhole: isWhole, context, body)
+        }
+        try self.container.forEachMember(context) { member in
+            try body(member, self.container.member(.index(member.index), context: context))
+            return true
+        }
+    }
+
     /// True when the archive is read from beginning to end, because its source has no random access.
     package func isSequential(_ context: BlobContext) throws(BlobError) -> Bool {
         try (self.container as? ArchiveContainer)?.isSequential(context) ?? false

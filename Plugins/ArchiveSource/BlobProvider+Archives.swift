@@ -47,8 +47,8 @@ extension BlobProvider {
     /// ```
     ///
     /// - Parameters:
-    ///   - formats: Formats of ``ArchiveFormat/foreign``, and `sevenzip` for its rare coders, whose providers become the
-    ///     last; others have no effect.
+    ///   - formats: Formats of ``ArchiveFormat/foreign``, and `sevenzip` for its rare coders, whose providers become
+    ///     the last; others have no effect.
     ///   - isolation: The place where archives of these formats are decoded: by default a helper process, and this
     ///     process when there is no helper.
     public static func archives(

@@ -67,7 +67,7 @@ struct MemberSource: BlobLayer {
         return try opening.found.makeReader(opening.info).skipping(byteOffset)
     }
 
-    private struct Opening {
+    struct Opening {
         let found: FoundMember
         let info: BlobInfo
         let stored: StoredMember?
@@ -76,7 +76,7 @@ struct MemberSource: BlobLayer {
     /// Finds the member, and the way to read it from its beginning.
     ///
     /// - Parameter isAlone: True to leave the pass in which several members are read.
-    private func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> Opening {
+    func find(_ context: BlobContext, isAlone: Bool = false) throws(BlobError) -> Opening {
         let pass = isAlone ? nil : self.pass
         let table =
             if let pass {

@@ -6,8 +6,8 @@ import Testing
 
 @testable import ArchiveSource
 
-/// Members and filters over a base that never blocks, one that blocks, and one that is not open yet and says `notYet` in
-/// between.
+/// Members and filters over a base that never blocks, one that blocks, and one that is not open yet and says `notYet`
+/// in between.
 @Suite struct ArchiveBaseTests {
     enum Kind: CaseIterable, Sendable {
         case neverBlocks, blocks, saysNotYet, saysNotYetWithoutRandomAccess, isReadAhead

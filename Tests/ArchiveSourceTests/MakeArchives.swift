@@ -101,6 +101,8 @@ enum Made {
         with zipfile.ZipFile('small64.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
             with archive.open('one', 'w', force_zip64=True) as member: member.write(b'first member')
         with zipfile.ZipFile('empty.zip', 'w'): pass
+        with zipfile.ZipFile('many.zip', 'w', zipfile.ZIP_DEFLATED) as archive:
+            for number in range(300): archive.writestr(str(number), f'{number} ' * (number * 7 % 300))
         with zipfile.ZipFile('twice.zip', 'w') as archive:
             archive.writestr('same', b'1')
             archive.writestr('same', b'2')

@@ -31,8 +31,8 @@ enum Fault: CaseIterable {
 
     /// Returns a source of a blob with this fault; nil when the fault cannot be noticed there.
     ///
-    /// - Parameter isWhole: False when reading begins elsewhere than at the start, or moves: most checksums are those of
-    ///   the whole.
+    /// - Parameter isWhole: False when reading begins elsewhere than at the start, or moves: most checksums are those
+    ///   of the whole.
     func source(
         of blob: KnownBlob, isWhole: Bool, _ context: BlobContext, using random: inout SplitMix64
     ) throws -> (any BlobInputStreamDataSource)? {

@@ -55,6 +55,9 @@ final class ArchiveScanner {
         return UnsafeRawBufferPointer(rebasing: self.buffer[place..<min(self.count, place + Int(clamping: count))])
     }
 
+    /// True after an error of the base.
+    var hasFailed: Bool { self.cursor.hasFailed }
+
     /// The offset up to which the base was read; its end after a request beyond it.
     var readerOffset: Int64 { self.cursor.byteOffset }
 

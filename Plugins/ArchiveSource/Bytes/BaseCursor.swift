@@ -13,6 +13,8 @@ final class BaseCursor {
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
     private var reader: BlobGuardedReader
+    /// True after an error of the base, which its reader repeats.
+    private(set) var hasFailed = false
     /// True when the reader is closed until more of the base is needed.
     private var isReleased = false
 
@@ -73,6 +75,7 @@ final class BaseCursor {
                 filled += count
             } while self.hasRandomAccess && filled < buffer.count
         } catch {
+            self.hasFailed = true
             // After the bytes before it, the next read throws it again.
             guard filled > 0 else { throw BlobError(wrapping: error) }
         }

@@ -18,8 +18,8 @@ protocol ArchiveCatalogue: Sendable {
         _ context: BlobContext
     ) throws(BlobError) -> FoundMember
 
-    /// Returns the indices of members, `Int.max` for those that are not found or not unique; nil when finding them costs
-    /// more than their order saves.
+    /// Returns the indices of members, `Int.max` for those that are not found or not unique; nil when finding them
+    /// costs more than their order saves.
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]?
 }
 
@@ -47,8 +47,8 @@ struct FoundMember {
     var makeReaderAtOffset: ((_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> any BlobReader)?
     /// The member with an index of its own; nil when it has and needs none.
     var indexed: (any IndexedMember)?
-    /// Opens a stored member at its beginning, any number of times, and compares its bytes with their checksum; nil when
-    /// there is none.
+    /// Opens a stored member at its beginning, any number of times, and compares its bytes with their checksum; nil
+    /// when there is none.
     var makeCheckingReader: MakeCheckingReader?
 }
 

@@ -1,4 +1,5 @@
 import BlobCore
+internal import BlobIndex
 
 /// A member that is decoded with an index of its own.
 protocol IndexedMember: Sendable {
@@ -9,6 +10,9 @@ protocol IndexedMember: Sendable {
     func makeReader(
         at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext
     ) throws(BlobError) -> any BlobReader
+
+    /// Returns the restart points of the index; nil without one.
+    func restartPoints(_ context: BlobContext) throws -> RestartPoints?
 
     /// Builds the index unless there is one; returns true when there is one now.
     func buildIndex(_ context: BlobContext) throws -> Bool

@@ -14,8 +14,8 @@ internal import BlobIndex
 /// too; an index has it, with the blocks of bzip2 and of other Zstandard data. Everything else is decoded from the
 /// beginning, in one pass.
 ///
-/// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame that
-/// asks for more than 128 MiB throws ``BlobError/Code/limitExceeded`` before the memory is allocated.
+/// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame
+/// that asks for more than 128 MiB throws ``BlobError/Code/limitExceeded`` before the memory is allocated.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
@@ -98,7 +98,7 @@ public struct DecompressedSource: BlobLayer {
     }
 
     /// Returns the blocks as the data or an index list them; nil when neither does.
-    private func list(_ base: BlockBase, _ context: BlobContext) throws -> (any BlockList)? {
+    func list(_ base: BlockBase, _ context: BlobContext) throws -> (any BlockList)? {
         if let table = try self.blocks.table(base) { return table }
         return try self.holder.index(of: base.info, context)
     }

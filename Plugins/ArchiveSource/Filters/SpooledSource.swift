@@ -3,8 +3,8 @@ import BlobCore
 /// A source with random access: the base if it has that, otherwise a copy of the base in an unlinked temporary file.
 ///
 /// The base is copied when it is first opened. A repeatable base is copied again when its content has changed, or when
-/// it has no validator to tell. A copy lasts as long as this source or a reader uses it. A copy of decrypted bytes serves
-/// only contexts with the same limits and password, and has no validator, so that no index is made of it.
+/// it has no validator to tell. A copy lasts as long as this source or a reader uses it. A copy of decrypted bytes
+/// serves only contexts with the same limits and password, and has no validator, so that no index is made of it.
 final class SpooledSource: BlobLayer {
     private let base: any BlobInputStreamDataSource
     private let copy = Locked<Spool?>(nil)

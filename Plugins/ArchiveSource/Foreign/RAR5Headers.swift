@@ -1,7 +1,7 @@
 import BlobCore
 
-/// The file headers of a RAR of version 5, as far as they tell which members are encrypted, and their checksums (RAR 5.0
-/// archive format, at rarlab.com/technote.htm).
+/// The file headers of a RAR of version 5, as far as they tell which members are encrypted, and their checksums (RAR
+/// 5.0 archive format, at rarlab.com/technote.htm).
 struct RAR5Headers {
     /// The facts about a member.
     struct File {

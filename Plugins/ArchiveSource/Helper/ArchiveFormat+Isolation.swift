@@ -2,8 +2,8 @@ import BlobCore
 import BlobHelper
 
 extension ArchiveFormat {
-    /// The formats whose archives, or some of them, are decoded where ``ArchiveIsolation`` says: the foreign ones, and 7z
-    /// for its rare coders.
+    /// The formats whose archives, or some of them, are decoded where ``ArchiveIsolation`` says: the foreign ones, and
+    /// 7z for its rare coders.
     package static let isolated = Self.foreign.union([.sevenzip])
 
     /// Returns a walker over an archive of a foreign format, which is decoded where its source says.
@@ -35,5 +35,8 @@ extension ArchiveFormat {
 
 extension BlobInputStreamDataSource {
     /// The place where an archive in this source is decoded.
-    var archiveIsolation: ArchiveIsolation { (self as? IsolatedSource)?.isolation ?? .helper }
+    var archiveIsolation: ArchiveIsolation {
+        if let inOrder = self as? InOrderSource { return inOrder.underlying.archiveIsolation }
+        return (self as? IsolatedSource)?.isolation ?? .helper
+    }
 }

@@ -21,6 +21,8 @@ package final class ArchivePass: Sendable {
         var context: BlobContext?
         /// True when bytes were read of which the archive's end has not been checked.
         var isUnchecked = false
+        /// The error that ended the reader that was kept.
+        var failure: BlobError?
         var validator: BlobValidator?
         var uniqueNames: Set<[UInt8]> = []
     }
@@ -60,6 +62,24 @@ package final class ArchivePass: Sendable {
         return nil
     }
 
+    /// Moves the reader that is kept to the first member with at least this index, and returns it; nil at the end of
+    /// the archive. The checks at the end are then due, even if no member is read.
+    ///
+    /// - Throws: Any error of reading the archive, also that of the member before.
+    func member(from index: Int, _ context: BlobContext) throws(BlobError) -> BlobMember? {
+        let lease = try self.lend(for: index, context)
+        guard lease.pass != nil else {
+            throw self.state.withLock { $0.failure } ?? BlobError(.internalError, "The pass has no reader to move.")
+        }
+        lease.isRead = true
+        while try lease.walker.advance() {
+            guard lease.walker.index >= index else { continue }
+            lease.walker.hold()
+            return lease.walker.entry.member
+        }
+        return nil
+    }
+
     /// Reads the archive to its end, and makes the checks there for all members that were read.
     ///
     /// - Throws: Any error of reading the archive; ``BlobError/Code/ambiguousMember`` when a later member has the name
@@ -83,7 +103,8 @@ package final class ArchivePass: Sendable {
         try walker.checkUniqueNames()
     }
 
-    /// Returns the table for a search, after finishing the pass if the member may lie behind it; nil when there is none.
+    /// Returns the table for a search, after finishing the pass if the member may lie behind it; nil when there is
+    /// none.
     func table(
         for selector: BlobLocator.Selector, _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
@@ -137,7 +158,8 @@ package final class ArchivePass: Sendable {
                 state.uniqueNames.insert(name)
                 lease.walker.requireUnique(name, count: 1)
             }
-            state.position = lease.walker.hasFailed ? .beginning : .parked(HandedOver(lease.walker))
+            state.failure = lease.walker.failure
+            state.position = state.failure == nil ? .parked(HandedOver(lease.walker)) : .beginning
         }
     }
 }

@@ -14,8 +14,8 @@ final class RecordingWalker: MemberWalker {
     /// The hash of the name of the current member; nil when an earlier one has the same.
     private var newHash: UInt64?
 
-    /// True after an error of the archive or its base, since which nothing more can be read.
-    private(set) var hasFailed = false
+    /// The error of the archive or its base, since which nothing more can be read; nil when there was none.
+    private(set) var failure: BlobError?
 
     /// - Parameters:
     ///   - base: A walker before the first member.
@@ -82,7 +82,7 @@ final class RecordingWalker: MemberWalker {
         do {
             return try body()
         } catch {
-            self.hasFailed = true
+            self.failure = error
             throw error
         }
     }

@@ -1,7 +1,7 @@
 import BlobCore
 
-/// The facts known about one 7z: its header, which is read once for each content, its keys, and the decoder of the folder
-/// that was read last.
+/// The facts known about one 7z: its header, which is read once for each content, its keys, and the decoder of the
+/// folder that was read last.
 final class SevenZipArchive: Sendable {
     private struct State {
         var info: BlobInfo?

@@ -76,8 +76,8 @@ struct SevenZipCoders {
 
     /// Removes the coders that decrypt: their outputs become packed streams.
     ///
-    /// - Returns: The encryption of each packed stream, nil for one without; nil when the encryption is of another kind,
-    ///   or encrypted bytes are not packed streams.
+    /// - Returns: The encryption of each packed stream, nil for one without; nil when the encryption is of another
+    ///   kind, or encrypted bytes are not packed streams.
     mutating func removeEncryption() -> [SevenZipEncryption?]? {
         var encryptions = [SevenZipEncryption?](repeating: nil, count: self.packed.count)
         var removed: Set<Int> = []

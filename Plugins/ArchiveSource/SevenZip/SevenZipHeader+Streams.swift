@@ -1,8 +1,8 @@
 import BlobCore
 
 extension SevenZipHeader {
-    /// The methods whose decoders are those of other libraries, or too simple to fail: copy, delta and x86, LZMA2, LZMA,
-    /// deflate, bzip2, and AES, which is not left to libarchive.
+    /// The methods whose decoders are those of other libraries, or too simple to fail: copy, delta and x86, LZMA2,
+    /// LZMA, deflate, bzip2, and AES, which is not left to libarchive.
     private static let commonMethods: Set<UInt64> = [
         0x00, 0x03, 0x04, 0x21, 0x03_01_01, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, 0x06_F1_07_01,
     ]

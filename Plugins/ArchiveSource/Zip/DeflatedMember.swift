@@ -33,6 +33,8 @@ struct DeflatedMember: IndexedMember {
         return DeflatedMemberReader(reader, self.entry, at: byteOffset, data: self.data, info: info)
     }
 
+    func restartPoints(_ context: BlobContext) throws -> RestartPoints? { try self.source.restartPoints(context) }
+
     func buildIndex(_ context: BlobContext) throws -> Bool { try self.source.buildIndex(context) }
 
     func verifyIndex(_ context: BlobContext, report: (String) throws -> Void) throws -> Int? {

@@ -12,6 +12,8 @@ struct ZipCatalogue: ArchiveCatalogue {
     let base: any BlobInputStreamDataSource
     /// The place where indexes of large members are kept.
     let index: BlobIndexPolicy
+    /// The pass in which several members are read; nil to read each on its own.
+    let pass: ZipPass?
 
     /// Calls `body` with each member in turn, until it returns false.
     ///
@@ -54,7 +56,9 @@ struct ZipCatalogue: ArchiveCatalogue {
         _ selector: BlobLocator.Selector, _ known: (table: MemberTable, record: MemberTable.Record)?, isAlone: Bool,
         _ context: BlobContext
     ) throws(BlobError) -> FoundMember {
-        let found = try ZipSearch(base: self.base, selector: selector, context: context).open(known?.record)
+        let pass = isAlone ? nil : self.pass
+        let found = try ZipSearch(base: self.base, selector: selector, context: context, pass: pass)
+            .open(known?.record)
         let entry = found.entry
         let isStored =
             entry.method == ZipReader.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount

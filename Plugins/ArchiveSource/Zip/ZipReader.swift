@@ -14,6 +14,7 @@ final class ZipReader: BlobReader {
     private let context: BlobContext
     private let dataStart: Int64
     private var scanner: ArchiveScanner?
+    private var lease: ZipPass.Lease?
     private var inflater: Inflater?
     private var isInflated = false
     /// The range of the compressed bytes that are not read yet.
@@ -30,6 +31,7 @@ final class ZipReader: BlobReader {
         self.info = info
         self.method = method
         self.scanner = found.scanner
+        self.lease = found.lease
         self.data = found.data
         if method == .stored, found.entry.compressedByteCount != found.entry.byteCount {
             throw BlobError(
@@ -59,6 +61,7 @@ final class ZipReader: BlobReader {
         self.failure = failure
         self.isAtEnd = failure == nil
         self.scanner = nil
+        self.lease = nil
         self.inflater = nil
     }
 

@@ -1,8 +1,8 @@
 import BlobCore
 
 extension ZipSearch.Found {
-    /// Returns a reader of an encrypted member, which libarchive decrypts as a stored one, and which is then read as any
-    /// other.
+    /// Returns a reader of an encrypted member, which libarchive decrypts as a stored one, and which is then read as
+    /// any other.
     ///
     /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the one there is does not fit.
     func makeReader(

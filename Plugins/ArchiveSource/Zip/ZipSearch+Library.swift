@@ -70,8 +70,8 @@ extension ZipEntry {
         let lengths =
             self.isZip64 ? [.max, .max] : [UInt32(self.compressedByteCount), UInt32(self.byteCount)]
         let version: UInt16 = self.isZip64 ? 45 : 20
-        // Only flag bits 0, encryption, and 1 are kept, which defines how LZMA ends: the lengths are in this header. The
-        // name is not used.
+        // Only flag bits 0, encryption, and 1 are kept, which defines how LZMA ends: the lengths are in this header.
+        // The name is not used.
         return [0x50, 0x4B, 3, 4] + Self.bytes(version) + Self.bytes(self.flags & 3) + Self.bytes(self.method)
             + Self.bytes(UInt32(0)) + Self.bytes(self.checksum) + lengths.flatMap { Self.bytes($0) }
             + Self.bytes(UInt16(1)) + Self.bytes(UInt16(fields.count)) + [UInt8(ascii: "m")] + fields

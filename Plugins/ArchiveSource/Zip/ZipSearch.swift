@@ -10,27 +10,44 @@ struct ZipSearch {
         /// The offset of the next local header, or of the directory.
         let next: Int64
         let scanner: ArchiveScanner
+        /// What the members of a pass share; nil for a member that is read on its own.
+        var lease: ZipPass.Lease?
     }
 
     let base: any BlobInputStreamDataSource
     let selector: BlobLocator.Selector
     let context: BlobContext
+    /// The pass in which several members are read; nil to read each on its own.
+    var pass: ZipPass?
 
     /// Finds the member, and checks its local header.
     ///
     /// - Parameter known: The record in the table of the members, which has no overlapping members; nil to search.
     func open(_ known: MemberTable.Record? = nil) throws(BlobError) -> Found {
-        let directory = try ZipDirectory(self.base, self.context)
+        guard let pass else {
+            let directory = try ZipDirectory(self.base, self.context)
+            return try self.open(known, directory, directory.scanner)
+        }
+        return try pass.withLease(over: self.base, self.context) { lease throws(BlobError) in
+            var found = try self.open(known, lease.directory, lease.members)
+            found.lease = lease
+            return found
+        }
+    }
+
+    private func open(
+        _ known: MemberTable.Record?, _ directory: ZipDirectory, _ scanner: ArchiveScanner
+    ) throws(BlobError) -> Found {
         if let known {
             var records = directory.records(from: known.place)
             guard let record = try records.next(), record.isNamed(known.member.name) else {
                 throw BlobError(.corrupted, "The table of members does not fit the archive.")
             }
             let around = ZipMemberBounds(precedingEnd: 0, next: directory.range.lowerBound)
-            return try Self.open(ZipEntry(record, index: known.member.index), within: around, directory.scanner)
+            return try Self.open(ZipEntry(record, index: known.member.index), within: around, scanner)
         }
         let (entry, surroundings) = try self.find(directory)
-        return try Self.open(entry, within: surroundings, directory.scanner)
+        return try Self.open(entry, within: surroundings, scanner)
     }
 
     /// Checks the local header of a known member.

@@ -1,6 +1,7 @@
 import BlobDeflate
 
-/// Makes the local headers of a zip agree with its directory, the checksums right, and the trailer lead to the directory.
+/// Makes the local headers of a zip agree with its directory, the checksums right, and the trailer lead to the
+/// directory.
 func repairZip(_ bytes: inout [UInt8]) {
     let places = bytes.indices.dropLast(21).filter { bytes[$0] == 0x50 && bytes[$0 + 1] == 0x4B }
     let records = places.filter { bytes.number(at: $0, count: 4) == 0x0201_4B50 }

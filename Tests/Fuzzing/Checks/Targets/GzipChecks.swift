@@ -18,8 +18,8 @@ func checkFraming(_ bytes: [UInt8]) throws {
         let other = try outcome(source(of: data, inPiecesOf: pieces.input), library, piece: pieces.output)
         try require(other.isCut == whole.isCut, "\(format): of pieces \(pieces), \(library) is cut elsewhere")
         try require(other.agrees(with: whole.bytes), "\(format): in pieces \(pieces), \(library) gives other bytes")
-        // ISA-L decodes with sets of codes that zlib refuses, incomplete ones, and finds some damage where zlib waits for
-        // more data.
+        // ISA-L decodes with sets of codes that zlib refuses, incomplete ones, and finds some damage where zlib waits
+        // for more data.
         let isFoundEarlier = whole.code == .corrupted && other.code == .truncated
         if library == .zlib, other.code == .corrupted || isFoundEarlier { continue }
         try require(other.code == whole.code, "\(format): \(library) says \(text(other)), not \(text(whole))")

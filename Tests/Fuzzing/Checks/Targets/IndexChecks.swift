@@ -9,8 +9,8 @@ import GzipSource
 let fuzzedIndexTuning = GzipTuning(
     pointSpacing: 32 * 1024, memberSpacing: 4 * 1024, batchByteCount: 100 * 1024)
 
-/// Checks that a whole read of an intact gzip gives the right bytes whatever index is offered, and that a range does when
-/// the restart points and the checksums are right.
+/// Checks that a whole read of an intact gzip gives the right bytes whatever index is offered, and that a range does
+/// when the restart points and the checksums are right.
 func checkIndex(_ bytes: [UInt8]) throws {
     let content = FuzzContent.blocks
     let folder = try TemporaryFolder()

@@ -1,0 +1,94 @@
+import BlobCore
+import BlobPlatform
+
+/// A cursor over the headers of a tar and the bytes behind each, which are padded to whole blocks.
+final class TarBlocks {
+    let scanner: ArchiveScanner
+
+    /// The offset of the next header.
+    var nextOffset: Int64 = 0
+    /// The range in the archive of the bytes behind the header that are not read yet.
+    private(set) var data: Range<Int64> = 0..<0
+
+    init(over base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
+        self.scanner = try ArchiveScanner(base, context)
+    }
+
+    var isTruncated: BlobError {
+        BlobError(
+            .truncated, "The tar archive ends too early.", byteOffset: min(self.scanner.readerOffset, self.nextOffset))
+    }
+
+    /// Returns the header at ``nextOffset``, which lasts until the next call; nil at the end of the archive.
+    func nextHeader() throws(BlobError) -> TarHeader? {
+        let block = try self.scanner.bytes(at: self.nextOffset, count: TarHeader.byteCount)
+        guard block.count == TarHeader.byteCount else {
+            // An archive may end without the final zeros, but not within a header or a member.
+            guard block.isEmpty, self.scanner.readerOffset == self.nextOffset else { throw self.isTruncated }
+            return nil
+        }
+        let header = TarHeader(block)
+        if block[0] == 0, header.isZero { return nil }
+        guard header.isChecksumRight else {
+            throw BlobError(
+                .corrupted, "This is no header of a tar archive: its checksum is wrong.", byteOffset: self.nextOffset)
+        }
+        return header
+    }
+
+    /// Returns the block at an offset from the next header; nil when the archive ends before it does.
+    func block(at offset: Int64) throws(BlobError) -> TarHeader? {
+        let block = try self.scanner.bytes(at: self.nextOffset + offset, count: TarHeader.byteCount)
+        return block.count == TarHeader.byteCount ? TarHeader(block) : nil
+    }
+
+    /// Sets ``data`` to the range of the bytes after the header at ``nextOffset``.
+    func begin(
+        _ byteCount: Int64, headerByteCount: Int64 = Int64(TarHeader.byteCount)
+    ) throws(BlobError) {
+        let start = self.nextOffset + headerByteCount
+        let (sum, overflows) = start.addingReportingOverflow(byteCount)
+        guard byteCount >= 0, !overflows, sum <= Int64.max - 511 else {
+            throw BlobError(
+                .corrupted, "The length of a member, \(byteCount) bytes, is out of range.",
+                byteOffset: self.nextOffset)
+        }
+        self.data = start..<sum
+    }
+
+    /// Moves to the header behind ``data``, which stays.
+    func advance() { self.nextOffset = Self.endOfBlocks(self.data.upperBound) }
+
+    /// Returns at least one byte of ``data``, and moves behind it.
+    ///
+    /// - Throws: ``BlobError/Code/truncated`` when there is none; errors of the base.
+    func read(atMost count: Int64 = .max) throws(BlobError) -> UnsafeRawBufferPointer {
+        let bytes = try self.scanner.some(at: self.data.lowerBound, atMost: min(count, Int64(self.data.count)))
+        guard !bytes.isEmpty else { throw self.isTruncated }
+        self.data = (self.data.lowerBound + Int64(bytes.count))..<self.data.upperBound
+        return bytes
+    }
+
+    /// Moves to the first whole block after `byteCount` bytes behind `start`, or to the end of ``data``.
+    func skipBlocks(_ byteCount: Int64, from start: Int64) {
+        self.data = min(start + Self.endOfBlocks(byteCount), self.data.upperBound)..<self.data.upperBound
+    }
+
+    /// Reads the bytes of an extension, and moves to the next header.
+    func body(of header: TarHeader) throws(BlobError) -> [UInt8] {
+        let byteCount = header.size
+        guard byteCount <= TarExtensions.maximumByteCount else {
+            throw BlobError(
+                .limitExceeded,
+                "A header has \(byteCount) bytes, the limit is \(TarExtensions.maximumByteCount).",
+                byteOffset: self.nextOffset)
+        }
+        try self.begin(byteCount)
+        var body: [UInt8] = []
+        while !self.data.isEmpty { body.append(contentsOf: try self.read()) }
+        self.advance()
+        return body
+    }
+
+    private static func endOfBlocks(_ byteOffset: Int64) -> Int64 { (byteOffset + 511) & ~511 }
+}

@@ -1,0 +1,89 @@
+import BlobCore
+
+/// A cursor over the stored bytes of a member and the places in the file that they belong to.
+struct TarMemberData {
+    /// The parts of a sparse file; nil for a file without holes.
+    var parts: [TarSparsePart]?
+    /// True while the list of the parts stands before the bytes.
+    var hasMapInData = false
+    private var partIndex = 0
+    private var partPosition: Int64 = 0
+    /// The offset in the file after the last bytes.
+    private(set) var byteOffset: Int64 = 0
+
+    var isSparse: Bool { self.parts != nil || self.hasMapInData }
+
+    /// Returns the next bytes and their offset in the file; nil at the end.
+    mutating func next(in blocks: TarBlocks) throws(BlobError) -> (UnsafeRawBufferPointer, byteOffset: Int64)? {
+        if self.hasMapInData { try self.readMap(in: blocks) }
+        guard let part = self.currentPart(in: blocks) else {
+            guard blocks.data.isEmpty || self.parts == nil else { throw Self.lengthError(in: blocks) }
+            return nil
+        }
+        guard !blocks.data.isEmpty else { throw Self.lengthError(in: blocks) }
+        let (offset, overflows) = part.byteOffset.addingReportingOverflow(self.partPosition)
+        guard !overflows, part.byteOffset >= 0 else {
+            throw BlobError(
+                .corrupted, "A part of the sparse file is out of range.", byteOffset: blocks.data.lowerBound)
+        }
+        let bytes = try blocks.read(atMost: part.byteCount - self.partPosition)
+        self.partPosition += Int64(bytes.count)
+        self.byteOffset = offset &+ Int64(bytes.count)
+        return (bytes, offset)
+    }
+
+    /// Returns the part that the next bytes belong to; nil after the last one.
+    private mutating func currentPart(in blocks: TarBlocks) -> TarSparsePart? {
+        guard let parts else { return blocks.data.isEmpty ? nil : TarSparsePart(byteOffset: 0, byteCount: .max) }
+        while self.partIndex < parts.count {
+            let part = parts[self.partIndex]
+            if self.partPosition < part.byteCount { return part }
+            self.partIndex += 1
+            self.partPosition = 0
+        }
+        return nil
+    }
+
+    private static func lengthError(in blocks: TarBlocks) -> BlobError {
+        BlobError(
+            .corrupted, "The lengths of the parts of the sparse file do not add up to its bytes in the archive.",
+            byteOffset: blocks.data.lowerBound)
+    }
+
+    /// Reads the blocks after a GNU header that continue its list of parts; returns their length in bytes.
+    mutating func takeSparseBlocks(in blocks: TarBlocks) throws(BlobError) -> Int64 {
+        var byteCount: Int64 = 0
+        while true {
+            let offset = Int64(TarHeader.byteCount) + byteCount
+            guard let block = try blocks.block(at: offset) else { throw blocks.isTruncated }
+            self.parts?.append(contentsOf: TarSparsePart.parts(in: block, at: 0, count: 21))
+            byteCount += Int64(TarHeader.byteCount)
+            guard self.parts?.count ?? 0 <= TarSparsePart.maximumCount,
+                byteCount <= Int64(TarSparsePart.maximumCount) * 24
+            else {
+                throw BlobError(
+                    .limitExceeded, "The sparse file has more parts than the limit of \(TarSparsePart.maximumCount).",
+                    byteOffset: blocks.nextOffset + offset)
+            }
+            if block.block[504] == 0 { return byteCount }
+        }
+    }
+
+    /// Reads the list of format 1.0, which takes whole blocks before the bytes.
+    private mutating func readMap(in blocks: TarBlocks) throws(BlobError) {
+        self.hasMapInData = false
+        var map = TarSparseMap()
+        let start = blocks.data.lowerBound
+        while true {
+            guard !blocks.data.isEmpty else {
+                throw BlobError(.corrupted, "The map of the sparse file has no end.", byteOffset: start)
+            }
+            let place = blocks.data.lowerBound
+            for (position, byte) in try blocks.read().enumerated() where try map.take(byte) {
+                blocks.skipBlocks(place + Int64(position) + 1 - start, from: start)
+                self.parts = map.parts
+                return
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+import BlobCore
+
+/// What the members of a zip that are read one after the other share: an open directory, and a reader of their bytes.
+///
+/// Without it, each member opens the archive four times, and reads its trailer. Holds two open bases and their buffers.
+final class ZipPass: Sendable {
+    /// The use by one member. Has one owner, and ends when that releases it.
+    final class Lease {
+        let directory: ZipDirectory
+        let members: ArchiveScanner
+        private let cancelling: BlobRegistration
+
+        fileprivate init(_ directory: ZipDirectory, _ members: ArchiveScanner, _ cancelling: BlobRegistration) {
+            (self.directory, self.members, self.cancelling) = (directory, members, cancelling)
+        }
+
+        deinit { self.cancelling.cancel() }
+    }
+
+    private struct Parked {
+        let directory: ZipDirectory
+        var members: ArchiveScanner
+        let context: BlobContext
+
+        /// Returns true when no reader of a member uses it, and a new one can.
+        mutating func isUsable(for context: BlobContext) -> Bool {
+            self.context.hasSameLimits(as: context) && !self.context.cancellation.isCancelled
+                && !self.directory.scanner.hasFailed && !self.members.hasFailed
+                && isKnownUniquelyReferenced(&self.members)
+        }
+    }
+
+    private let parked = Locked<HandedOver<Parked>?>(nil)
+
+    /// Calls `body` with the directory and the reader of the members: those of the member before, if its reader is gone
+    /// and none of them has failed.
+    func withLease<Result>(
+        over base: any BlobInputStreamDataSource, _ context: BlobContext,
+        _ body: (Lease) throws(BlobError) -> Result
+    ) throws(BlobError) -> Result {
+        // Safe: taken out under the lock, and put back when no more than the reader of this member uses it.
+        var kept = self.parked.exchange(nil)?.value
+        if kept?.isUsable(for: context) != true { kept = nil }
+        // Cancelled by the lease alone: the context of a member that is over may be cancelled, too.
+        var own = context
+        own.cancellation = kept?.context.cancellation ?? BlobCancellation()
+        let cancelling = context.cancellation.onCancel { [cancellation = own.cancellation] in cancellation.cancel() }
+        let used =
+            if let kept { kept } else {
+                Parked(
+                    directory: try ZipDirectory(base, own), members: try ArchiveScanner(base, own), context: own)
+            }
+        let result = try body(Lease(used.directory, used.members, cancelling))
+        _ = self.parked.exchange(HandedOver(used))
+        return result
+    }
+}

@@ -1,0 +1,156 @@
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// Members of a zip that are read one after the other share an open directory and a reader.
+@Suite struct ZipPassTests {
+    private static let selectors = (0..<300).map { BlobLocator.Selector.name(Array(String($0).utf8)) }
+
+    private static func text(_ number: Int) -> Data {
+        Data(String(repeating: "\(number) ", count: number * 7 % 300).utf8)
+    }
+
+    private static func archive() async throws -> (archive: BlobArchive, base: CountedSource) {
+        let base = CountedSource(MemorySource(try await Made.archive("many.zip")))
+        return (BlobArchive(base, format: .zip), base)
+    }
+
+    @Test func manyMembersCostFewOpenings() async throws {
+        let (archive, base) = try await Self.archive()
+        try await onThread {
+            try archive.forEachSource(of: Self.selectors) { position, source in
+                let bytes = try source.data(upTo: 1 << 20)
+                #expect(bytes == Self.text(position))
+            }
+            #expect(base.openings < 20)
+            let openings = base.openings
+            try archive.forEachSource(of: Self.selectors.reversed()) { position, source in
+                let bytes = try source.data(upTo: 1 << 20)
+                #expect(bytes == Self.text(299 - position))
+            }
+            #expect(base.openings < openings + 20)
+        }
+    }
+
+    /// A reader that is still in use keeps its bytes to itself.
+    @Test func membersCanBeReadSideBySide() async throws {
+        let (archive, _) = try await Self.archive()
+        try await onThread {
+            var readers: [(position: Int, reader: BlobGuardedReader)] = []
+            defer { for (_, reader) in readers { reader.close() } }
+            try archive.forEachSource(of: Self.selectors) { position, source in
+                readers.append((position, try source.open()))
+                guard readers.count == 5 else { return }
+                for (position, reader) in readers.shuffled() {
+                    let bytes = try read(reader, upTo: 1 << 20)
+                    #expect(bytes == Array(Self.text(position)))
+                }
+                // The first is left unclosed until the next five are open.
+                for (_, reader) in readers.dropFirst() { reader.close() }
+                readers.removeAll()
+            }
+        }
+    }
+
+    @Test func whatIsCancelledOrReadInPartLeavesTheOthersReadable() async throws {
+        let (archive, _) = try await Self.archive()
+        try await onThread {
+            var late: [BlobContext] = []
+            try archive.forEachSource(of: Self.selectors) { position, source in
+                let context = BlobContext()
+                late.append(context)
+                switch position % 5 {
+                case 1:
+                    context.cancellation.cancel()
+                    let code = codeThrown { try source.data(upTo: 1 << 20, context: context) }
+                    #expect(code == .cancelled)
+                case 2:
+                    let reader = try source.open(context: context)
+                    _ = try read(reader, upTo: 3)
+                    context.cancellation.cancel()
+                    reader.close()
+                case 3:
+                    // The job of an earlier member may be cancelled when that is over.
+                    let bytes = try source.data(upTo: 1 << 20, context: context)
+                    #expect(bytes == Self.text(position))
+                    for context in late { context.cancellation.cancel() }
+                default:
+                    let bytes = try source.data(upTo: 1 << 20, context: context)
+                    #expect(bytes == Self.text(position))
+                }
+            }
+        }
+    }
+
+    @Test func aDamagedMemberLeavesTheOthersReadable() async throws {
+        var bytes = try await Made.archive("many.zip")
+        let header = try #require(bytes.range(of: Data([0x50, 0x4B, 3, 4]), in: bytes.count / 8..<bytes.count))
+        bytes[header.lowerBound + 14] ^= 1
+        let damaged = bytes
+        try await onThread {
+            var codes: [BlobError.Code] = []
+            try BlobArchive(MemorySource(damaged), format: .zip).forEachSource(of: Self.selectors) { position, source in
+                do {
+                    let bytes = try source.data(upTo: 1 << 20)
+                    #expect(bytes == Self.text(position))
+                } catch {
+                    codes.append(BlobError(wrapping: error).code)
+                }
+            }
+            #expect(codes == [.inconsistent])
+        }
+    }
+
+    /// An error of the base is that of one member, and not of those behind it.
+    @Test func anErrorOfTheBaseLeavesTheOthersReadable() async throws {
+        let bytes = try await Made.archive("many.zip")
+        try await onThread {
+            let archive = BlobArchive(OnceBrokenSource(MemorySource(bytes)), format: .zip)
+            var codes: [BlobError.Code?] = []
+            try archive.forEachSource(of: Self.selectors) { position, source in
+                let code = codeThrown {
+                    let bytes = try source.data(upTo: 1 << 20)
+                    #expect(bytes == Self.text(position))
+                }
+                codes.append(code)
+            }
+            #expect(codes.compactMap { $0 } == [.io])
+        }
+    }
+}
+
+/// A layer whose first read at the beginning fails.
+private struct OnceBrokenSource: BlobLayer {
+    let underlying: any BlobInputStreamDataSource
+    private let isBroken = Locked(false)
+
+    init(_ base: any BlobInputStreamDataSource) { self.underlying = base }
+
+    var traits: BlobTraits { self.underlying.traits }
+    var locator: BlobLocator? { self.underlying.locator }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.underlying.info(context) }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let base = try self.underlying.open(at: byteOffset, matching: validator, context: context)
+        return Reader(base, fails: byteOffset == 0 ? { !self.isBroken.exchange(true) } : { false })
+    }
+
+    private final class Reader: BlobReader {
+        private let base: BlobGuardedReader
+        private let fails: () -> Bool
+
+        init(_ base: BlobGuardedReader, fails: @escaping () -> Bool) { (self.base, self.fails) = (base, fails) }
+
+        var info: BlobInfo { self.base.info }
+        func close() { self.base.close() }
+        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+            if self.base.byteOffset == 0, self.fails() { throw BlobError(.io, "The disk is bad here.") }
+            return try self.base.read(into: &output)
+        }
+    }
+}
