@@ -4,8 +4,8 @@
 usage: openstack.py FOLDER COMMAND...   with the Python of a venv that has `swift` and `botocore`
 
 The command finds the store and the credentials in the variables of AWS's tools, and in BLOBSTREAMS_S3 a file: a JSON
-array of the locators and the files with their bytes. At SIGUSR1 the store is killed and started again: FOLDER/starts
-has the number of starts. The exit status is that of the command.
+array of the locators and the files with their bytes. At SIGUSR1 the store is killed and started again; once it runs, the
+pipe with the name in BLOBSTREAMS_S3_STARTS ends. The exit status is that of the command.
 """
 import getpass, io, json, os, pathlib, random, shutil, signal, socket, subprocess, sys, zipfile
 import botocore.session
@@ -124,24 +124,27 @@ def store(port, environment):
 
 def restart(*_):
     """Kills the servers, as a loss of power would, and starts them again."""
-    global processes, starts
+    global processes
     for process in processes:
         process.kill()
     for process in processes:
         process.wait()
-    processes, starts = start(ports), starts + 1
-    (FOLDER / "starts").write_text(str(starts))
+    processes = start(ports)
+    with open(FOLDER / "starts", "w"):
+        pass
 
 
 shutil.rmtree(FOLDER, ignore_errors=True)
-ports, starts = {kind: free_port() for kind in KINDS}, 1
+ports = {kind: free_port() for kind in KINDS}
 configure(ports)
+os.mkfifo(FOLDER / "starts")
 processes = start(ports)
 signal.signal(signal.SIGUSR1, restart)
 try:
     environment = dict(
         AWS_ENDPOINT_URL_S3=f"http://127.0.0.1:{ports['proxy']}", AWS_ACCESS_KEY_ID="blob:tester",
-        AWS_SECRET_ACCESS_KEY="testing", AWS_REGION="us-east-1", BLOBSTREAMS_S3=str(FOLDER / "objects.json"))
+        AWS_SECRET_ACCESS_KEY="testing", AWS_REGION="us-east-1", BLOBSTREAMS_S3=str(FOLDER / "objects.json"),
+        BLOBSTREAMS_S3_STARTS=str(FOLDER / "starts"))
     (FOLDER / "objects.json").write_text(json.dumps(store(ports["proxy"], environment)))
     status = subprocess.run(sys.argv[2:], env={**os.environ, **environment}).returncode
 finally:

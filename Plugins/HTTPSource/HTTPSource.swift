@@ -14,9 +14,9 @@ package import BlobTransfer
 /// length, or of any if it does not tell the length, without notice.
 ///
 /// Redirections are followed, at most five, from `https` to `https` only; credentials and the fields of ``Options`` go
-/// to the first origin only. As long as the source is in use, later requests begin where the redirections led; when that
-/// URL is refused, as one that was signed for a time, they begin at the first one again. The content is never asked for
-/// in an encoding.
+/// to the first origin only. As long as the source is in use, later requests begin where the redirections led; when
+/// that URL is refused, as one that was signed for a time, they begin at the first one again. The content is never
+/// asked for in an encoding.
 ///
 /// ```swift
 /// let source = try HTTPSource("https://example.com/photo.jpg")
@@ -70,8 +70,8 @@ public struct HTTPSource: BlobInputStreamDataSource {
     /// - Parameters:
     ///   - url: An absolute URL. Its user and password are sent with the `Basic` scheme.
     ///   - options: The settings of requests and connections.
-    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, ``BlobError/Code/invalidArgument`` for a
-    ///   header field that is not; ``BlobError/Code/unavailable`` without libcurl.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, ``BlobError/Code/invalidArgument`` for
+    ///   a header field that is not; ``BlobError/Code/unavailable`` without libcurl.
     public init(_ url: String, options: Options = Options()) throws(BlobError) {
         try self.init(BlobLocator(url), options: options)
     }

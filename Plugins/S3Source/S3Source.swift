@@ -3,8 +3,8 @@ package import BlobTransfer
 
 /// An object of AWS S3, or of another store with its interface.
 ///
-/// Reads as a source of `http` does: without blocking, by ranges that readers share, with random access. Each request is
-/// signed (Signature Version 4). The ETag is a strong identity: an object that is replaced while it is read throws
+/// Reads as a source of `http` does: without blocking, by ranges that readers share, with random access. Each request
+/// is signed (Signature Version 4). The ETag is a strong identity: an object that is replaced while it is read throws
 /// ``BlobError/Code/changed``.
 ///
 /// A locator is `s3://BUCKET/KEY`, with the key percent-encoded: a space is `%20`, `#` is `%23` and `?` is `%3F`;
@@ -34,7 +34,10 @@ public struct S3Source: BlobInputStreamDataSource {
 
         /// The given keys.
         ///
-        /// - Parameter sessionToken: The token of temporary credentials.
+        /// - Parameters:
+        ///   - identifier: The identifier of the access key.
+        ///   - secret: The secret of the access key.
+        ///   - sessionToken: The token of temporary credentials.
         public static func keys(identifier: String, secret: String, sessionToken: String? = nil) -> Self {
             Self(kind: .keys(AccessKeys(identifier: identifier, secret: secret, sessionToken: sessionToken)))
         }

@@ -5,7 +5,7 @@ package enum SafeFileName {
     /// The maximum length in bytes, which leaves room for a number and a mark in the 255 bytes of file systems.
     static let maximumByteCount = 200
 
-    private static let kept = Set(
+    private static let kept = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._+,=@~".utf8)
 
     /// Returns a safe file name for any bytes, with all but plain characters written as `%XX`.

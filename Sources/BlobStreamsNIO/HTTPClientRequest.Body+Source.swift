@@ -5,13 +5,13 @@
     extension HTTPClientRequest.Body {
         /// Returns a body that streams a source, and becomes whole only when the source has verified its end.
         ///
-        /// The source is opened and its first bytes are read at once, so that one that cannot be read fails before there
-        /// is a connection. Its length is announced if it is known; otherwise the body is chunked.
+        /// The source is opened and its first bytes are read at once, so that one that cannot be read fails before
+        /// there is a connection. Its length is announced if it is known; otherwise the body is chunked.
         ///
         /// The body is for one request, and async-http-client follows no redirection that needs it again:
-        /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does. That
-        /// also ends the reading with the request; here, a request that failed ends it at the next bytes, and one that
-        /// was refused early only when the context is cancelled.
+        /// ``AsyncHTTPClient/HTTPClient/upload(_:as:maximumRedirectionCount:followingOtherOrigins:context:)`` does.
+        /// That also ends the reading with the request; here, a request that failed ends it at the next bytes, and one
+        /// that was refused early only when the context is cancelled.
         ///
         /// - Parameters:
         ///   - source: The source. If it may block, threads of a pool read it ahead of the connection.

@@ -17,8 +17,8 @@ import Foundation
 ///
 /// Each of them prevents the loss of a body, above all on Linux, where `URLSession` continues on another connection or
 /// after a redirection without the body, waits for ever for an answer to a challenge, hides the error of a stream, and
-/// takes a response that came before the end of the body for success. ``URLSessionUploader`` lists the faults that no body
-/// can prevent: some responses end the process on Linux.
+/// takes a response that came before the end of the body for success. ``URLSessionUploader`` lists the faults that no
+/// body can prevent: some responses end the process on Linux.
 public final class BlobUploadBody: Sendable {
     /// The progress of reading the body: the offset of the next byte, and the byte count if known.
     ///
@@ -161,8 +161,10 @@ public final class BlobUploadBody: Sendable {
 
     /// Returns the answer to an authentication challenge.
     ///
-    /// - Parameter credential: A credential for Basic authentication, tried once; the body is then sent again. A header
-    ///   `Authorization` in the request avoids that.
+    /// - Parameters:
+    ///   - challenge: The challenge of the server.
+    ///   - credential: A credential for Basic authentication, tried once; the body is then sent again. A header
+    ///     `Authorization` in the request avoids that.
     /// - Returns: The disposition and the credential for the session; without a credential, 401 becomes the response.
     public func answer(
         to challenge: URLAuthenticationChallenge, with credential: URLCredential? = nil

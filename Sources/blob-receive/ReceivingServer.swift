@@ -29,6 +29,13 @@ struct ReceivingServer {
     /// The number of descriptors that the process needs beside those of its connections.
     private static let otherDescriptorCount = 64
 
+    /// The number of connections that wait to be accepted. The system drops further ones, whose senders try again after
+    /// a second: more than the default limit come at once.
+    private static let backlog: CInt = 1024
+
+    /// The number of bytes of the first read from a connection, of which NIO copies the whole buffer.
+    private static let firstReceiveByteCount = 2048
+
     /// The maximum number of bytes of one read from a connection; large pieces are hashed and stored faster.
     private static let receiveByteCount = 256 * 1024
 
@@ -44,11 +51,14 @@ struct ReceivingServer {
             to: settings.maximumConnectionCount * Self.descriptorCount + Self.maximumBusyCount
                 + Self.otherDescriptorCount)
         let group = MultiThreadedEventLoopGroup(numberOfThreads: System.coreCount)
-        let channel = try ServerBootstrap(group: group)
-            .serverChannelOption(.backlog, value: 256)
+        let binding = ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: Self.backlog)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(
-                .recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: Self.receiveByteCount)
+                .recvAllocator,
+                value: AdaptiveRecvByteBufferAllocator(
+                    minimum: Self.firstReceiveByteCount, initial: Self.firstReceiveByteCount,
+                    maximum: Self.receiveByteCount)
             )
             // A sender may end its direction of the connection after its request, and still expect the answer.
             .childChannelOption(.allowRemoteHalfClosure, value: true)
@@ -69,9 +79,15 @@ struct ReceivingServer {
                     ])
                 }
             }
-            .bind(host: host, port: port).wait()
-        let address = channel.localAddress
+            .bind(host: host, port: port)
         let name = host.contains(":") ? "[\(host)]" : host
+        let channel: any Channel
+        do {
+            channel = try binding.wait()
+        } catch let error as IOError {
+            throw BlobError(systemError: error.errnoCode, doing: "Could not listen on \(name):\(port)")
+        }
+        let address = channel.localAddress
         print("http://\(name):\(address?.port ?? port)/")
         try channel.closeFuture.wait()
     }

@@ -18,7 +18,7 @@ final class SlicingHandler: ChannelDuplexHandler {
 
     private var waiting = CircularBuffer<ByteBuffer>()
     private var isPaused = false
-    // What arrived after the waiting bytes, and is passed on after them.
+    // The events that arrived after the waiting bytes, and are passed on after them.
     private var (hasRead, hasReadComplete, hasEnd) = (false, false, false)
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {

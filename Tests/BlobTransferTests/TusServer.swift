@@ -2,7 +2,7 @@ import BlobStreams
 import BlobTestSupport
 import Foundation
 
-/// A server of tus 1.0.0 with one upload at a time, which fails as a test says.
+/// A server of tus 1.0.0, or of the IETF's draft, with one upload at a time, which fails as a test says.
 final class TusServer: Sendable {
     enum Fault: Sendable {
         /// Resets the connection after so many bytes of the body, which are kept.
@@ -19,6 +19,7 @@ final class TusServer: Sendable {
         var stored: [UInt8] = []
         var requests: [String] = []
         var metadata: Substring?
+        var byteCount = 0
     }
 
     let url: String
@@ -33,8 +34,13 @@ final class TusServer: Sendable {
     /// The last `Upload-Metadata`.
     var metadata: Substring? { self.state.withLock { $0.metadata } }
 
-    /// - Parameter fault: Returns what is wrong with a request, by its number from 0 and its method.
-    init(_ fault: @escaping @Sendable (Int, String) -> Fault) throws {
+    /// - Parameters:
+    ///   - version: The only interop version of the draft that it speaks; nil is tus.
+    ///   - unknownStatus: The status for any other version.
+    ///   - fault: Returns what is wrong with a request, by its number from 0 and its method.
+    init(
+        version: String? = nil, unknownStatus: Int = 400, _ fault: @escaping @Sendable (Int, String) -> Fault
+    ) throws {
         let state = Locked(State())
         self.state = state
         let server = try ScriptedServer { connection in
@@ -44,6 +50,10 @@ final class TusServer: Sendable {
             let number = state.withLock { state in
                 state.requests.append(method)
                 return state.requests.count - 1
+            }
+            if let version, !head.contains("\r\nUpload-Draft-Interop-Version: \(version)\r\n") {
+                let line = unknownStatus == 400 ? "" : "Upload-Draft-Interop-Version: \(version)\r\n"
+                return connection.send("HTTP/1.1 \(unknownStatus) X\r\n\(line)Content-Length: 0\r\n\r\n")
             }
             Self.serve(connection, head, method, fault(number, method), state)
         }
@@ -67,7 +77,8 @@ final class TusServer: Sendable {
         case .cut, .none: break
         }
         if method == "POST" {
-            state.withLock { ($0.stored, $0.metadata) = ([], value("Upload-Metadata")) }
+            let byteCount = value("Upload-Length").flatMap { Int($0) } ?? 0
+            state.withLock { ($0.stored, $0.metadata, $0.byteCount) = ([], value("Upload-Metadata"), byteCount) }
             return connection.send("HTTP/1.1 201 Created\r\nLocation: /x/1\r\nContent-Length: 0\r\n\r\n")
         }
         if method == "PATCH" {
@@ -81,7 +92,8 @@ final class TusServer: Sendable {
             state.withLock { $0.stored += body }
             if case .cut = fault { return connection.reset() }
         }
-        let offset = state.withLock { $0.stored.count }
-        connection.send("HTTP/1.1 200 OK\r\nUpload-Offset: \(offset)\r\nContent-Length: 0\r\n\r\n")
+        let (offset, byteCount) = state.withLock { ($0.stored.count, $0.byteCount) }
+        let complete = "Upload-Complete: ?\(offset == byteCount ? 1 : 0)"
+        connection.send("HTTP/1.1 200 OK\r\nUpload-Offset: \(offset)\r\n\(complete)\r\nContent-Length: 0\r\n\r\n")
     }
 }

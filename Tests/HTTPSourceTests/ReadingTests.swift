@@ -72,7 +72,8 @@ import Testing
         reader.close()
     }
 
-    /// Small random reads ask for windows, each with one request; a second connection is for one whose rest still comes.
+    /// Small random reads ask for windows, each with one request; a second connection is for one whose rest still
+    /// comes.
     @Test func randomReadsCostOneRequestEach() throws {
         let bytes = makeContent(8 << 20)
         let server = try ObjectServer(bytes)

@@ -5,8 +5,8 @@ import Foundation
 import HTTPTestSupport
 import Testing
 
-/// Ranges of objects whose length the server does not tell (RFC 9110, section 14.4): the end is where the server refuses
-/// the next range.
+/// Ranges of objects whose length the server does not tell (RFC 9110, section 14.4): the end is where the server
+/// refuses the next range.
 @Suite struct UnknownLengthTests {
     /// A server of an object whose length is not told with ranges, in answers of at most so many bytes.
     private static func server(

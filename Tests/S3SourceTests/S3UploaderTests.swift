@@ -87,6 +87,55 @@ import Testing
         #expect(retries.values == (method == "HEAD" ? [] : [.unavailable, .unavailable]))
     }
 
+    /// Part 1 is refused five times, each time after another part was stored.
+    @Test func repetitionsBeginAfreshWhenThePartsBesideAreStored() async throws {
+        let (tries, arrivals) = ((0...5).map { _ in Latch() }, (0...8).map { _ in Latch() })
+        let store = try StoringStore { _, request in
+            let number = request.parameter("partNumber").flatMap { Int($0) } ?? 0
+            arrivals[number].open()
+            // It is answered when the refusal before has arrived.
+            if (3...7).contains(number) { tries[number - 2].wait() }
+            guard number == 1, let count = tries.firstIndex(where: { !$0.isOpen }) else { return .serve }
+            tries[count].open()
+            guard count < 5 else { return .serve }
+            // The client sends the part after the next one when it knows that the next one is stored.
+            arrivals[count + 3].wait()
+            return .answer(StoringStore.error("SlowDown", "503 Slow Down"))
+        }
+        var uploader = try store.uploader()
+        (uploader.maximumPartsAtOnce, uploader.maximumRetryCount) = (2, 1)
+        let bytes = makeContent(7500)
+        _ = try await uploader.upload(MemorySource(bytes), to: "s3://bucket/key")
+        #expect(store.object == bytes && store.sentParts.count { $0 == 1 } == 6)
+    }
+
+    @Test func pausesDoubleUntilAnotherRequestIsAccepted() {
+        var limits = S3Client.Limits()
+        limits.maximumRetryCount = 8
+        var repetition = S3Repetition(limits, acceptedCount: 3)
+        let pauses = (0..<9).map { _ in repetition.pause(acceptedCount: 3) }
+        #expect(pauses == [1, 2, 4, 8, 16, 32, 60, 60].map { .seconds($0) } + [nil])
+        #expect([4, 4, 5].map { repetition.pause(acceptedCount: $0) } == [1, 2, 1].map { .seconds($0) })
+    }
+
+    /// The store tells the time, by which the request is signed once more.
+    @Test func aClockThatIsWrongIsCorrected() async throws {
+        let (date, body) = ("Thu, 01 Jan 2026 00:00:00 GMT", "<Error><Code>RequestTimeTooSkewed</Code></Error>")
+        let store = try StoringStore { number, request in
+            guard number > 0 else {
+                let head = StoringStore.head("403 Forbidden", ["Date: \(date)"], byteCount: body.utf8.count)
+                return .answer(head + body)
+            }
+            #expect(request.fields["x-amz-date"]?.hasPrefix("20260101T00") == true)
+            return .answer(StoringStore.error("AccessDenied", "403 Forbidden"))
+        }
+        var uploader = try store.uploader()
+        uploader.maximumRetryCount = 0
+        let code = await asyncCodeThrown { [uploader] in try await uploader.upload(self.source, to: "s3://bucket/key") }
+        #expect(code == .permissionDenied)
+        #expect(store.requests.count == 2)
+    }
+
     @Test func anErrorInASuccessIsAnError() async throws {
         let store = try StoringStore { _, request in
             let isCompletion = request.method == "POST" && request.parameter("uploadId") != nil

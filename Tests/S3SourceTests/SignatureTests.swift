@@ -73,7 +73,7 @@ import Testing
         #expect(lines.count == 100)
         for line in lines {
             let row = try JSONDecoder().decode(Row.self, from: Data(line))
-            let plain = Set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/".utf8)
+            let plain = ByteSet("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/".utf8)
             var text = "s3://\(row.bucket)/" + PercentEncoding.encode(row.key.utf8, leaving: plain)
             if let version = row.version {
                 text += "?versionId=" + PercentEncoding.encode(version.utf8, leaving: plain)

@@ -67,6 +67,7 @@ final class StoringStore: Sendable {
 
     deinit { shutdown(self.listener.descriptor, Int32(SHUT_RDWR)) }
 
+    var port: UInt16 { self.listener.port }
     var object: [UInt8]? { self.state.withLock { $0.objects["/bucket/key"]?.bytes } }
     var uploads: [String: [Int: [UInt8]]] {
         get { self.state.withLock { $0.uploads } }

@@ -30,7 +30,7 @@ struct S3Address: Sendable, Equatable {
         }
     }
 
-    private static let bucketCharacters = Set(
+    private static let bucketCharacters = ByteSet(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-_".utf8)
 
     private static func invalid(_ rule: String) -> BlobError {

@@ -9,7 +9,8 @@ struct BufferedParts: Sendable {
     let info: BlobInfo
     let stored: [Int: MultipartUpload.Part]
 
-    /// Stores all parts, and makes the object of them; a source that ends within its first part is stored by one request.
+    /// Stores all parts, and makes the object of them; a source that ends within its first part is stored by one
+    /// request.
     func store(_ known: MultipartUpload?) async throws(BlobError) -> S3Uploader.StoredObject {
         let reader = PartReader(self.job, self.info.validator)
         defer { reader.close() }

@@ -3,9 +3,6 @@ import BlobTransfer
 
 /// The requests that store an object, each signed anew and repeated after transient errors.
 struct S3Client: Sendable {
-    /// The longest pause before a repetition; pauses double from the first.
-    private static let longestPause = Duration.seconds(60)
-
     /// The maximum length of the body of an answer; a list of 1,000 parts has about 250 KiB.
     private static let maximumAnswerByteCount = 1 << 20
 
@@ -35,6 +32,12 @@ struct S3Client: Sendable {
     let uploader: BlobUploader
     let limits: Limits
     let context: BlobContext
+    /// The number of requests that the store has accepted.
+    private let acceptedCount = Locked(0)
+
+    init(_ requests: S3Requests, _ uploader: BlobUploader, _ limits: Limits, _ context: BlobContext) {
+        (self.requests, self.uploader, self.limits, self.context) = (requests, uploader, limits, context)
+    }
 
     /// Makes a request until the store has accepted it.
     ///
@@ -48,13 +51,18 @@ struct S3Client: Sendable {
         matching validator: BlobValidator? = nil,
         onProgress: (@Sendable (Int64) -> Void)? = nil, _ read: (Answer) throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
-        var (pause, retryCount, isCorrected) = (self.limits.firstPause, 0, false)
+        var isCorrected = false
+        var repetition = S3Repetition(self.limits, acceptedCount: self.acceptedCount.withLock { $0 })
         while true {
             do throws(BlobError) {
                 let answer = try await self.answer(call, body, validator, onProgress)
                 // A store that has begun its answer when it fails says so in the body.
                 let hasError = (try? answer.document("Error")) != nil
-                if answer.head.isSuccess, !hasError { return try read(answer) }
+                if answer.head.isSuccess, !hasError {
+                    let value = try read(answer)
+                    self.acceptedCount.withLock { $0 += 1 }
+                    return value
+                }
                 if !isCorrected, self.requests.corrects(answer.head, answer.body) {
                     isCorrected = true
                     continue
@@ -65,11 +73,11 @@ struct S3Client: Sendable {
             } catch {
                 var error = error
                 error.locator = error.locator ?? (error.operation == "write" ? self.requests.address.text : nil)
-                guard self.mayRepeat(error, call), retryCount < self.limits.maximumRetryCount else { throw error }
-                retryCount += 1
+                guard self.mayRepeat(error, call),
+                    let pause = repetition.pause(acceptedCount: self.acceptedCount.withLock { $0 })
+                else { throw error }
                 self.limits.onRetry?(error)
                 try await self.context.sleep(for: error.retryDelay ?? pause)
-                pause = min(pause * 2, Self.longestPause)
             }
         }
     }

@@ -23,9 +23,7 @@ struct S3UploadJob: Sendable {
         (limits.firstPause, limits.maximumRetryCount) = (settings.firstPause, settings.maximumRetryCount)
         (limits.idleLimit, limits.onRetry) = (settings.idleLimit, settings.onRetry)
         limits.bytesPerSecond = settings.rateLimit
-        self.client = S3Client(
-            requests: S3Requests(address, settings.store), uploader: try BlobUploader(), limits: limits,
-            context: context)
+        self.client = S3Client(S3Requests(address, settings.store), try BlobUploader(), limits, context)
         self.stateFile = settings.stateFile.map { StateFile(path: $0) }
         self.progress = PartProgress(settings.onProgress)
     }
@@ -178,9 +176,7 @@ struct S3UploadJob: Sendable {
     /// Aborts an upload, even after a cancellation.
     private func abort(_ upload: MultipartUpload) async {
         let context = BlobContext(deadline: .now + Self.abortLimit)
-        let client = S3Client(
-            requests: self.client.requests, uploader: self.client.uploader, limits: self.client.limits,
-            context: context)
+        let client = S3Client(self.client.requests, self.client.uploader, self.client.limits, context)
         try? await MultipartUpload(client: client, identifier: upload.identifier).abort()
     }
 

@@ -29,8 +29,8 @@ public struct S3Uploader: Sendable {
     /// The length of a part in bytes, from 5 MiB to 5 GiB; 16 MiB by default.
     ///
     /// Grows as far as it must for a source of known length: an object has at most 10,000 parts. A source of unknown
-    /// length that has more ends with ``BlobError/Code/limitExceeded``: at 16 MiB, after 156 GiB. A part that is kept in
-    /// memory has at most 512 MiB.
+    /// length that has more ends with ``BlobError/Code/limitExceeded``: at 16 MiB, after 156 GiB. A part that is kept
+    /// in memory has at most 512 MiB.
     public var partByteCount = Self.defaultPartByteCount
 
     /// The maximum length in bytes of a source that is stored by one request, from 0; 16 MiB by default. A source of
@@ -52,7 +52,8 @@ public struct S3Uploader: Sendable {
     /// source. The state of other content is replaced, and its upload aborted. Removed at the end.
     public var stateFile: String?
 
-    /// The maximum number of repetitions of each request after transient errors; 5 by default.
+    /// The maximum number of repetitions of each request after transient errors, counted afresh once the store has
+    /// accepted another one; 5 by default. The pauses before them double from 1 second to 60.
     public var maximumRetryCount = 5
 
     /// The maximum rate in bytes per second, above 0; nil, the default, is no limit. With one, parts go one at a time.
@@ -64,8 +65,8 @@ public struct S3Uploader: Sendable {
     /// Called with each error after which a request is repeated, by any task of the upload.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
-    /// Called with the number of bytes that are stored or handed over, by any task of the upload; after a repetition the
-    /// number is smaller.
+    /// Called with the number of bytes that are stored or handed over, by any task of the upload; after a repetition
+    /// the number is smaller.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
     /// An object that was stored.
@@ -102,8 +103,8 @@ public struct S3Uploader: Sendable {
     ///   - locator: The object, as `s3://BUCKET/KEY` with the key percent-encoded. One that is there is replaced.
     ///   - context: The context; its deadline applies to the whole upload, its idle limit to the source.
     /// - Throws: The error of the source before any other; ``BlobError/Code/permissionDenied``,
-    ///   ``BlobError/Code/notFound`` and others by the answer of the store; ``BlobError/Code/checksumMismatch`` when the
-    ///   store has other bytes; ``BlobError/Code/changed`` for content that changed meanwhile;
+    ///   ``BlobError/Code/notFound`` and others by the answer of the store; ``BlobError/Code/checksumMismatch`` when
+    ///   the store has other bytes; ``BlobError/Code/changed`` for content that changed meanwhile;
     ///   ``BlobError/Code/limitExceeded`` for too many parts, or one that is too large for memory;
     ///   ``BlobError/Code/unsupported`` for a state file with a source that cannot be read again or compared;
     ///   ``BlobError/Code/invalidLocator``, ``BlobError/Code/invalidArgument``, ``BlobError/Code/timedOut``,

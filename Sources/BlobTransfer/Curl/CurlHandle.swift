@@ -104,8 +104,8 @@ package final class CurlHandle {
 
     /// Checks that libcurl accepted every option, and restricts the request to HTTP.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option, ``BlobError/Code/unavailable`` when it
-    ///   had no memory for one.
+    /// - Throws: ``BlobError/Code/invalidArgument`` when libcurl refused an option, ``BlobError/Code/unavailable`` when
+    ///   it had no memory for one.
     func finishSetup() throws(BlobError) {
         self.note(blob_curl_set_http_only(self.easy))
         guard self.setupCode != CURLE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }

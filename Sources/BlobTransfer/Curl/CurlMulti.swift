@@ -50,8 +50,8 @@ package final class CurlMulti: @unchecked Sendable {  // Safe: see above; a lock
         return blob_curl_multi_take_result(self.multi, &code).map { ($0, code) }
     }
 
-    /// Waits until there is work to do, one of the other sockets is ready, or ``wake()`` is called, at most for the given
-    /// number of milliseconds.
+    /// Waits until there is work to do, one of the other sockets is ready, or ``wake()`` is called, at most for the
+    /// given number of milliseconds.
     package func wait(milliseconds: Int, for others: [curl_waitfd] = []) throws(BlobError) {
         var others = others
         try self.check(

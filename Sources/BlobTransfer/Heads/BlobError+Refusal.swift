@@ -38,8 +38,8 @@ extension ResponseHead {
     /// The longest delay that a server can ask for, in seconds: a day.
     private static let longestRetryDelay: Int64 = 86_400
 
-    /// The delay of a `Retry-After` field, in seconds or as a date (RFC 9110, section 10.2.3), at most a day; nil without
-    /// one.
+    /// The delay of a `Retry-After` field, in seconds or as a date (RFC 9110, section 10.2.3), at most a day; nil
+    /// without one.
     package var retryDelay: Duration? {
         guard let text = self.value(of: "retry-after") else { return nil }
         if let seconds = Int64(text) { return seconds >= 0 ? .seconds(min(seconds, Self.longestRetryDelay)) : nil }

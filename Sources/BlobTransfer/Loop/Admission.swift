@@ -1,7 +1,7 @@
 /// The transfers whose hosts are looked up, and those that wait until fewer are.
 ///
-/// libcurl starts a thread for each lookup that its cache does not answer, and cannot end it: a lookup counts until it is
-/// over, also when its transfer was cancelled.
+/// libcurl starts a thread for each lookup that its cache does not answer, and cannot end it: a lookup counts until it
+/// is over, also when its transfer was cancelled.
 struct Admission {
     /// The maximum number of lookups at a time.
     static let maximumLookupCount = 32

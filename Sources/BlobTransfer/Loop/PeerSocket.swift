@@ -23,8 +23,8 @@ struct PeerSocket: Equatable {
     /// while that is open.
     ///
     /// A system resets a connection whose program closed it without having read everything. What is sent to one whose
-    /// program closed it after that, such as the end of TLS, is answered by a reset, too; Linux tells them apart: that one
-    /// is `EPIPE`.
+    /// program closed it after that, such as the end of TLS, is answered by a reset, too; Linux tells them apart: that
+    /// one is `EPIPE`.
     func takeReset() -> Bool? {
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 16) { buffer in
             // A peer that sends without an end must not hold up others.

@@ -2,8 +2,8 @@ import BlobCore
 
 /// The URL to which redirections led the requests for an object: later ones begin there.
 ///
-/// Forgotten when a request there fails before its answer begins. A refusal that can mean that the URL expired, as those
-/// that are signed do, sends the request to its own URL once more.
+/// Forgotten when a request there fails before its answer begins. A refusal that can mean that the URL expired, as
+/// those that are signed do, sends the request to its own URL once more.
 package final class Relocation: Sendable {
     /// A URL, and whether a redirection on the way there left the origin to which secrets belong.
     struct Place: Sendable {

@@ -111,8 +111,8 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
         }
     }
 
-    /// Ends all transfers after an error of libcurl itself, and waits for the next one: without transfers, an error that
-    /// stays is met once by each.
+    /// Ends all transfers after an error of libcurl itself, and waits for the next one: without transfers, an error
+    /// that stays is met once by each.
     private func fail(_ error: BlobError) {
         for transfer in Array(self.transfers.values) + self.admission.takeQueue() { transfer.fail(error, self) }
         for handle in self.admission.takeAll() { self.free(handle) }

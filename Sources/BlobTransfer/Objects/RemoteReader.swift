@@ -2,7 +2,8 @@ import BlobCore
 
 /// A reader of an object: asks for a window first, and for all the rest when reading goes on.
 ///
-/// A reader from the start of an object is likely to read all of it, one from an offset a part: it asks for two windows.
+/// A reader from the start of an object is likely to read all of it, one from an offset a part: it asks for two
+/// windows.
 final class RemoteReader: BlobLendingReader {
     /// The number of answers in a row that may be without the byte that is needed: one tells the facts, one refuses a
     /// range, others are taken by other readers.

@@ -33,8 +33,8 @@ extension RemoteVersion {
 
     /// Returns the range that a head tells; nil when it tells none that is valid.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for two that differ, ``BlobError/Code/unsupported`` for an encoding of the
-    ///   message that was not asked for.
+    /// - Throws: ``BlobError/Code/corrupted`` for two that differ, ``BlobError/Code/unsupported`` for an encoding of
+    ///   the message that was not asked for.
     private static func range(_ head: ResponseHead) throws(BlobError) -> ContentRange? {
         let ranges = head.fields.filter { $0.name.lowercased() == "content-range" }.map(\.value)
         guard ranges.allSatisfy({ $0 == ranges.first }) else {

@@ -6,6 +6,8 @@ struct DraftClient: ResumableClient {
     /// The interop versions that are tried. Between drafts 4 and 11, they differ in nothing that is used here.
     private static let versions = ["8", "6"]
 
+    private static let versionName = "Upload-Draft-Interop-Version"
+
     /// The characters of a file name that need no encoding (RFC 8187, section 3.2.1).
     private static let attributeCharacters = PercentEncoding.pathCharacters.subtracting("'()*,;=:@/".utf8)
 
@@ -25,8 +27,10 @@ struct DraftClient: ResumableClient {
             do throws(BlobError) {
                 return (try await self.create(fields, version), version)
             } catch {
-                // The answer to a version that a server does not know.
-                guard (error.cause as? BlobUploadRefusal)?.response.status == 400 else { throw error }
+                // A server that does not know the version answers 400, or names another one.
+                guard let response = (error.cause as? BlobUploadRefusal)?.response,
+                    response.status == 400 || response.value(of: Self.versionName).map({ $0 != version }) ?? false
+                else { throw error }
             }
         }
         return (try await self.create(fields, Self.versions.last), Self.versions.last)
@@ -72,7 +76,7 @@ struct DraftClient: ResumableClient {
     }
 
     private static func field(_ version: String?) -> [(String, String)] {
-        version.map { [("Upload-Draft-Interop-Version", $0)] } ?? []
+        version.map { [(Self.versionName, $0)] } ?? []
     }
 
     private static func isLast(_ isLast: Bool) -> (String, String) { ("Upload-Complete", isLast ? "?1" : "?0") }

@@ -37,21 +37,23 @@ public struct BlobUploadRequest: Sendable {
     public var settings = BlobTransferSettings()
 
     /// The maximum number of repetitions after transient errors, each after the pause that the server asked for, or one
-    /// that doubles from a second to a minute. A POST is repeated only if the server received none of it, or refused it.
+    /// that doubles from a second to a minute. A POST is repeated only if the server received none of it, or refused
+    /// it.
     public var maximumRetryCount = 0
 
-    /// The maximum number of redirections that are followed: those of 307 and 308 to the same origin, with a source that
-    /// is repeatable.
+    /// The maximum number of redirections that are followed: those of 307 and 308 to the same origin, with a source
+    /// that is repeatable.
     public var maximumRedirectionCount = 0
 
     /// Called by the task or thread of the upload with the error after which the request is repeated.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
-    /// Called by the task or thread of the upload with the number of bytes of the body handed over so far, and the byte count.
+    /// Called by the task or thread of the upload with the number of bytes of the body handed over so far, and the byte
+    /// count.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
-    /// Called by the task or thread of the upload with the body of a successful answer, piece by piece; if nil, the response
-    /// keeps the beginning.
+    /// Called by the task or thread of the upload with the body of a successful answer, piece by piece; if nil, the
+    /// response keeps the beginning.
     public var onAnswer: (@Sendable (UnsafeRawBufferPointer) throws -> Void)?
 
     /// Creates a request.

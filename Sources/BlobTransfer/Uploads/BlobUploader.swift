@@ -32,8 +32,8 @@ public struct BlobUploader: Sendable {
     /// A success is an error if its first byte arrives while bytes are unsent or unacknowledged, or if a reset of the
     /// connection follows it. To detect the reset, a connection that is closed is half-closed first, and the server has
     /// 250 ms to close it too; except on Linux, this is omitted over TLS if the server announced that it closes. Bytes
-    /// that the server's system acknowledged but its program never reads cannot be detected otherwise, nor on a connection that stays
-    /// open: only the answer vouches for them.
+    /// that the server's system acknowledged but its program never reads cannot be detected otherwise, nor on a
+    /// connection that stays open: only the answer vouches for them.
     ///
     /// Cancelling the task or the context ends the upload at once. The handlers of the request are called by the task.
     ///

@@ -1,8 +1,8 @@
 import BlobCore
 import BlobPlatform
 
-/// Reads a source ahead of the connection, on a thread of the pool that is returned while the ring is full, and while an
-/// event-driven source has no bytes.
+/// Reads a source ahead of the connection, on a thread of the pool that is returned while the ring is full, and while
+/// an event-driven source has no bytes.
 ///
 /// A source that blocks therefore holds up only itself: an early answer is seen, and a cancellation takes effect at
 /// once. If the length is known, the bytes of the latest read are held back until the next read has returned, so that
@@ -53,8 +53,8 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// - Parameters:
     ///   - reader: The reader of the body, at its first byte; the pump closes it.
     ///   - isChunked: True when no length is announced, and the body ends where the source does.
-    ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and when
-    ///     the reader was closed after ``stop()``.
+    ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and
+    ///     when the reader was closed after ``stop()``.
     init(_ reader: BlobGuardedReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
         self.reader = reader
         self.isChunked = isChunked

@@ -1,6 +1,6 @@
 import BlobCore
 
-/// What an upload tells its owner, which alone calls the user's handlers.
+/// The channel from an upload on the loop to its owner, which alone calls the user's handlers.
 final class UploadExchange: Sendable {
     /// The end of a request.
     struct Ending: Sendable {

@@ -1,4 +1,5 @@
-/// Bytes of which every 509th counts in a sum that depends on their order: all of 300 MB take too long in a debug build.
+/// Bytes of which every 509th counts in a sum that depends on their order: all of 300 MB take too long in a debug
+/// build.
 struct Checked: Equatable, Sendable {
     private(set) var count = 0
     private var sum: UInt64 = 0
