@@ -119,7 +119,6 @@ def run(change, start):
             break
         offset += len(data)
         if not is_changed and offset >= place:
-            time.sleep(random.choice((0, 0, 0.002, 0.02)))
             change()
             is_changed = True
     reader.stdout.close()

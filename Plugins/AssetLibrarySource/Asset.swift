@@ -37,13 +37,18 @@ public struct Asset: Hashable, Sendable, Identifiable {
     /// The path of the original in the library's folder; untrusted, because it comes from the catalogue.
     let storedPath: String
 
+    /// The identifier in the catalogue of another program or in a folder; nil in our own.
+    var foreignID: String?
+
     /// True when the original stays where it was when it was imported.
     var isReference: Bool { self.storedPath.hasPrefix("file:") }
 }
 
 extension Asset {
     /// The asset's URL, in the form of the assets library of iOS: `assets-library://asset/asset.JPG?id=UUID&ext=JPG`.
-    public var locator: BlobLocator { BlobLocator(asset: self.id, fileExtension: self.fileExtension) }
+    public var locator: BlobLocator {
+        BlobLocator(asset: self.foreignID ?? self.id.uuidString, fileExtension: self.fileExtension)
+    }
 
     /// The validator of the original: a strong one, made from its SHA-256.
     public var validator: BlobValidator { .strong("sha256:\(self.sha256.hexadecimal)") }

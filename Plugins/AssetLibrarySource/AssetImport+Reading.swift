@@ -49,7 +49,7 @@ extension AssetImport {
     }
 
     /// Marks errors as those of the source, which do not concern others.
-    private func ofSource<Value>(_ body: () throws(BlobError) -> Value) throws(BlobError) -> Value {
+    func ofSource<Value>(_ body: () throws(BlobError) -> Value) throws(BlobError) -> Value {
         do {
             return try body()
         } catch {

@@ -14,7 +14,7 @@ public final class AssetImport {
     public static let groupDuration = Duration.seconds(1)
 
     let library: AssetLibrary
-    private let duplicates: AssetLibrary.DuplicatePolicy
+    let duplicates: AssetLibrary.DuplicatePolicy
     let context: BlobContext
     private let onCommit: (AssetLibrary.ImportResult) throws -> Void
     /// The lock against recovery, held from the first source to ``finish()``.
@@ -28,6 +28,8 @@ public final class AssetImport {
     struct Member {
         let id: UUID
         let file: ImportedFile
+        /// True for an asset of the library, of which only sidecars changed.
+        var isKnown = false
         /// The copied file; nil when the library has the bytes already, or refers to the file.
         var incoming: IncomingFile?
         /// The path in the catalogue of a file that stays where it is; nil for any other.
@@ -75,14 +77,46 @@ public final class AssetImport {
         _ source: any BlobInputStreamDataSource, name: String?, from origin: ImportOrigin?
     ) throws(BlobError) {
         do {
-            if self.lock == nil { self.lock = try LibraryLock.shared(self.library.folder, self.context) }
-            let member = try self.member(source, name, origin)
-            if self.group.isEmpty { self.groupStart = .now }
-            self.group.append(member)
-            try self.commitIfComplete()
+            try self.add { try self.member(source, name, origin) }
         } catch {
             throw Self.writing(error)
         }
+    }
+
+    /// Adds a file that was imported before and was not touched since; does nothing for any other.
+    ///
+    /// Sidecars of the file that were changed after the import of the asset are kept in place of others; one that is
+    /// gone stays kept. Without these, the bytes are not read, and `onCommit` is called at once.
+    ///
+    /// - Returns: False for a file that has to be imported.
+    /// - Throws: As ``add(_:name:)``.
+    /// - Complexity: O(log files).
+    package func addImported(_ origin: ImportOrigin) throws(BlobError) -> Bool {
+        do {
+            guard let asset = try self.library.importedAsset(origin) else { return false }
+            let sidecars = try self.ofSource { () throws(BlobError) in
+                try self.library.changedSidecars(of: asset, origin)
+            }
+            if sidecars.isEmpty {
+                try self.commitIfComplete()
+                try self.onCommit(AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false))
+            } else {
+                var file = ImportedFile(byteCount: asset.byteCount, sha256: asset.sha256, media: asset.media)
+                file.sidecars = sidecars
+                try self.add { Member(id: asset.id, file: file, isKnown: true) }
+            }
+            return true
+        } catch {
+            throw Self.writing(error)
+        }
+    }
+
+    private func add(_ member: () throws -> Member) throws {
+        if self.lock == nil { self.lock = try LibraryLock.shared(self.library.folder, self.context) }
+        let member = try member()
+        if self.group.isEmpty { self.groupStart = .now }
+        self.group.append(member)
+        try self.commitIfComplete()
     }
 
     /// Commits the sources that were added since the last group, and allows recovery again.
@@ -142,17 +176,6 @@ public final class AssetImport {
         for case .failure(let error) in outcomes { throw error }
     }
 
-    /// The rows of one source that were added, or found.
-    private struct Added {
-        let result: AssetLibrary.ImportResult
-        /// True when the library uses the file of the source.
-        let isUsed: Bool
-        let entries: [JournalEntry]
-    }
-
-    /// The outcome of one source: its rows, or an error of this source alone.
-    private typealias Outcome = Result<Added, BlobError>
-
     /// Moves the files to their places, and then adds the rows in one transaction.
     private func commit(_ group: [Member], _ marker: LibraryMarker) throws -> [Outcome] {
         do {
@@ -182,65 +205,5 @@ public final class AssetImport {
             if isKnown { marker.remove() }
             throw error
         }
-    }
-
-    /// Adds the rows of a source; adds none of them when the catalogue rejects one.
-    private func outcome(of member: Member, _ db: Database) throws -> Outcome {
-        var added: Added?
-        do {
-            try db.inSavepoint {
-                added = try self.insert(member, db)
-                return .commit
-            }
-        } catch let error as BlobError {
-            return .failure(error)
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            return .failure(BlobError(catalogue: error))
-        }
-        guard let added else { throw BlobError(.internalError, "A source was committed without a result.") }
-        return .success(added)
-    }
-
-    /// Adds the rows of a source, except those that exist already, also if they were added in the meantime.
-    private func insert(_ member: Member, _ db: Database) throws -> Added {
-        let owner = try Catalogue.asset(sha256: member.file.sha256, db)
-        // An original may be that of items of shared streams alone.
-        let existing = try owner ?? Catalogue.item(sha256: member.file.sha256, db)
-        var isUsed = member.offersFile
-        var entries: [JournalEntry] = []
-        if let existing {
-            // An original that was added in the meantime has just been verified by its import.
-            isUsed = isUsed && (existing.storedPath == member.damagedPath || !self.library.hasFile(of: existing))
-        }
-        if isUsed, let reference = member.reference {
-            entries += try Catalogue.releasePath(reference, except: member.file.sha256, db)
-        }
-        if existing == nil, isUsed {
-            try Catalogue.insertOriginal(member.file, path: member.storedPath, db)
-        } else if isUsed {
-            try Catalogue.setOriginal(member.file, path: member.storedPath, db)
-        }
-        let file = member.file
-        if let isWhole = file.hasAllFacts {
-            try Catalogue.setFacts(file.media, isWhole: isWhole, sha256: file.sha256, db)
-        }
-        let isNew = owner == nil || self.duplicates == .addAsset
-        if isNew { try Catalogue.insertAsset(member.id, member.file, db) }
-        try member.origin?.setGiven(ofOriginal: Data(file.sha256), db)
-        let id = isNew ? member.id : existing?.id ?? member.id
-        let isAdjusted = try Catalogue.setSidecars(file.sidecars, of: id, isNew: isNew, db)
-        guard let asset = try Catalogue.asset(id, db) else {
-            throw BlobError(.changed, "An asset with these bytes was removed while they were imported once more.")
-        }
-        try member.origin?.ifUnchanged?.remember(asset.id, db)
-        if isUsed, existing != nil { entries.append(asset.moved) }
-        let isRepaired = isUsed && existing?.isReference == false
-        if isNew { entries.append(.added(JournalAsset(asset, member.origin))) }
-        if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: id, db) {
-            entries.append(.adjusted(adjustment))
-        }
-        return Added(
-            result: AssetLibrary.ImportResult(asset: asset, isNew: isNew, isRepaired: isRepaired), isUsed: isUsed,
-            entries: entries)
     }
 }

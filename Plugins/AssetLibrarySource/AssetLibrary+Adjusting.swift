@@ -40,7 +40,7 @@ extension AssetLibrary {
     }
 
     /// Returns the asset that shows an asset with its present adjustment; nil when there is none.
-    func render(of asset: Asset) throws(BlobError) -> UUID? {
+    func renderID(of asset: Asset) throws(BlobError) -> UUID? {
         try self.catalogue.render(of: asset.id, adjustment: self.descriptions(of: asset).sha256)
     }
 
@@ -48,8 +48,8 @@ extension AssetLibrary {
     /// original or beside it when it was imported, apply again then.
     ///
     /// - Returns: The asset, whose generation is counted when the recipe is another one.
-    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` when the recipe cannot be applied to the
-    ///   picture; ``BlobError/Code/unsupported`` when the asset is no picture of a known size;
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/invalidArgument`` when the recipe cannot be applied to
+    ///   the picture; ``BlobError/Code/unsupported`` when the asset is no picture of a known size;
     ///   ``BlobError/Code/permissionDenied`` when the library was opened for reading; errors of the catalogue.
     @discardableResult
     package func setAdjustment(_ recipe: AdjustmentRecipe?, of id: UUID) throws(BlobError) -> Asset {
@@ -72,12 +72,12 @@ extension AssetLibrary {
         guard let kind = Sidecar.kind(path) else {
             throw BlobError(.invalidArgument, "A file with an adjustment has the extension AAE or xmp: '\(path)'.")
         }
-        let content = try Sidecar.content(path)
+        let content = try Sidecar.content(Array(path.utf8))
         _ = try self.adjust(id) { db in try Catalogue.setSidecars([kind: content], of: id, isNew: false, db) }
     }
 
     /// - Parameter change: Returns false when the asset has this adjustment already.
-    private func adjust(_ id: UUID, _ change: (Database) throws -> Bool) throws(BlobError) -> Asset {
+    func adjust(_ id: UUID, _ change: (Database) throws -> Bool) throws(BlobError) -> Asset {
         let asset = try self.commit { db -> (Asset?, [JournalEntry]) in
             let isChanged = try change(db)
             let adjustment = isChanged ? try Catalogue.journalAdjustment(of: id, db) : nil

@@ -67,8 +67,8 @@ extension AssetLibrary {
         }
     }
 
-    /// Removes an asset from an album, and not from the library; or removes an item of a shared stream, and its original
-    /// if nothing else names it.
+    /// Removes an asset from an album, and not from the library; or removes an item of a shared stream, and its
+    /// original if nothing else names it.
     ///
     /// - Throws: ``BlobError/Code/notFound`` when the album has no such asset or item; otherwise as
     ///   ``removeAsset(_:context:)``.

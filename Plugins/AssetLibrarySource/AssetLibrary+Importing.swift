@@ -4,7 +4,8 @@ import Foundation
 extension AssetLibrary {
     /// The treatment of bytes that the library has already.
     public enum DuplicatePolicy: Sendable {
-        /// The existing asset is the result, and nothing is added.
+        /// The existing asset is the result, and no other is added. Sidecars beside a file that is imported again are
+        /// kept with it, and count its generation when they are new or differ.
         case reuseAsset
         /// A new asset is added, which shares the original.
         case addAsset

@@ -13,39 +13,66 @@ extension AssetLibrary {
     func commit<Value>(
         _ body: (Database) throws -> (value: Value, entries: [JournalEntry])
     ) throws(BlobError) -> Value {
-        let (value, byteCount) = try self.catalogue.write { db in
-            try self.catchUp(db)
-            let (value, entries) = try body(db)
-            guard !entries.isEmpty else { return (value, Int64?.none) }
-            let byteCount = try self.journal.append(entries)
-            try Catalogue.setJournalByteCount(byteCount, db)
-            return (value, byteCount)
+        var lines: (start: JournalPlace, end: JournalPlace)?
+        let value: Value
+        do {
+            value = try self.catalogue.write { db in
+                try self.catchUp(db)
+                let (value, entries) = try body(db)
+                guard !entries.isEmpty else { return value }
+                let start = try Catalogue.journalPlace(db)
+                let end: JournalPlace
+                do {
+                    end = try self.journal.append(entries)
+                } catch {
+                    // The lines that were written are those of no commit. Without a journal, there is nothing to shorten.
+                    if start.byteCount > 0 { try? self.journal.truncate(to: start.byteCount) }
+                    throw error
+                }
+                lines = (start, end)
+                try Catalogue.setJournalPlace(end, db)
+                return value
+            }
+        } catch {
+            if let lines { self.withdraw(from: lines.start, to: lines.end) }
+            throw error
         }
-        if let byteCount { try self.catalogue.confirm(journalByteCount: byteCount) }
+        if let lines { try self.catalogue.confirm(lines.end, of: self.journal) }
         return value
+    }
+
+    /// Removes the last lines of the journal if their commit did not happen, as on a full disk: the next commit would
+    /// make up for it.
+    private func withdraw(from start: JournalPlace, to end: JournalPlace) {
+        // Under the lock for writers. Lines that cannot be removed are those of a crash.
+        _ = try? self.catalogue.write { db in
+            guard try Catalogue.journalPlace(db) == start, self.journal.place == end else { return }
+            try self.journal.truncate(to: start.byteCount)
+        }
     }
 
     /// Makes the catalogue and the journal agree, after a crash between their commits, with a catalogue of an older
     /// version, one that was restored from a backup, or without a journal.
     func catchUp() throws(BlobError) {
-        let known = try self.catalogue.read(Catalogue.journalByteCount)
-        guard known == 0 || known != self.journal.byteCount else { return }
+        let known = try self.catalogue.read(Catalogue.journalPlace)
+        guard known.byteCount == 0 || known != self.journal.place else { return }
         // Looked up again under the lock for writers: a commit of another process may have been on its way.
         try self.catalogue.write { db in try self.catchUp(db) }
     }
 
-    private func catchUp(_ db: Database) throws {
-        let (known, found) = (try Catalogue.journalByteCount(db), self.journal.byteCount)
-        guard known == 0 || known != found else { return }
-        let isTail = known > 0 && known < found
-        let undone = try self.replay(JournalState(self.journal, from: isTail ? known : 0), keepsMissing: false, db)
-        let byteCount =
+    func catchUp(_ db: Database) throws {
+        let (known, found) = (try Catalogue.journalPlace(db), self.journal.place)
+        guard known.byteCount == 0 || known != found else { return }
+        let isTail = known.byteCount > 0 && known.byteCount < found.byteCount && known.id == found.id
+        let state = try JournalState(self.journal, from: isTail ? known.byteCount : 0)
+        let undone = try self.replay(state, keepsMissing: false, db)
+        let place =
             if isTail {
                 undone.isEmpty ? found : try self.journal.append(undone.map { .removed($0) })
             } else {
-                try self.journal.replace { write in try Catalogue.forEachJournalEntry(db, write) }
+                try self.journal.replace(after: known) { try Catalogue.forEachJournalEntry(after: state, db, $0) }
             }
-        try Catalogue.setJournalByteCount(byteCount, db)
+        try Catalogue.setJournalPlace(place, db)
     }
 
     /// Applies the changes that the catalogue does not have.
@@ -57,6 +84,22 @@ extension AssetLibrary {
         for id in state.removed where try Catalogue.names(id, db) { _ = try Catalogue.remove(id, db) }
         for album in state.removedAlbums { try Catalogue.deleteAlbum(album, db) }
         for album in state.albums { try Catalogue.insertAlbum(album, db) }
+        let undone = try self.replayAssets(state, keepsMissing: keepsMissing, db)
+        // With an album that was added to again, or of which a line is damaged, only the catalogue has the order.
+        let hasOrder = state.isWhole && state.skippedLineCount == 0
+        for (name, ids) in state.unlisted { for id in ids { try Catalogue.unlist(id, inAlbum: name, db) } }
+        for (name, ids) in state.lists {
+            if hasOrder { for id in ids { try Catalogue.unlist(id, inAlbum: name, db) } }
+            for id in ids { try Catalogue.list(id, inAlbum: name, db) }
+        }
+        return undone
+    }
+
+    /// Adds the assets that the catalogue does not have, and sets paths and adjustments.
+    ///
+    /// - Returns: As ``replay(_:keepsMissing:_:)``.
+    @discardableResult
+    func replayAssets(_ state: JournalState, keepsMissing: Bool, _ db: Database) throws -> [UUID] {
         for (sha256, path) in state.paths {
             guard let digest = Data(hexadecimal: sha256) else { continue }
             let old = try Row.fetchOne(
@@ -69,7 +112,9 @@ extension AssetLibrary {
             try Catalogue.setPath(path, ofOriginal: digest, db)
         }
         var undone: [UUID] = []
-        for asset in state.assets where try !Catalogue.names(asset.id, db) {
+        // The line of a removal may be damaged. Identifiers are never used again.
+        let removed = Set(try Catalogue.removedAssets(db))
+        for asset in state.assets where try !removed.contains(asset.id) && !Catalogue.names(asset.id, db) {
             guard let digest = Data(hexadecimal: asset.sha256) else { continue }
             let isThere = self.hasFile(at: asset.path, byteCount: asset.byteCount)
             if try !Catalogue.hasOriginal(digest, db) {
@@ -87,13 +132,6 @@ extension AssetLibrary {
             try Catalogue.insertAsset(asset, db)
         }
         for adjustment in state.adjustments.values { try Catalogue.setAdjustment(adjustment, db) }
-        for entry in state.listings {
-            switch entry {
-            case .listed(let id, let album): try Catalogue.list(id, inAlbum: album, db)
-            case .unlisted(let id, let album): try Catalogue.unlist(id, inAlbum: album, db)
-            default: break
-            }
-        }
         return undone
     }
 

@@ -3,6 +3,12 @@ public import Foundation
 
 /// A folder of originals with a catalogue: photos, films, or any other bytes.
 ///
+/// ```swift
+/// let library = try AssetLibrary(at: url, for: .writing)
+/// let asset = try library.importAsset(from: FileSource(path: "photo.jpg")).asset
+/// let bytes = try await library.source(for: asset.id).data(upTo: 1 << 30)
+/// ```
+///
 /// Several processes may use one library at the same time: readers continue beside a writer, writers take turns, and a
 /// crash at any moment leaves only complete assets. The folder must be on a local file system, as SQLite's write-ahead
 /// log requires. Safe to use from any thread; calls block.
@@ -17,6 +23,8 @@ public final class AssetLibrary: Sendable {
     }
 
     let folder: LibraryFolder
+    /// The path of the library's folder.
+    public var path: String { self.folder.path }
     let access: Access
 
     /// The catalogue, and the connection that detects its changes.
@@ -138,7 +146,7 @@ public final class AssetLibrary: Sendable {
         quality: Double = AssetSource.renderingQuality, removal: AssetSource.RemovalPolicy = .finish
     ) -> AssetSource {
         AssetSource(
-            id, fileExtension: nil,
+            id.uuidString, fileExtension: nil,
             AssetSource.Options(
                 version: version, unrenderable: unrenderable, quality: quality, removal: removal)
         ) { self }

@@ -8,16 +8,32 @@ extension BlobLocator {
     static let photoScheme = "ph"
 
     /// Creates the URL of a version of an asset.
-    init(asset id: UUID, fileExtension: String?, version: AssetSource.Version = .current) {
+    ///
+    /// - Parameter id: An identifier; what a query cannot hold is percent-encoded, and a '%' stays, as identifiers are
+    ///   encoded already.
+    init(
+        asset id: String, fileExtension: String?, version: AssetSource.Version = .current,
+        unrenderable: AssetSource.UnrenderablePolicy = .fail
+    ) {
         let name = fileExtension.map { ".\($0.uppercased())" } ?? ""
+        let policy = Self.policies.first { $0.value == unrenderable && unrenderable != .fail }?.key
         let suffix =
-            (fileExtension.map { "&ext=\($0.uppercased())" } ?? "") + (version == .original ? "&version=original" : "")
-        do {
-            self = try BlobLocator("\(Self.assetScheme)://asset/asset\(name)?id=\(id.uuidString)\(suffix)")
-        } catch {
-            preconditionFailure("An extension of letters and digits gives a locator: \(error)")
+            (fileExtension.map { "&ext=\($0.uppercased())" } ?? "")
+            + (version == .original ? "&version=original" : "") + (policy.map { "&unrenderable=\($0)" } ?? "")
+        let make = { (id: String) in try? BlobLocator("\(Self.assetScheme)://asset/asset\(name)?id=\(id)\(suffix)") }
+        // A '%' may also be a mere character of an identifier that is not encoded.
+        let text = PercentEncoding.encode(id.utf8, leaving: Self.idCharacters)
+        guard let locator = make(text) ?? make(text.replacing("%", with: "%25")) else {
+            preconditionFailure("An encoded identifier and an extension of letters and digits give a locator.")
         }
+        self = locator
     }
+
+    private static let idCharacters = ByteSet(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/%".utf8)
+
+    /// Creates the URL of an asset of our own catalogue.
+    init(asset id: UUID, fileExtension: String?) { self.init(asset: id.uuidString, fileExtension: fileExtension) }
 
     /// Returns the identifier of the asset that this URL names; ignores the extension, which is for people.
     ///
@@ -38,7 +54,22 @@ extension BlobLocator {
         {
             return uuid
         }
-        throw BlobError(
+        throw self.isNoAsset
+    }
+
+    /// Returns the identifier in whatever catalogue: the text of the item `id`, or the UUID of a URL of PhotoKit.
+    ///
+    /// - Throws: As ``assetID()``.
+    package func catalogueID() throws(BlobError) -> String {
+        guard self.scheme == Self.assetScheme else { return try self.assetID().uuidString }
+        guard self.schemeSpecificPart.hasPrefix("//asset/asset"), let id = self.assetItem("id"), !id.isEmpty else {
+            throw self.isNoAsset
+        }
+        return id
+    }
+
+    private var isNoAsset: BlobError {
+        BlobError(
             .invalidLocator,
             "An asset is named as in \(Self.assetScheme)://asset/asset.JPG?id=UUID&ext=JPG, or \(Self.photoScheme)://UUID.",
             operation: "resolve", locator: self.description)
@@ -58,6 +89,24 @@ extension BlobLocator {
                 .invalidLocator, "An asset has the versions 'current' and 'original', and not '\(other)'.",
                 operation: "resolve", locator: self.description)
         }
+    }
+
+    /// The names of the policies in URLs.
+    private static let policies: [String: AssetSource.UnrenderablePolicy] = [
+        "fail": .fail, "original": .original, "render": .storedRender,
+    ]
+
+    /// Returns the treatment of a picture whose adjustment cannot be rendered, as this URL names it; opening fails when
+    /// it names none.
+    ///
+    /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown treatment.
+    func unrenderablePolicy() throws(BlobError) -> AssetSource.UnrenderablePolicy {
+        guard let name = self.assetItem("unrenderable") else { return .fail }
+        if let policy = Self.policies[name] { return policy }
+        throw BlobError(
+            .invalidLocator,
+            "In place of a picture that cannot be rendered, there are 'fail', 'original' and 'render', and not '\(name)'.",
+            operation: "resolve", locator: self.description)
     }
 
     /// Returns the value of the first item of the query with this name.

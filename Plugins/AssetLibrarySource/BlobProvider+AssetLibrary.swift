@@ -2,9 +2,12 @@ public import BlobCore
 public import Foundation
 
 extension BlobProvider {
-    /// Returns a provider of `assets-library` and `ph` locators, for the assets of the library in `folder`.
+    /// Returns a provider of `assets-library` and `ph` locators, for the assets of the library, or of another catalogue, in
+    /// `folder`.
     ///
-    /// The library is opened for reading when the first asset is resolved, and stays open.
+    /// See ``AssetLibrary/catalogue(at:)``. It is opened for reading when the first asset is resolved, and stays open. The item `version=original`
+    /// of the query names ``AssetSource/Version/original``; `unrenderable=original` and `unrenderable=render` name the
+    /// cases of ``AssetSource/UnrenderablePolicy``.
     ///
     ///     var registry = BlobRegistry.standard
     ///     try registry.register(.assetLibrary(at: folder))
@@ -17,23 +20,23 @@ extension BlobProvider {
     ///
     /// - Parameter folder: Returns the folder, or throws when it is unknown. Called until it returns.
     package static func assetLibrary(at folder: @escaping @Sendable () throws(BlobError) -> URL) -> BlobProvider {
-        let opened = Locked<AssetLibrary?>(nil)
-        let library = { @Sendable () throws(BlobError) -> AssetLibrary in
+        let opened = Locked<(any AssetStore)?>(nil)
+        let store = { @Sendable () throws(BlobError) -> any AssetStore in
             // Under the lock, so that concurrent first uses open the library only once.
-            try opened.withLock { (library: inout AssetLibrary?) throws(BlobError) -> AssetLibrary in
-                if let library { return library }
-                let opened = try AssetLibrary(at: folder())
-                library = opened
+            try opened.withLock { (store: inout (any AssetStore)?) throws(BlobError) -> any AssetStore in
+                if let store { return store }
+                let opened = try AssetLibrary.catalogue(at: folder()).store
+                store = opened
                 return opened
             }
         }
         return BlobProvider(
             .origin { locator, _ in
-                let id = try locator.assetID()
-                let version = try locator.assetVersion()
-                _ = try library()
-                return AssetSource(
-                    id, fileExtension: locator.assetExtension, AssetSource.Options(version: version), library: library)
+                var id = try locator.catalogueID()
+                let options = AssetSource.Options(
+                    version: try locator.assetVersion(), unrenderable: try locator.unrenderablePolicy())
+                if try store() is AssetLibrary { id = try locator.assetID().uuidString }
+                return AssetSource(id, fileExtension: locator.assetExtension, options, store: store)
             }, schemes: [BlobLocator.assetScheme, BlobLocator.photoScheme])
     }
 }

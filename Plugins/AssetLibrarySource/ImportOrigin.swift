@@ -15,15 +15,15 @@ package struct ImportOrigin: Sendable {
     /// The place for a file without one: degrees north and east.
     package var place: (latitude: Double, longitude: Double)?
 
-    /// The files beside it with its adjustments and metadata.
-    package var sidecarPaths: [[UInt8]] = []
+    /// True when files with its adjustments and metadata are beside it.
+    package var hasSidecars = false
 
     private let status: FileSnapshot
     private let isSettled: Bool
 
     /// The least age of the last change of a file, with which a later change cannot have the same time: ten ticks of
     /// the clock of file systems.
-    private static let settlingTime: Int64 = 100_000_000
+    fileprivate static let settlingTime: Int64 = 100_000_000
 
     /// Looks at the file, following links.
     package init(path: [UInt8], isReference: Bool = false) throws(BlobError) {
@@ -83,16 +83,29 @@ package struct ImportOrigin: Sendable {
 }
 
 extension AssetLibrary {
+    /// Returns the sidecars of a file that were changed after the import of its asset.
+    func changedSidecars(
+        of asset: Asset, _ origin: ImportOrigin
+    ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
+        // As at the first import, those of pictures alone.
+        guard origin.hasSidecars, asset.media.mediaType?.hasPrefix("image/") == true else { return [:] }
+        let known = try self.catalogue.adjustment(of: asset).descriptions.sidecars
+        // Others do not undo what was set since; of two files with the same bytes, each keeps to its own.
+        let importTime = asset.importDate.nanoseconds - ImportOrigin.settlingTime
+        return try Sidecar.beside(origin.path, changedAfter: importTime).filter { known[$0.key] != $0.value }
+    }
+
     /// Returns the asset of a file that was imported before and was not touched since; nil for any other.
     ///
-    /// - Complexity: O(log files); the bytes are not read.
-    package func importedAsset(_ origin: ImportOrigin) throws(BlobError) -> Asset? {
+    /// - Complexity: O(log files); the bytes of the file are not read.
+    func importedAsset(_ origin: ImportOrigin) throws(BlobError) -> Asset? {
         let asset = try self.catalogue.read { db -> Asset? in
             let sql = """
                 SELECT asset_uuid FROM imported_file WHERE path = ? AND byte_size = ? AND modified_at = ?
                     AND changed_at = ? AND device = ? AND inode = ?
                 """
-            let id = try Row.fetchOne(db, sql: sql, arguments: origin.arguments).flatMap { row in
+            let known = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: origin.arguments)
+            let id = known.flatMap { row in
                 String.fromDatabaseValue(row["asset_uuid"] ?? .null).flatMap(UUID.init(uuidString:))
             }
             return try id.flatMap { try Catalogue.asset($0, db) }

@@ -4,8 +4,8 @@ internal import MediaExchange
 
 /// Performs the steps of a recipe, and writes the picture with its metadata as JPEG to a pipe.
 ///
-/// Rows are decoded, changed and encoded one after the other as far as the steps allow; a step that moves pixels between
-/// rows has the picture, as it was cropped before, in memory.
+/// Rows are decoded, changed and encoded one after the other as far as the steps allow; a step that moves pixels
+/// between rows has the picture, as it was cropped before, in memory.
 func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(MediaFailure) -> ExchangeFrame {
     guard let steps = RenderStep.decoded(command.payload), (1...100).contains(command.c) else {
         throw MediaFailure(.library, "the steps of rendering make no sense")

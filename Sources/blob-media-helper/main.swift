@@ -2,7 +2,8 @@ internal import CHelper
 internal import HelperExchange
 internal import MediaExchange
 
-// Started by the module AssetLibrarySource; see `ExchangeFrame` for the protocol, and `MediaProcess` for the other side.
+// Started by the module AssetLibrarySource; see `ExchangeFrame` for the protocol, and `MediaProcess` for the other
+// side.
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 3, let task = MediaTask(rawValue: arguments[1]), let memoryByteCount = Int(arguments[2]),

@@ -9,7 +9,7 @@ import Testing
 @Suite struct AdjustmentDetectionTests {
     private static let fixtures = ["aas.xmp", "crs.xmp", "crop.aae", "crop-binary.aae"]
 
-    private static func fixture(_ name: String) throws -> [UInt8] {
+    static func fixture(_ name: String) throws -> [UInt8] {
         let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
         return try Array(Data(contentsOf: folder.appendingPathComponent(name)))
     }
@@ -101,6 +101,15 @@ import Testing
     ])
     func anUnknownSettingIsNeverSilentlyLeftOut(properties: String, identifiers: [String]) {
         #expect(self.detected(Self.xmp(properties)) == .notRenderable(identifiers))
+    }
+
+    /// An element without a text whose attributes are the fields of a structure.
+    @Test func aStructureIsNoEmptyText() {
+        let adjusted = { self.detected(Self.xmp(#"c:Exposure2012="1""#, $0)) }
+        #expect(adjusted(#"<c:Look c:Name="Modern"/>"#) == .notRenderable(["crs:Look"]))
+        #expect(adjusted(#"<c:Look rdf:resource="modern"/>"#) == .notRenderable(["crs:Look"]))
+        let exposure = Adjustment.renderable(AdjustmentRecipe([.exposure(1), .orientation(1)]), isExact: true)
+        #expect(adjusted(#"<c:Look xml:lang="x-default"/>"#) == exposure)
     }
 
     @Test func ofTwoValuesNoneIsTaken() {

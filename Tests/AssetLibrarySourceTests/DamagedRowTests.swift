@@ -1,8 +1,9 @@
-import AssetLibrarySource
 import BlobStreams
 import Foundation
 import GRDB
 import Testing
+
+@testable import AssetLibrarySource
 
 /// Rows that only a damaged or forged catalogue holds.
 @Suite struct DamagedRowTests {
@@ -44,6 +45,14 @@ import Testing
             #expect(error.code == .corrupted, "\(act): \(error)")
             #expect(error.message.contains("'\(column)'") && error.message.contains("row 1"), "\(act): \(error)")
         }
+    }
+
+    /// Of the connections that read and write, detect commits, and confirm them.
+    @Test(arguments: [true, false]) func noConnectionTrustsTheSchema(isReadOnly: Bool) throws {
+        let configuration = Catalogue.configuration(isReadOnly: isReadOnly)
+        let queue = try DatabaseQueue(path: self.test.path("catalog.sqlite"), configuration: configuration)
+        defer { try? queue.close() }
+        #expect(try queue.read { try Int.fetchOne($0, sql: "PRAGMA trusted_schema") } == 0)
     }
 
     @Test(arguments: Self.columns, ["NULL", "'text'", "x'FFFE'"])

@@ -60,7 +60,7 @@ import Testing
         }
         for length in 0...bytes.count {
             let state = try parsed(Array(bytes.prefix(length)))
-            #expect(state.assets == Array(all.prefix(ends.count { $0 < length })))
+            #expect(state.assets == Array(all.prefix(max(0, ends.count { $0 < length } - 1))))
         }
         for index in bytes.indices {
             var damaged = bytes
@@ -86,6 +86,51 @@ import Testing
         #expect(found.name == "second.jpg" && found.sha256 == second.sha256 && !found.isMissing)
         #expect(try readAll(library.source(for: second.id).open()) == [2])
         #expect(try library.recover() == .init())
+    }
+
+    /// As on a full disk.
+    @Test func aRemovalThatFailedDoesNotHappenLater() throws {
+        let asset = try self.test.add([1])
+        let before = try self.bytes()
+        try self.test.execute(
+            "CREATE TRIGGER full BEFORE UPDATE ON library BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+        #expect(codeThrown { try self.test.library.removeAsset(asset.id) } != nil)
+        #expect(codeThrown { try self.test.add([2]) } != nil)
+        #expect(try self.bytes() == before)
+        try self.test.execute("DROP TRIGGER full")
+        #expect(try readAll(self.test.open().source(for: asset.id).open()) == [1])
+        try self.test.library.removeAsset(asset.id)
+        #expect(try self.test.open().asset(asset.id) == nil)
+    }
+
+    /// The place that a catalogue remembers is in the journal that was there before.
+    @Test func anOlderCatalogueCatchesUpWithARewrittenJournal() throws {
+        let first = try self.test.add([1], named: String(repeating: "long", count: 200))
+        try self.copyCatalogue((from: "", to: ".old"))
+        let second = try self.test.add([2])
+        try self.test.library.removeAsset(first.id)
+        try self.test.library.rewriteJournal()
+        let more = try (3..<8).map { try self.test.add([$0]) }
+        try self.copyCatalogue((from: ".old", to: ""))
+        let library = try self.test.open()
+        #expect(try library.asset(first.id) == nil)
+        for asset in [second] + more { #expect(try library.asset(asset.id)?.sha256 == asset.sha256) }
+    }
+
+    /// Its lines come before its commit, and what is removed is gone from the catalogue first.
+    @Test func aCheckBesideAnImportAndARemovalFindsNothing() throws {
+        let asset = try self.test.add([1])
+        let other = try self.test.add([2])
+        var line = JournalAsset(asset)
+        line.id = UUID()
+        _ = try self.test.library.journal.append([.added(line)])
+        let check = LibraryCheck(of: self.test.folder, isDeep: false, repairs: false) { finding in
+            Issue.record("\(finding)")
+        }
+        #expect(try check.run())
+        let rows = try self.test.library.catalogue.storedOriginals(behind: 0, atMost: 2)
+        for asset in [asset, other] { try self.test.library.removeAsset(asset.id) }
+        for row in rows { try check.check(row, self.test.library) }
     }
 
     @Test func aLineWithoutACommitAndWithoutItsFileIsUndone() throws {

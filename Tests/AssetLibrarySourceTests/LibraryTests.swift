@@ -123,7 +123,7 @@ import Testing
 
     @Test func theCatalogueIsADatabaseOfThisVersionWithALog() throws {
         #expect(try self.test.sql("PRAGMA journal_mode", String.self) == "wal")
-        #expect(try self.test.sql("PRAGMA user_version", Int.self) == 6)
+        #expect(try self.test.sql("PRAGMA user_version", Int.self) == 7)
         #expect(try self.test.sql("PRAGMA integrity_check", String.self) == "ok")
     }
 }

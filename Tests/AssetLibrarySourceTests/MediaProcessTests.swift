@@ -96,6 +96,25 @@ import Testing
         }
     }
 
+    /// The picture is in the pipe, or the helper still at work: either way its job is late.
+    @Test(.enabled(if: hasVips)) func outputThatFlowsDoesNotOutlastTheJob() async throws {
+        let folder = try TemporaryFolder()
+        let picture = try folder.write(Pictures.picture, to: "a.png")
+        let error = await errorThrown {
+            try await onThread {
+                let context = BlobContext(deadline: .now + .seconds(2))
+                let process = try MediaProcess(for: .pictures, context)
+                let file = open(picture, O_RDONLY | O_CLOEXEC)
+                defer { close(file) }
+                let late = WaitSignal()
+                let timer = context.wake(after: .seconds(3), BlobWaker { late.signal() })
+                defer { timer.cancel() }
+                return try process.thumbnail(of: file, size: 256) { _ = late.wait(for: .seconds(60)) }
+            }
+        }
+        #expect(error?.code == .timedOut)
+    }
+
     @Test(.enabled(if: hasVips)) func aPictureBecomesASmallOne() async throws {
         let folder = try TemporaryFolder()
         let picture = try folder.write(Pictures.picture, to: "a.png")

@@ -23,6 +23,19 @@ import Testing
         #expect(media.cameraMake == "Maker" && media.cameraModel == "M1")
     }
 
+    /// The first directory of a raw picture is often that of a thumbnail.
+    @Test(
+        arguments: [
+            ([(0xC612, 1)], "image/x-adobe-dng"), ([(0x00FE, 1), (0x014A, 8)], "image/x-raw"),
+            ([(0x0106, 32_803)], "image/x-raw"), ([(0x0103, 34_713)], "image/x-raw"), ([(0x0103, 5)], "image/tiff"),
+            ([(0x00FE, 1)], "image/tiff"), ([(0x014A, 8)], "image/tiff"),
+        ] as [([(Int, Int)], String)])
+    func aRawPictureIsNotTakenForItsThumbnail(fields: [(Int, Int)], mediaType: String) {
+        let media = describe(Pictures.tiff(isBigEndian: true, size: (160, 120), fields: fields))
+        #expect(media.mediaType == mediaType && media.pixelWidth == 160)
+        #expect((DecodedPicture(media).size == nil) == (mediaType != "image/tiff"))
+    }
+
     @Test func theCatalogueKeepsWhatTheyTell() throws {
         let test = try TestLibrary()
         for (name, bytes) in Pictures.all {

@@ -33,7 +33,7 @@ import Testing
 
     @Test(.enabled(if: isLinux && FactTests.hasLibrary && MediaProcessTests.hasVips), arguments: ["facts", "pictures"])
     func everyOutcomeIsTyped(task: String) async {
-        await #expect(processExitsWith: .success) { [task] in
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [task] in
             let seed: UInt64 = environmentNumber("BLOBSTREAMS_SEED") ?? UInt64.random(in: 1 ... .max)
             var random = SplitMix64(seed: seed)
             let folder = try TemporaryFolder()
@@ -75,6 +75,7 @@ import Testing
             )
             try #require(peak <= Self.memoryByteCount)
         }
+        printOutput(of: result)
     }
 
     /// The greatest memory of the helper, in bytes.

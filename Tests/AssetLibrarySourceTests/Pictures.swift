@@ -13,13 +13,15 @@ enum Pictures {
                 """) ?? Data())
 
     /// A TIFF with camera, orientation and date, and a size of its own if it has one.
-    static func tiff(isBigEndian: Bool, size: (Int, Int)? = nil) -> [UInt8] {
+    ///
+    /// - Parameter fields: Further fields of the first directory, by their tags.
+    static func tiff(isBigEndian: Bool, size: (Int, Int)? = nil, fields: [(Int, Int)] = []) -> [UInt8] {
         var tiff = TIFFBuilder(isBigEndian: isBigEndian)
         var first: [TIFFBuilder.Entry] = [
             .text(0x010F, "Maker "), .text(0x0110, "M1"), .short(0x0112, 6), .pointer(0x8769),
         ]
         if let size { first = [.short(0x0100, size.0), .short(0x0101, size.1)] + first }
-        tiff.add(first)
+        tiff.add(first + fields.map { .short($0.0, $0.1) })
         tiff.add([.text(0x9003, self.date), .text(0x9011, "+02:00"), .text(0x9291, "042")])
         return tiff.bytes
     }

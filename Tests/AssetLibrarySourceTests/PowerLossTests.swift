@@ -6,8 +6,8 @@
     import Foundation
     import Testing
 
-    /// A loss of power in imports and removals: the calls of a process are logged, and what was synchronised before each
-    /// of many moments is opened as the library that the disk would have had then.
+    /// A loss of power in imports and removals: the calls of a process are logged, and what was synchronised before
+    /// each of many moments is opened as the library that the disk would have had then.
     @Suite struct PowerLossTests {
         /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take minutes.
         private static let cutCount = environmentNumber("BLOBSTREAMS_ROUNDS") ?? 36

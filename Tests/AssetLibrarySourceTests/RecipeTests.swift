@@ -83,12 +83,12 @@ import Testing
         #expect(
             plan.steps.count == 2
                 && plan.steps.first == .crop(PictureRectangle(left: 20, top: 60, width: 40, height: 30)))
-        #expect(plan.isSequential && plan.turnAndCrop == nil)
+        #expect(plan.turnAndCrop == nil)
         let turned = try RenderPlan(
             AdjustmentRecipe([.crop(PictureRectangle(left: 8, top: 0, width: 16, height: 8)), .orientation(3)]),
             for: PictureSize(width: 64, height: 64))
         #expect(
-            !turned.isSequential && turned.turnAndCrop?.orientation.number == 3 && turned.turnAndCrop?.crop?.left == 8)
+            turned.turnAndCrop?.orientation.number == 3 && turned.turnAndCrop?.crop?.left == 8)
         #expect(
             codeThrown {
                 try RenderPlan(

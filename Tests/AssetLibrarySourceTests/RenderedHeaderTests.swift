@@ -47,6 +47,43 @@ import Testing
         for count in [1, 2, 3, 7, 64] { #expect(try self.pass(Self.picture, by: count) == result) }
     }
 
+    /// A motion photo, and one with others behind it (MPF) or a gain map.
+    @Test func whatIsBehindTheOriginalIsNotToldOf() throws {
+        let xmp = """
+            <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\
+            <rdf:Description xmlns:g="http://ns.google.com/photos/1.0/camera/" \
+            xmlns:h="http://ns.adobe.com/hdr-gain-map/1.0/" xmlns:c="http://ns.google.com/photos/1.0/container/" \
+            g:MotionPhoto="1" g:MicroVideoOffset="5" g:BurstID="7" h:Version="1.0"><c:Directory><rdf:Seq/>\
+            </c:Directory></rdf:Description></rdf:RDF></x:xmpmeta>
+            """
+        var picture = Pictures.jpeg(width: 4, height: 3)
+        for (marker, content) in [
+            (0xE2, "MPF\0MM"), (0xE2, "urn:iso:std:iso:ts:21496:-1\0"), (0xE2, "ICC_PROFILE\0"),
+            (0xE1, EmbeddedXMP.packetName + xmp),
+        ] {
+            picture.insert(contentsOf: [0xFF, UInt8(marker)] + big(content.utf8.count + 2, 2) + content.utf8, at: 2)
+        }
+        let result = try self.pass(picture)
+        for text in ["MPF", "21496", "MotionPhoto", "MicroVideo", "Directory", "h:Version"] {
+            #expect(!result.contains(text))
+        }
+        #expect(result.contains("BurstID") && result.contains("ICC_PROFILE"))
+    }
+
+    /// A header of many segments is passed on as they come, and not looked at again.
+    @Test func segmentsPassAsTheyCome() throws {
+        let segment: [UInt8] = [0xFF, 0xE5] + big(0xFFFF, 2) + [UInt8](repeating: 7, count: 0xFFFD)
+        var header = RenderedHeader(for: PictureSize(width: 20, height: 10))
+        let start: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE5]
+        #expect(try start.withUnsafeBytes { bytes throws in try header.pass(bytes) } == [0xFF, 0xD8])
+        let rest = try (Array(segment[2...]) + [0xFF]).withUnsafeBytes { bytes throws in try header.pass(bytes) }
+        #expect(rest == segment && !header.isComplete)
+        let tooLong = codeThrown {
+            for _ in 0..<300 { _ = try segment.withUnsafeBytes { bytes throws in try header.pass(bytes) } }
+        }
+        #expect(tooLong == .limitExceeded)
+    }
+
     /// A thumbnail at the end of the Exif data, and its size.
     @Test(arguments: [true, false]) func theThumbnailGoes(isAtEnd: Bool) throws {
         let number = { (value: Int, count: Int) in big(value, count) }

@@ -54,9 +54,8 @@ import Testing
     }
 
     /// A PNG of the full size whose texts name the file and its time; `change` makes it one of another file.
-    @Test(.enabled(if: isLinux), arguments: ["", "uri", "time", "size"]) func theDesktopsIsTakenIfItFits(change: String)
-        async
-    {
+    @Test(.enabled(if: isLinux), arguments: ["", "uri", "time", "size", "content"])
+    func theDesktopsIsTakenIfItFits(change: String) async {
         await #expect(processExitsWith: .success) { [change] in
             try Self.withCache { folder in
                 let test = try TestLibrary()
@@ -68,19 +67,27 @@ import Testing
                 let chunk = { (type: String, content: [UInt8]) in
                     big(content.count, 4) + type.utf8 + content + [0, 0, 0, 0]
                 }
-                let png =
+                let head =
                     Array(Pictures.picture.prefix(8))
                     + chunk("IHDR", big(change == "size" ? 255 : 256, 4) + big(9, 4) + [8, 2, 0, 0, 0])
-                    + chunk("tEXt", Array("Thumb::URI\0\(change == "uri" ? "file:///x" : uri)".utf8))
-                    + chunk("tEXt", Array("Thumb::MTime\0\(change == "time" ? 0 : seconds)".utf8)) + chunk("IEND", [])
+                let texts = [
+                    "Thumb::URI\0\(change == "uri" ? "file:///x" : uri)",
+                    "Thumb::MTime\0\(change == "time" ? 0 : seconds)",
+                ]
+                let png = head + texts.flatMap { chunk("tEXt", Array($0.utf8)) } + chunk("IEND", [])
                 var hasher = CryptoDigest.md5.makeHasher()
                 Array(uri.utf8).withUnsafeBytes { hasher.update($0) }
                 try FileManager.default.createDirectory(
                     atPath: folder.path("thumbnails/large"), withIntermediateDirectories: true)
                 try folder.write(png, to: "thumbnails/large/\(hasher.finalize().hexadecimal).png")
+                if change == "content" {
+                    try overwrite(path, at: 50, with: [9])
+                    try FileManager.default.setAttributes([.modificationDate: time as Any], ofItemAtPath: path)
+                }
                 let found = Result { try test.library.thumbnail(of: asset.id, .small, helper: "/nowhere") }
                 if change.isEmpty {
-                    try #require(try found.get().origin == .desktop && Array(found.get().bytes) == png)
+                    try #require(
+                        try found.get().origin == .desktop && Array(found.get().bytes) == head + chunk("IEND", []))
                 } else {
                     try #require(codeThrown { try found.get() } == .unavailable)
                 }

@@ -125,8 +125,10 @@ import Testing
         #expect(try await changes.next()?.kind == .inserted)
         let removal = try await changes.next()
         #expect(removal?.kind == .removed && removal?.assetID == first.id && removal?.number == 3)
+        // Made before the update, after which the task may begin.
+        let laterChanges = watch.changes()
         let waiting = Task {
-            var changes = watch.changes().makeAsyncIterator()
+            var changes = laterChanges.makeAsyncIterator()
             return try await changes.next()
         }
         _ = try self.test.sql("UPDATE original SET path = 'originals/elsewhere'", Int.self)

@@ -14,6 +14,19 @@
 #include <unistd.h>
 
 static int log_descriptor = -1;
+static _Atomic int faults, fault_error;
+
+void system_call_fail(int which, int error) {
+    fault_error = error;
+    faults = which;
+}
+
+/// Returns true when a call has to fail, and sets its error number.
+static int is_fault(int fault) {
+    if (!(faults & fault)) return 0;
+    errno = fault_error;
+    return 1;
+}
 static dev_t device;
 
 __attribute__((constructor)) static void start(void) {
@@ -139,6 +152,7 @@ int mkdir(const char *path, mode_t mode) { return mkdirat(AT_FDCWD, path, mode);
 
 int renameat2(int from, const char *path, int to, const char *other, unsigned int flags) {
     struct stat parent, other_parent;
+    if (flags && is_fault(SYSTEM_CALL_FAULT_EXCLUSIVE_RENAME)) return -1;
     int result = (int)syscall(SYS_renameat2, from, path, to, other, flags);
     if (result != 0) return result;
     const char *name = place(from, path, &parent), *other_name = place(to, other, &other_parent);
@@ -161,6 +175,19 @@ int unlinkat(int folder, const char *path, int flags) {
 int unlink(const char *path) { return unlinkat(AT_FDCWD, path, 0); }
 int rmdir(const char *path) { return unlinkat(AT_FDCWD, path, AT_REMOVEDIR); }
 
+int linkat(int from, const char *path, int to, const char *other, int flags) {
+    if (is_fault(SYSTEM_CALL_FAULT_LINK)) return -1;
+    return (int)syscall(SYS_linkat, from, path, to, other, flags);
+}
+
+int close(int descriptor) {
+    int is_written = faults && (fcntl(descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY;
+    struct stat status;
+    is_written = is_written && fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode);
+    int result = (int)syscall(SYS_close, descriptor);
+    return result == 0 && is_written && is_fault(SYSTEM_CALL_FAULT_CLOSE) ? -1 : result;
+}
+
 void system_call_log_mark(const char *text) {
     if (log_descriptor < 0) return;
     add((struct system_call_entry){.kind = SYSTEM_CALL_MARK, .data_length = (uint32_t)strlen(text)}, NULL, NULL,
@@ -170,5 +197,6 @@ void system_call_log_mark(const char *text) {
 #else
 
 void system_call_log_mark(const char *text) { (void)text; }
+void system_call_fail(int which, int error) { (void)which, (void)error; }
 
 #endif

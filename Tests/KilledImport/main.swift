@@ -1,7 +1,7 @@
-// Imports a file into a library and kills itself at a step, if it is one: LIBRARY FILE STEP. Or makes a library, imports
-// as many made-up files, removes some, and says each time what it did in the log of its system calls: LIBRARY COUNT
-// record. Or imports a made-up file at each line of its input, COUNT times, and prints the identifier of the asset and the
-// time after the commit, in nanoseconds since 1970: LIBRARY COUNT timed.
+// Imports a file into a library and kills itself at a step, if it is one: LIBRARY FILE STEP. Or makes a library,
+// imports as many made-up files, removes some, and says each time what it did in the log of its system calls: LIBRARY
+// COUNT record. Or imports a made-up file at each line of its input, COUNT times, and prints the identifier of the
+// asset and the time after the commit, in nanoseconds since 1970: LIBRARY COUNT timed.
 import AssetLibrarySource
 import BlobStreams
 import CSystemCallLog

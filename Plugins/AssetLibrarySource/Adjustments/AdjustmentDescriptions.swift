@@ -45,7 +45,7 @@ struct AdjustmentDescriptions {
     var recipe: [UInt8]?
     /// The contents of sidecars; empty for one that is too long to be kept.
     var sidecars: [SidecarKind: [UInt8]] = [:]
-    /// What ``EmbeddedXMP/find(in:)`` found.
+    /// The XMP packet in the original; empty without one that mentions an adjustment.
     var embedded: [UInt8] = []
 
     /// The digest of all descriptions.
@@ -61,7 +61,7 @@ struct AdjustmentDescriptions {
 
     /// Returns the adjustment by the first description there is: the own recipe, AAE, XMP of Apple, XMP of Adobe.
     ///
-    /// What cannot be understood is not renderable; the picture never passes for one that was not adjusted.
+    /// A description that cannot be understood gives ``Adjustment/notRenderable(_:)``, and never ``Adjustment/none``.
     func adjustment(of picture: DecodedPicture) -> Adjustment {
         do throws(BlobError) {
             if let recipe { return try Self.checked(.renderable(AdjustmentRecipe(recipe), isExact: true), picture) }
@@ -96,13 +96,14 @@ struct AdjustmentDescriptions {
     }
 
     /// Checks that a recipe can be rendered for this picture.
-    private static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
+    ///
+    /// - Returns: ``Adjustment/none`` for a recipe that only does what every viewer does.
+    static func checked(_ found: Adjustment, _ picture: DecodedPicture) throws(BlobError) -> Adjustment {
         guard case .renderable(let recipe, _) = found else { return found }
         guard let size = picture.size else {
             throw BlobError(.unsupported, "The picture has no size that is known.")
         }
         let plan = try RenderPlan(recipe, for: size)
-        // A recipe that only does what every viewer does.
         if let turn = plan.turnAndCrop, turn.crop == nil, turn.orientation.number == picture.orientation {
             return .none
         }

@@ -3,8 +3,8 @@ import Foundation
 
 /// An operation on a picture. Together, the mathematics below are the specification of all renderers.
 ///
-/// Coordinates are in pixels from the top left corner of the picture before the operation; the centre of the first pixel
-/// is at (0.5, 0.5). Samples are 8 bits, encoded as in sRGB (IEC 61966-2-1), whatever the profile of the picture;
+/// Coordinates are in pixels from the top left corner of the picture before the operation; the centre of the first
+/// pixel is at (0.5, 0.5). Samples are 8 bits, encoded as in sRGB (IEC 61966-2-1), whatever the profile of the picture;
 /// results are rounded to the nearest number, halves up, and limited to 0...255. Transparent pixels are black.
 package enum AdjustmentOperation: Hashable, Sendable {
     /// Turns and mirrors the picture so that one with this number, 1 to 8 (TIFF 6.0, tag 274), is upright.

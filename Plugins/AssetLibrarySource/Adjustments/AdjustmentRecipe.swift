@@ -4,8 +4,8 @@ import Foundation
 /// The operations that make the current version of a picture from its original.
 ///
 /// They apply in their order to the pixels as stored, without the orientation in the metadata: a recipe for a picture
-/// with one begins with it. As JSON, a recipe has the envelope of Apple's `PHAdjustmentData`: an identifier and a version
-/// of its format.
+/// with one begins with it. As JSON, a recipe has the envelope of Apple's `PHAdjustmentData`: an identifier and a
+/// version of its format.
 package struct AdjustmentRecipe: Hashable, Sendable {
     static let formatIdentifier = "org.blobstreams.adjustment"
     static let formatVersion = "1"
@@ -75,7 +75,7 @@ package struct AdjustmentRecipe: Hashable, Sendable {
 }
 
 /// The adjustment of an asset, by the first of its descriptions that is found.
-package enum Adjustment: Equatable, Sendable {
+package enum Adjustment: Hashable, Sendable {
     /// The original is the current version.
     case none
     /// The recipe gives the current version.

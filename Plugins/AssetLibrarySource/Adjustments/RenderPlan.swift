@@ -40,16 +40,6 @@ struct RenderPlan: Equatable {
         }
     }
 
-    /// True when pixels are moved or changed in the rows in which they are, and so can be rendered while they are read.
-    var isSequential: Bool {
-        self.steps.allSatisfy { step in
-            switch step {
-            case .crop, .table: true
-            case .orientation, .affine: false
-            }
-        }
-    }
-
     /// The orientation and the crop before it, when the plan has no other steps; nil otherwise.
     var turnAndCrop: (orientation: PictureOrientation, crop: PictureRectangle?)? {
         var (orientation, crop) = (PictureOrientation.identity, PictureRectangle?.none)

@@ -27,11 +27,19 @@ extension AssetLibrary {
     }
 
     /// Writes the journal anew from the catalogue, after adding the assets to it that the journal alone has.
-    func rewriteJournal(adding state: JournalState) throws {
+    ///
+    /// The journal is read under the lock for writers, with the changes of other processes. Its removals and albums are
+    /// not applied: the catalogue has them, and of damaged lines they may be what is left.
+    func rewriteJournal() throws {
         try self.catalogue.write { db in
-            try self.replay(state, keepsMissing: false, db)
-            let byteCount = try self.journal.replace { write in try Catalogue.forEachJournalEntry(db, write) }
-            try Catalogue.setJournalByteCount(byteCount, db)
+            try self.catchUp(db)
+            let state = try JournalState(self.journal)
+            try self.replayAssets(state, keepsMissing: false, db)
+            let known = try Catalogue.journalPlace(db)
+            let place = try self.journal.replace(after: known) {
+                try Catalogue.forEachJournalEntry(after: state, db, $0)
+            }
+            try Catalogue.setJournalPlace(place, db)
         }
     }
 }

@@ -27,12 +27,12 @@ struct CatalogueRebuild {
             let library = try AssetLibrary(rebuilding: self.url, catalogueName: Self.newName)
             let journal = library.journal
             // A commit that comes in between is in the rest, with which the new catalogue catches up.
-            let byteCount = journal.byteCount
+            let place = journal.place
             let state = try JournalState(journal)
             skippedLineCount = state.skippedLineCount
             try library.catalogue.write { db in
                 try library.replay(state, keepsMissing: true, db)
-                try Catalogue.setJournalByteCount(byteCount, db)
+                try Catalogue.setJournalPlace(place, db)
             }
             try library.catalogue.close()
         }

@@ -113,11 +113,22 @@ package struct LibraryCheck {
         }
     }
 
-    private func check(_ original: StoredOriginal, _ library: AssetLibrary) throws {
+    /// Checks an original whose row was read before.
+    func check(_ first: StoredOriginal, _ library: AssetLibrary) throws {
+        var original = first
         guard let asset = original.asset else {
             return try self.report(.catalogue, original.path, "The catalogue has an original of no asset.")
         }
-        guard let damage = try self.damage(of: original, asset, library) else {
+        var damage = try self.damage(of: original, asset, library)
+        // An import or a removal may have changed the row before it changed the file.
+        while damage != nil {
+            let now = try library.catalogue.storedOriginals(behind: original.id - 1, atMost: 1).first
+            guard let now, now.id == original.id else { return }
+            guard now.path != original.path || now.isMissing != original.isMissing else { break }
+            original = now
+            damage = try self.damage(of: original, asset, library)
+        }
+        guard let damage else {
             guard original.isMissing else { return }
             if self.repairs { try library.catalogue.setState("present", ofOriginal: original.id) }
             return try self.report(
@@ -174,25 +185,27 @@ package struct LibraryCheck {
     // MARK: Journal and files
 
     private func checkJournal(_ library: AssetLibrary) throws {
-        let state = try JournalState(library.journal)
-        var kept = Dictionary(state.assets.map { ($0.id, $0) }) { $1 }
-        var unequalCount = 0
-        try library.forEachAsset { asset in
-            let line = kept.removeValue(forKey: asset.id)
-            if line?.sha256 != asset.sha256.hexadecimal || line?.path != asset.storedPath { unequalCount += 1 }
-        }
-        try library.catalogue.read { db in
+        let (skippedCount, unequalCount, lostCount) = try library.catalogue.read { db in
+            // All of one commit, and of the journal what belongs to it: imports may go on meanwhile.
+            let (known, found) = (try Catalogue.journalPlace(db), library.journal.place)
+            let isKnown = known.byteCount > 0 && known.byteCount <= found.byteCount && known.id == found.id
+            let state = try JournalState(library.journal, upTo: isKnown ? known.byteCount : .max)
+            var kept = Dictionary(state.assets.map { ($0.id, $0) }) { $1 }
+            let unequalCount = try Catalogue.countAssets(db) { asset in
+                let line = kept.removeValue(forKey: asset.id)
+                return line?.sha256 != asset.sha256.hexadecimal || line?.path != asset.storedPath
+            }
             for line in Array(kept.values) where line.album != nil {
                 if try Catalogue.names(line.id, db) { kept[line.id] = nil }
             }
+            return (state.skippedLineCount, unequalCount, kept.count)
         }
-        let lostCount = kept.count
-        guard unequalCount + lostCount + state.skippedLineCount > 0 else { return }
-        if self.repairs { try library.rewriteJournal(adding: state) }
+        guard unequalCount + lostCount + skippedCount > 0 else { return }
+        if self.repairs { try library.rewriteJournal() }
         try self.report(
             .journal, LibraryJournal.fileName,
             "The journal lacks \(unequalCount) assets of the catalogue, has \(lostCount) that the catalogue lacks, and "
-                + "\(state.skippedLineCount) damaged lines.", isRepaired: self.repairs)
+                + "\(skippedCount) damaged lines.", isRepaired: self.repairs)
     }
 
     private func checkFiles(_ library: AssetLibrary, _ leftovers: [String]) throws {

@@ -46,13 +46,13 @@ extension AssetLibrary {
         "\(self.folder.path)/\(LibraryFolder.originals)/\(LibraryFolder.quarantine)/\(name)"
     }
 
-    /// Makes a file of the quarantine an original again: that of the assets whose original it is, when theirs is missing
-    /// or damaged; otherwise of an asset with the identifier and the name that it had, if the journal has them.
+    /// Makes a file of the quarantine an original again: that of the assets whose original it is, when theirs is
+    /// missing or damaged; otherwise of an asset with the identifier and the name that it had, if the journal has them.
     ///
     /// A file whose bytes the library has is removed from the quarantine.
     ///
-    /// - Throws: ``BlobError/Code/notFound`` when no such file is there, ``BlobError/Code/unsupported`` for a catalogue;
-    ///   otherwise as ``importAsset(from:name:duplicates:context:)``.
+    /// - Throws: ``BlobError/Code/notFound`` when no such file is there, ``BlobError/Code/unsupported`` for a
+    ///   catalogue; otherwise as ``importAsset(from:name:duplicates:context:)``.
     package func restoreQuarantined(_ name: String, context: BlobContext = BlobContext()) throws -> Asset {
         try self.checkCanWrite()
         guard QuarantinedFile.isName(name), OriginalsFolder.hasQuarantined(name, self.folder) else {

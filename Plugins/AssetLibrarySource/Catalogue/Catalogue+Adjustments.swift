@@ -13,7 +13,7 @@ extension Catalogue {
                 SELECT asset.id, asset.adjustment, \(isCurrent ? "original.embedded_xmp" : "NULL AS embedded_xmp")
                 FROM asset JOIN original ON original.id = asset.original_id WHERE asset.uuid = ?
                 """
-            guard let row = try Row.fetchOne(db, sql: sql, arguments: [asset.id.uuidString]) else {
+            guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [asset.id.uuidString]) else {
                 return (descriptions, true)
             }
             let checked = CheckedRow(row, of: "asset")
@@ -22,9 +22,9 @@ extension Catalogue {
             descriptions.embedded = embedded.map(Array.init) ?? []
             guard isCurrent else { return (descriptions, false) }
             let id: Int64 = try checked.value("id")
-            let sidecars = try Row.fetchAll(
-                db, sql: "SELECT asset_id AS id, kind, content FROM sidecar WHERE asset_id = ?", arguments: [id])
-            for row in sidecars {
+            let statement = try db.cachedStatement(
+                sql: "SELECT asset_id AS id, kind, content FROM sidecar WHERE asset_id = ?")
+            for row in try Row.fetchAll(statement, arguments: [id]) {
                 let sidecar = CheckedRow(row, of: "sidecar")
                 guard let kind = AdjustmentDescriptions.SidecarKind(rawValue: try sidecar.value("kind")) else {
                     throw sidecar.corrupted("kind")

@@ -3,8 +3,8 @@ import Foundation
 import GRDB
 
 extension Catalogue {
-    /// The tables of albums: an item of a plain album names an asset; one of a shared stream has an identifier of its own
-    /// and names an original, as a copy without the history of the asset.
+    /// The tables of albums: an item of a plain album names an asset; one of a shared stream has an identifier of its
+    /// own and names an original, as a copy without the history of the asset.
     ///
     /// The triggers put items of shared streams into the journal of changes, as those of the first version do assets.
     static let albumSchema = """
@@ -134,6 +134,11 @@ extension Catalogue {
                 item.importedAt, item.id.uuidString, item.name, item.fileExtension, name,
                 Data(hexadecimal: item.sha256),
             ])
+    }
+
+    static func hasAlbum(_ album: JournalAlbum, _ db: Database) throws -> Bool {
+        let sql = "SELECT 1 FROM album WHERE name = ? AND created_at = ?"
+        return try Row.fetchOne(db, sql: sql, arguments: [album.name, album.madeAt]) != nil
     }
 
     static func deleteAlbum(_ album: JournalAlbum, _ db: Database) throws {

@@ -28,8 +28,8 @@ extension Catalogue {
     }
 
     static func asset(_ id: UUID, _ db: Database) throws -> Asset? {
-        try Row.fetchOne(db, sql: "\(self.selection(db)) WHERE asset.uuid = ?", arguments: [id.uuidString]).map(
-            Asset.init)
+        let statement = try db.cachedStatement(sql: "\(self.selection(db)) WHERE asset.uuid = ?")
+        return try Row.fetchOne(statement, arguments: [id.uuidString]).map(Asset.init)
     }
 
     /// Returns the first asset of the original with this digest; nil when there is none.

@@ -53,6 +53,14 @@ extension Catalogue {
         }
     }
 
+    /// Counts the assets for which `body` returns true.
+    static func countAssets(_ db: Database, where body: (Asset) -> Bool) throws -> Int {
+        let rows = try Row.fetchCursor(db, sql: self.selection(db))
+        var count = 0
+        while let row = try rows.next() { count += try body(Asset(row)) ? 1 : 0 }
+        return count
+    }
+
     /// Writes a copy of the database to a path where nothing is.
     func copy(to path: String) throws(BlobError) {
         do {

@@ -22,6 +22,12 @@ extension Catalogue {
         try Int64.fetchOne(db, sql: "SELECT seq FROM sqlite_sequence WHERE name = 'change_seq'") ?? 0
     }
 
+    /// Returns the assets whose removal the journal of changes has.
+    static func removedAssets(_ db: Database) throws -> [UUID] {
+        let sql = "SELECT DISTINCT asset_uuid FROM change_seq WHERE kind = 'removed'"
+        return try String.fetchAll(db, sql: sql).compactMap(UUID.init(uuidString:))
+    }
+
     /// Returns the changes after `number` in their order, at most `count`, or a change of everything when some of them
     /// are missing; and the number of the last change of all.
     func changes(

@@ -3,11 +3,22 @@ import Foundation
 import GRDB
 
 extension Catalogue {
+    /// Returns the assets with an identifier of a live photo.
+    func liveAssets(_ livePhotoID: String) throws(BlobError) -> [UUID] {
+        try self.read { db in
+            let sql = """
+                SELECT asset.uuid FROM asset JOIN original ON original.id = original_id
+                WHERE live_photo_id = ? ORDER BY asset.id
+                """
+            return try String.fetchAll(db, sql: sql, arguments: [livePhotoID]).compactMap(UUID.init(uuidString:))
+        }
+    }
+
     /// The columns of facts that older versions have not.
     static let factColumns = ["lens_model", "city", "country"]
 
     /// The version of the facts that are stored: those of an older one are read again.
-    private static let factsVersion = 1
+    private static let factsVersion = 2
 
     /// Adds the columns of facts.
     static func addFactColumns(_ db: Database) throws {
@@ -38,7 +49,8 @@ extension Catalogue {
             arguments: StatementArguments(values.map(\.1) + [Data(sha256)]))
     }
 
-    /// What was said of a file that says nothing itself stays.
+    /// Returns the expression that sets a column: dates and places that Google Takeout gave stay when the file has
+    /// none.
     private static func value(of column: String) -> String {
         let given = ["capture_date", "capture_offset", "gps_latitude", "gps_longitude"]
         return given.contains(column) ? "coalesce(?, \(column))" : "?"

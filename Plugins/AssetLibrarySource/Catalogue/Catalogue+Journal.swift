@@ -9,8 +9,19 @@ extension Catalogue {
         try Int64.fetchOne(db, sql: "SELECT journal_byte_count FROM library WHERE id = 1") ?? 0
     }
 
-    static func setJournalByteCount(_ byteCount: Int64, _ db: Database) throws {
-        try db.execute(sql: "UPDATE library SET journal_byte_count = ?", arguments: [byteCount])
+    /// Returns the end of the journal as of the last commit.
+    static func journalPlace(_ db: Database) throws -> JournalPlace {
+        // A catalogue of an older version that is opened for reading lacks the columns.
+        let columns = try db.columns(in: "library").map(\.name)
+        guard columns.contains("journal_byte_count") else { return JournalPlace(byteCount: 0) }
+        let id = columns.contains("journal_id") ? try String.fetchOne(db, sql: "SELECT journal_id FROM library") : nil
+        return JournalPlace(byteCount: try self.journalByteCount(db), id: id.flatMap(UUID.init(uuidString:)))
+    }
+
+    static func setJournalPlace(_ place: JournalPlace, _ db: Database) throws {
+        try db.execute(
+            sql: "UPDATE library SET journal_byte_count = ?, journal_id = ?",
+            arguments: [place.byteCount, place.id?.uuidString])
     }
 
     /// Returns true when an asset or an item has this identifier, whatever else its row contains.
@@ -90,8 +101,18 @@ extension Catalogue {
                 """, arguments: [latitude, longitude, sha256])
     }
 
-    /// Calls `body` with entries that make the catalogue: of albums, assets and their adjustments, and the lists of albums.
-    static func forEachJournalEntry(_ db: Database, _ body: (JournalEntry) throws -> Void) throws {
+    /// Calls `body` with entries that make the catalogue: of albums, assets and their adjustments, and the lists of
+    /// albums. Before them are the removals of a former journal, which an older catalogue may not have.
+    static func forEachJournalEntry(
+        after former: JournalState, _ db: Database, _ body: (JournalEntry) throws -> Void
+    ) throws {
+        for id in try former.removed.union(self.removedAssets(db)) where try !self.names(id, db) {
+            try body(.removed(id))
+        }
+        for album in former.removedAlbums where try !self.hasAlbum(album, db) { try body(.albumRemoved(album)) }
+        for (name, ids) in former.unlisted {
+            for id in ids where try self.names(id, db) { try body(.unlisted(id, album: name)) }
+        }
         let albums = try Row.fetchCursor(db, sql: "SELECT id, name, is_shared, created_at FROM album ORDER BY id")
         while let row = try albums.next() {
             let album = CheckedRow(row, of: "album")
@@ -120,7 +141,7 @@ extension Catalogue {
             db,
             sql: """
                 SELECT uuid FROM asset
-                WHERE adjustment IS NOT NULL OR EXISTS (SELECT 1 FROM sidecar WHERE asset_id = asset.id)
+                WHERE generation > 1 OR adjustment IS NOT NULL OR EXISTS (SELECT 1 FROM sidecar WHERE asset_id = asset.id)
                 """)
         for id in adjusted.compactMap(UUID.init(uuidString:)) {
             if let adjustment = try self.journalAdjustment(of: id, db) { try body(.adjusted(adjustment)) }

@@ -37,12 +37,17 @@ extension Catalogue {
             try Self.addFactColumns(db)
             try db.execute(sql: "PRAGMA user_version = 6")
         }
+        migrator.registerMigration("7") { db in
+            // The identity of the journal whose length is beside it.
+            try db.execute(sql: "ALTER TABLE library ADD COLUMN journal_id TEXT")
+            try db.execute(sql: "PRAGMA user_version = 7")
+        }
         return migrator
     }()
 
-    /// The length of the journal as of the last commit, 0 without one; an index that finds duplicates by their size; and
-    /// the files that were imported from folders, by the bytes of their paths, with the status by which a changed file is
-    /// detected: nanoseconds since 1970, and the inode.
+    /// The length of the journal as of the last commit, 0 without one; an index that finds duplicates by their size;
+    /// and the files that were imported from folders, by the bytes of their paths, with the status by which a changed
+    /// file is detected: nanoseconds since 1970, and the inode.
     private static let careSchema = """
         ALTER TABLE library ADD COLUMN journal_byte_count INTEGER NOT NULL DEFAULT 0;
         CREATE INDEX original_size ON original(byte_size);

@@ -24,13 +24,8 @@ struct Catalogue: Sendable {
     ///   - isReadOnly: True when nothing is written; the database must exist then.
     init(in folder: String, named name: String = Self.fileName, isReadOnly: Bool) throws(BlobError) {
         self.path = "\(folder)/\(name)"
-        var configuration = Configuration()
-        configuration.readonly = isReadOnly
-        configuration.busyMode = .timeout(Self.busyTimeout)
-        configuration.label = "BlobStreams.AssetLibrary"
+        var configuration = Self.configuration(isReadOnly: isReadOnly)
         configuration.prepareDatabase { db in
-            // The schema is untrusted: its expressions must not call functions with effects outside the database.
-            try db.execute(sql: "PRAGMA trusted_schema = OFF")
             guard !isReadOnly else { return }
             // Keeps the log after the last writer has closed: without it, users without write access could not read.
             var persists: CInt = 1
@@ -46,6 +41,17 @@ struct Catalogue: Sendable {
         } catch {
             throw BlobError(catalogue: error)
         }
+    }
+
+    /// Returns the configuration of all connections.
+    static func configuration(isReadOnly: Bool) -> Configuration {
+        var configuration = Configuration()
+        configuration.readonly = isReadOnly
+        configuration.busyMode = .timeout(Self.busyTimeout)
+        configuration.label = "BlobStreams.AssetLibrary"
+        // The schema is untrusted: its expressions must not call functions with effects outside the database.
+        configuration.prepareDatabase { db in try db.execute(sql: "PRAGMA trusted_schema = OFF") }
+        return configuration
     }
 
     /// Returns the name by which SQLite opens the database, also on a medium that cannot be written, where it cannot
@@ -131,16 +137,14 @@ struct Catalogue: Sendable {
     /// Checks that the database at the path has a commit, by a new connection: its file may have been replaced or
     /// written over, or its log removed, while others keep their connections to what was there before.
     ///
-    /// - Parameter journalByteCount: The length of the journal that the commit has stored.
+    /// - Parameter place: The end of the journal that the commit has stored.
     /// - Throws: ``BlobError/Code/changed`` when it does not.
-    func confirm(journalByteCount: Int64) throws(BlobError) {
-        var configuration = Configuration()
-        configuration.readonly = true
-        configuration.busyMode = .timeout(Self.busyTimeout)
+    func confirm(_ place: JournalPlace, of journal: LibraryJournal) throws(BlobError) {
         let found = Result {
-            try DatabaseQueue(path: self.path, configuration: configuration).read(Self.journalByteCount)
+            try DatabaseQueue(path: self.path, configuration: Self.configuration(isReadOnly: true)).read(
+                Self.journalPlace)
         }
-        if case .success(let found) = found, found >= journalByteCount { return }
+        if case .success(let found) = found, journal.follows(found, place) { return }
         if case .failure(let error) = found, BlobError(catalogue: error).code == .unavailable {
             throw BlobError(catalogue: error)
         }

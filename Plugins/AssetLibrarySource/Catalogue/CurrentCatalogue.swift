@@ -14,7 +14,8 @@ struct CurrentCatalogue {
     /// Returns the last commit to the database in the place of the catalogue.
     ///
     /// - Parameter mayReopen: True to replace the catalogue when another file is in its place.
-    /// - Throws: ``BlobError/Code/changed`` when another file is in its place and it is not replaced; errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` when another file is in its place and it is not replaced; errors of
+    ///   reading.
     /// - Complexity: Some 5 µs.
     mutating func lastCommit(mayReopen: Bool) throws(BlobError) -> CatalogueCommit {
         let path = self.catalogue.path
@@ -39,8 +40,8 @@ struct CurrentCatalogue {
     }
 
     private static func makeDetector(_ path: String) throws -> DatabaseQueue {
-        var configuration = Configuration()
-        configuration.readonly = true
+        var configuration = Catalogue.configuration(isReadOnly: true)
+        configuration.busyMode = .immediateError
         configuration.label = "BlobStreams.AssetLibrary.Commits"
         return try DatabaseQueue(path: path, configuration: configuration)
     }
@@ -50,7 +51,10 @@ struct CurrentCatalogue {
 struct CatalogueCommit: Sendable {
     fileprivate let openingCount: Int
     /// Nil when it cannot be told, as on some media that nobody can write to.
-    fileprivate let number: Int64?
+    let number: Int64?
+
+    /// - Parameter openingCount: The number of times that the file of the catalogue was opened.
+    init(openingCount: Int = 0, number: Int64?) { (self.openingCount, self.number) = (openingCount, number) }
 
     /// Returns true when no connection of any process has committed in between.
     func isSame(as other: Self?) -> Bool {
@@ -64,7 +68,8 @@ extension AssetLibrary {
     /// Returns the last commit to the catalogue; opens the catalogue again if its file was replaced, unless the library
     /// was opened for writing.
     ///
-    /// - Throws: ``BlobError/Code/changed`` when the catalogue of a library for writing was replaced; errors of reading.
+    /// - Throws: ``BlobError/Code/changed`` when the catalogue of a library for writing was replaced; errors of
+    ///   reading.
     func lastCommit() throws(BlobError) -> CatalogueCommit {
         try self.catalogues.withLock { catalogues throws(BlobError) in
             try catalogues.lastCommit(mayReopen: self.access == .reading)

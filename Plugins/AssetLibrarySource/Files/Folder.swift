@@ -73,8 +73,13 @@ final class Folder {
 
     /// Returns true when a regular file has this name.
     func hasFile(named name: String) -> Bool {
+        self.withStatus(of: name) { $0.st_mode & S_IFMT == S_IFREG } ?? false
+    }
+
+    /// Calls `body` with the status of a file or folder, without following a link; returns nil when there is none.
+    func withStatus<Value>(of name: String, _ body: (stat) -> Value) -> Value? {
         var status = stat()
-        return fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && status.st_mode & S_IFMT == S_IFREG
+        return fstatat(self.descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 ? body(status) : nil
     }
 
     /// Removes a file, if it exists.

@@ -30,7 +30,8 @@ final class LibraryLock {
     }
 
     deinit {
-        // A process that was started meanwhile has a copy of the descriptor until it runs its program, and the lock with it.
+        // A process that was started meanwhile has a copy of the descriptor until it runs its program, and the lock
+        // with it.
         _ = flock(self.descriptor, LOCK_UN)
         close(self.descriptor)
     }

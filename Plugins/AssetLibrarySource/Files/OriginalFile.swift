@@ -10,8 +10,13 @@ final class OriginalFile {
     private var isOpen = true
 
     /// Opens the regular file at `path`, which must not be a link.
-    init(_ path: String) throws(BlobError) {
-        let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
+    convenience init(_ path: String) throws(BlobError) { try self.init(path: Array(path.utf8)) }
+
+    /// Opens a file as ``init(_:)`` does, by the bytes of its path.
+    init(path bytes: [UInt8]) throws(BlobError) {
+        let path = String(decoding: bytes, as: UTF8.self)
+        let name = bytes.map { CChar(bitPattern: $0) } + [0]
+        let descriptor = uninterrupted { open(name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         guard descriptor >= 0 else { throw BlobError(systemError: errno, doing: "Could not open the original \(path)") }
         self.descriptor = descriptor
         self.path = path
@@ -34,7 +39,9 @@ final class OriginalFile {
     }
 
     /// Calls `body` with the descriptor, which stays with this object.
-    func withDescriptor<Value>(_ body: (CInt) throws(BlobError) -> Value) throws(BlobError) -> Value {
+    func withDescriptor<Value, Failure: Error>(
+        _ body: (CInt) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
         try body(self.descriptor)
     }
 
@@ -94,7 +101,7 @@ struct FileSnapshot: Equatable {
         self.init(status)
     }
 
-    private init(_ status: stat) {
+    init(_ status: stat) {
         self.byteCount = Int64(status.st_size)
         self.isRegular = status.st_mode & S_IFMT == S_IFREG
         self.device = UInt64(status.st_dev)

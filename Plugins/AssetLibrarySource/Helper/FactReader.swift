@@ -20,7 +20,8 @@ final class FactReader {
     ///   - open: Opens the file for reading; called for formats with metadata alone.
     /// - Returns: The description, and true unless a helper may add to it later. A file whose metadata is damaged keeps
     ///   the facts of its headers.
-    /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context; errors of `open`.
+    /// - Throws: ``BlobError/Code/cancelled`` and ``BlobError/Code/timedOut`` of the context. Any other error, also of
+    ///   `open`, leaves the facts of the headers.
     func describe(
         _ bytes: HeaderBytes, _ open: () throws(BlobError) -> CInt
     ) throws(BlobError) -> (media: MediaDescription, isWhole: Bool) {

@@ -6,7 +6,7 @@ import MediaExchange
 
 extension MediaProcess {
     /// The largest number of bytes of a thumbnail: far more than a JPEG of 1024 x 1024 pixels has.
-    private static let thumbnailByteLimit = 16 << 20
+    static let thumbnailByteLimit = 16 << 20
 
     /// Returns a small picture as JPEG: upright, in sRGB, without metadata.
     ///

@@ -4,6 +4,9 @@ import Foundation
 
 /// A line of the journal: one change of the assets.
 enum JournalEntry: Equatable {
+    /// The first line: the identity of a journal, which another one that was written anew does not have, and the ends
+    /// of the journals whose lines were taken over, the last one first.
+    case begun(UUID, after: [JournalPlace])
     case added(JournalAsset)
     /// The original with this SHA-256, 64 hexadecimal digits, has a new path in the library.
     case moved(sha256: String, path: String)
@@ -20,7 +23,8 @@ enum JournalEntry: Equatable {
 
 /// The descriptions of the adjustment of an asset.
 struct JournalAdjustment: Codable, Equatable {
-    /// The length of a sidecar in bytes from which on it is kept as empty, which is no description that can be rendered.
+    /// The length of a sidecar in bytes from which on it is kept as empty, which is no description that can be
+    /// rendered.
     static let sidecarByteLimit = 256 << 10
 
     let id: UUID
@@ -71,6 +75,7 @@ extension JournalEntry {
     /// The members of a line; those of the other acts are nil.
     private struct Line: Codable {
         let act: String
+        var after: [JournalPlace]?
         var asset: JournalAsset?
         var adjustment: JournalAdjustment?
         var album: JournalAlbum?
@@ -88,6 +93,7 @@ extension JournalEntry {
     func line() throws -> [UInt8] {
         let line =
             switch self {
+            case .begun(let id, let places): Line(act: "begin", after: places.isEmpty ? nil : places, id: id)
             case .added(let asset): Line(act: "add", asset: asset)
             case .moved(let sha256, let path): Line(act: "move", path: path, sha256: sha256)
             case .removed(let id): Line(act: "remove", id: id)
@@ -127,10 +133,10 @@ extension JournalEntry {
         case "make album", "remove album":
             guard let album = line.album, !album.name.isEmpty, !album.name.utf8.contains(0) else { return nil }
             self = line.act == "make album" ? .albumMade(album) : .albumRemoved(album)
-        case "remove", "list", "unlist":
+        case "begin", "remove", "list", "unlist":
             guard let id = line.id else { return nil }
-            if line.act == "remove" {
-                self = .removed(id)
+            if line.act == "begin" || line.act == "remove" {
+                self = line.act == "begin" ? .begun(id, after: line.after ?? []) : .removed(id)
             } else if let name = line.name {
                 self = line.act == "list" ? .listed(id, album: name) : .unlisted(id, album: name)
             } else {
@@ -140,7 +146,7 @@ extension JournalEntry {
         }
     }
 
-    private static func sum(_ text: some Collection<UInt8>) -> [UInt8] {
+    static func sum(_ text: some Collection<UInt8>) -> [UInt8] {
         var hasher = CryptoDigest.sha256.makeHasher()
         Array(text).withUnsafeBytes { hasher.update($0) }
         return Array(",\"sum\":\"\(Array(hasher.finalize().prefix(8)).hexadecimal)\"}".utf8)

@@ -1,7 +1,9 @@
 import Foundation
 
-/// What a journal, or the end of one, leaves: assets, their adjustments, and albums.
+/// The assets, adjustments and albums after all entries of a journal, or of its end.
 struct JournalState {
+    /// True when the entries are those of the whole journal.
+    private(set) var isWhole: Bool
     /// The assets and items of shared streams, in the order in which they were added.
     private(set) var assets: [JournalAsset] = []
     /// The assets that were removed, wherever they were added.
@@ -14,16 +16,19 @@ struct JournalState {
     private(set) var removedAlbums: Set<JournalAlbum> = []
     /// The albums, in the order in which they were made.
     private(set) var albums: [JournalAlbum] = []
-    /// The last acts on the lists of plain albums: ``JournalEntry/listed(_:album:)`` and the opposite.
-    private(set) var listings: [JournalEntry] = []
+    /// The assets that were removed from plain albums, by name; some may have been added again after it.
+    private(set) var unlisted: [String: Set<UUID>] = [:]
     /// The number of lines that were skipped.
     private(set) var skippedLineCount = 0
 
-    init(_ journal: LibraryJournal, from byteOffset: Int64 = 0) throws {
-        var added = Additions()
+    private var added = Series<UUID, JournalAsset>()
+    private var listed: [String: Series<UUID, UUID>] = [:]
+
+    init(_ journal: LibraryJournal, from byteOffset: Int64 = 0, upTo end: Int64 = .max) throws {
+        self.isWhole = byteOffset == 0
         var state = self
-        state.skippedLineCount = try journal.forEachEntry(from: byteOffset) { state.apply($0, &added) }
-        state.assets = added.inOrder.map { asset in
+        state.skippedLineCount = try journal.forEachEntry(from: byteOffset, upTo: end) { state.apply($0) }
+        state.assets = state.added.values.map { asset in
             var asset = asset
             asset.path = state.paths[asset.sha256] ?? asset.path
             return asset
@@ -31,51 +36,55 @@ struct JournalState {
         self = state
     }
 
-    private mutating func apply(_ entry: JournalEntry, _ added: inout Additions) {
+    /// The assets that were added to plain albums, in this order, by name.
+    var lists: [String: [UUID]] { self.listed.mapValues(\.values) }
+
+    private mutating func apply(_ entry: JournalEntry) {
         switch entry {
+        case .begun: break
         case .added(let asset):
-            added.add(asset)
+            self.added.set(asset, for: asset.id)
             self.removed.remove(asset.id)
         case .moved(let sha256, let path): self.paths[sha256] = path
         case .removed(let id):
-            added.remove(id)
+            self.added.remove(id)
             self.adjustments[id] = nil
             self.removed.insert(id)
+            for name in Array(self.listed.keys) { self.listed[name]?.remove(id) }
         case .adjusted(let adjustment): self.adjustments[adjustment.id] = adjustment
         case .albumMade(let album): self.albums.append(album)
         case .albumRemoved(let album):
             self.albums.removeAll { $0 == album }
-            self.listings.removeAll { $0.listing?.album == album.name }
+            (self.listed[album.name], self.unlisted[album.name]) = (nil, nil)
             self.removedAlbums.insert(album)
-        case .listed, .unlisted: self.listings.append(entry)
+        case .listed(let id, let name):
+            self.listed[name, default: Series()].set(id, for: id)
+        case .unlisted(let id, let name):
+            self.listed[name]?.remove(id)
+            self.unlisted[name, default: []].insert(id)
         }
     }
 }
 
-extension JournalEntry {
-    /// The asset and the album of an act on the list of an album; nil for any other.
-    fileprivate var listing: (id: UUID, album: String)? {
-        switch self {
-        case .listed(let id, let album), .unlisted(let id, let album): (id, album)
-        default: nil
+/// Values in the order in which their keys were added.
+private struct Series<Key: Hashable, Value> {
+    private var places: [Key: Int] = [:]
+    /// Nil at the places of those that were removed.
+    private var slots: [Value?] = []
+
+    /// Replaces the value of a key that is there, in its place.
+    mutating func set(_ value: Value, for key: Key) {
+        if let place = self.places[key] {
+            self.slots[place] = value
+        } else {
+            self.places[key] = self.slots.count
+            self.slots.append(value)
         }
     }
-}
 
-/// The assets that were added and not removed.
-private struct Additions {
-    private var assets: [UUID: JournalAsset] = [:]
-    private var order: [UUID] = []
-
-    mutating func add(_ asset: JournalAsset) {
-        if self.assets.updateValue(asset, forKey: asset.id) == nil { self.order.append(asset.id) }
+    mutating func remove(_ key: Key) {
+        if let place = self.places.removeValue(forKey: key) { self.slots[place] = nil }
     }
 
-    mutating func remove(_ id: UUID) { self.assets[id] = nil }
-
-    /// One that was added again after its removal is at its first place.
-    var inOrder: [JournalAsset] {
-        var listed: Set<UUID> = []
-        return self.order.compactMap { listed.insert($0).inserted ? self.assets[$0] : nil }
-    }
+    var values: [Value] { self.slots.compactMap(\.self) }
 }

@@ -5,13 +5,21 @@ import Foundation
 ///
 /// A transaction of the catalogue appends its lines and synchronises them before its commit, under SQLite's lock for
 /// writers, and stores the length of the journal in the catalogue. A longer journal therefore ends with lines of a
-/// commit that did not happen, or is newer than the catalogue.
+/// commit that did not happen, or is newer than the catalogue. Its first line is its identity, which the catalogue
+/// stores too: a length alone does not tell a place in this journal from one in another that was there before.
+///
+/// A journal that is written anew begins with the removals of the one before, for catalogues that are older than these.
 struct LibraryJournal: Sendable {
     static let fileName = "journal.jsonl"
     /// The name of a journal that is being written anew.
     private static let newName = "journal.jsonl.new"
     /// The largest length of a line in bytes; longer ones are skipped. Names of files have at most some hundred bytes.
     private static let lineLimit = 1 << 20
+
+    /// The number of former journals that a journal names: several may be written anew before a commit is looked for.
+    private static let formerLimit = 8
+    /// The largest length of the first line in bytes.
+    private static let firstLineLimit = 4096
 
     private let folderPath: String
 
@@ -20,10 +28,49 @@ struct LibraryJournal: Sendable {
     /// The length in bytes; 0 when there is no journal.
     var byteCount: Int64 { (try? FileSnapshot(path: "\(self.folderPath)/\(Self.fileName)"))?.byteCount ?? 0 }
 
+    /// The identity and the length; nothing and 0 when there is no journal.
+    var place: JournalPlace {
+        let path = "\(self.folderPath)/\(Self.fileName)"
+        guard let file = try? OriginalFile(path) else { return JournalPlace(byteCount: self.byteCount) }
+        return JournalPlace(byteCount: file.snapshot.byteCount, id: file.withDescriptor(Self.beginning)?.id)
+    }
+
+    /// Returns the first line; nil for a journal of an older version, and for a damaged one.
+    private static func beginning(_ descriptor: CInt) -> (id: UUID, after: [JournalPlace])? {
+        var start = [UInt8](repeating: 0, count: self.firstLineLimit)
+        let count = start.withUnsafeMutableBytes {
+            (try? RegularFile.fill($0, from: descriptor, at: 0, named: self.fileName)) ?? 0
+        }
+        let line = start[..<count].prefix { $0 != UInt8(ascii: "\n") }
+        guard case .begun(let id, let places)? = JournalEntry(line: line) else { return nil }
+        return (id, places)
+    }
+
+    /// Returns true when a catalogue with the commit that ended at `place` may have stored `stored` since: an end of the
+    /// same journal, or of one that was written anew from it.
+    func follows(_ stored: JournalPlace, _ place: JournalPlace) -> Bool {
+        if stored.id == place.id { return stored.byteCount >= place.byteCount }
+        let path = "\(self.folderPath)/\(Self.fileName)"
+        guard let (id, former) = try? OriginalFile(path).withDescriptor(Self.beginning) else { return false }
+        let ids = [id] + former.map(\.id)
+        guard let index = ids.firstIndex(of: stored.id) else { return false }
+        return former[index...].contains { $0.id == place.id && $0.byteCount >= place.byteCount }
+    }
+
+    /// Removes what is behind a length.
+    func truncate(to byteCount: Int64) throws(BlobError) {
+        let descriptor = try Folder(self.folderPath).openFile(named: Self.fileName, O_RDWR)
+        defer { close(descriptor) }
+        guard uninterrupted({ ftruncate(descriptor, off_t(byteCount)) }) == 0 else {
+            throw BlobError(systemError: errno, doing: "Could not shorten the journal of the library")
+        }
+        try Self.synchronise(descriptor)
+    }
+
     /// Appends lines, which survive a loss of power after the return. Ends a torn line before.
     ///
-    /// - Returns: The new length in bytes.
-    func append(_ entries: [JournalEntry]) throws -> Int64 {
+    /// - Returns: The new end.
+    func append(_ entries: [JournalEntry]) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
         let descriptor = try folder.openFile(named: Self.fileName, O_RDWR | O_APPEND | O_CREAT)
         defer { close(descriptor) }
@@ -35,31 +82,48 @@ struct LibraryJournal: Sendable {
             }
         }
         let torn: [UInt8] = last == [UInt8(ascii: "\n")] ? [] : [UInt8(ascii: "\n")]
-        let lines = try entries.reduce(into: torn) { $0 += try $1.line() }
+        let begun = end == 0 ? [JournalEntry.begun(UUID(), after: [])] : []
+        let lines = try (begun + entries).reduce(into: torn) { $0 += try $1.line() }
         try lines.withUnsafeBytes { try writeAll($0, to: descriptor, named: Self.fileName) }
         try Self.synchronise(descriptor)
         if end == 0 { try folder.synchronise() }
-        return end + Int64(lines.count)
+        return JournalPlace(byteCount: end + Int64(lines.count), id: Self.beginning(descriptor)?.id)
     }
 
     /// Writes the journal anew, in place of the one that is there.
     ///
-    /// - Parameter write: Calls its argument with each entry.
-    /// - Returns: The length in bytes.
-    func replace(_ write: ((JournalEntry) throws -> Void) throws -> Void) throws -> Int64 {
+    /// - Parameters:
+    ///   - known: The end that the catalogue has stored.
+    ///   - write: Calls its argument with each entry.
+    /// - Returns: The end.
+    func replace(
+        after known: JournalPlace, _ write: ((JournalEntry) throws -> Void) throws -> Void
+    ) throws -> JournalPlace {
         let folder = try Folder(self.folderPath)
         try folder.removeFile(named: Self.newName)
         let descriptor = try folder.createFile(named: Self.newName)
         defer { close(descriptor) }
         var byteCount: Int64 = 0
-        try write { entry in
+        let append = { (entry: JournalEntry) in
             let line = try entry.line()
             try line.withUnsafeBytes { try writeAll($0, to: descriptor, named: Self.newName) }
             byteCount += Int64(line.count)
         }
+        let id = UUID()
+        var former = Array(self.formerPlaces.prefix(Self.formerLimit))
+        if !former.contains(where: { $0.id == known.id }) { former.append(known) }
+        try append(.begun(id, after: former))
+        try write(append)
         try Self.synchronise(descriptor)
         try folder.replaceFile(named: Self.fileName, by: Self.newName)
-        return byteCount
+        return JournalPlace(byteCount: byteCount, id: id)
+    }
+
+    /// The end of the journal, and those of the journals that it names.
+    private var formerPlaces: [JournalPlace] {
+        guard let file = try? OriginalFile("\(self.folderPath)/\(Self.fileName)") else { return [] }
+        let begun = file.withDescriptor(Self.beginning)
+        return [JournalPlace(byteCount: file.snapshot.byteCount, id: begun?.id)] + (begun?.after ?? [])
     }
 
     private static func synchronise(_ descriptor: CInt) throws(BlobError) {
@@ -68,11 +132,14 @@ struct LibraryJournal: Sendable {
         }
     }
 
-    /// Calls `body` with each entry that begins at or after an offset; skips lines that are torn or damaged.
+    /// Calls `body` with each entry that begins at or after an offset, and ends before another; skips lines that are
+    /// torn or damaged.
     ///
     /// - Returns: The number of lines that were skipped.
     @discardableResult
-    func forEachEntry(from byteOffset: Int64 = 0, _ body: (JournalEntry) throws -> Void) throws -> Int {
+    func forEachEntry(
+        from byteOffset: Int64 = 0, upTo end: Int64 = .max, _ body: (JournalEntry) throws -> Void
+    ) throws -> Int {
         let path = "\(self.folderPath)/\(Self.fileName)"
         let descriptor = uninterrupted { open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK) }
         if descriptor < 0, errno == ENOENT { return 0 }
@@ -85,7 +152,8 @@ struct LibraryJournal: Sendable {
         defer { buffer.deallocate() }
         var (offset, kept, skippedCount, isInLongLine) = (byteOffset, 0, 0, false)
         while true {
-            let room = UnsafeMutableRawBufferPointer(rebasing: buffer[kept...])
+            let room = UnsafeMutableRawBufferPointer(
+                rebasing: buffer[kept...].prefix(Int(clamping: max(0, end - offset))))
             let count = try RegularFile.read(descriptor, into: room, at: offset, named: path)
             guard count > 0 else { return skippedCount + (kept > 0 || isInLongLine ? 1 : 0) }
             offset += Int64(count)
@@ -101,6 +169,14 @@ struct LibraryJournal: Sendable {
             buffer.copyBytes(from: Array(rest))
         }
     }
+}
+
+/// An end of a journal, as the catalogue stores it with each commit.
+struct JournalPlace: Codable, Equatable {
+    /// The length in bytes, from 0.
+    var byteCount: Int64
+    /// The identity of the journal; nil for one of an older version.
+    var id: UUID?
 }
 
 extension LibraryJournal {

@@ -37,11 +37,18 @@ struct XMPPacket {
             var property = Property(name: child.name, range: child.range)
             if let container = child.children.first {
                 property.items = container.children.map(\.trimmedText)
-            } else {
+            } else if !child.attributes.contains(where: self.isField) {
                 property.text = child.trimmedText
             }
             properties.append(property)
         }
+    }
+
+    /// Returns true for an attribute that makes an empty element a structure or a reference (section 7.9.2.5); those
+    /// of the text itself, such as its language, do not.
+    private static func isField(_ attribute: MarkupElement.Attribute) -> Bool {
+        attribute.name.namespace != "xml"
+            && (attribute.name.namespace != self.rdf || attribute.name.local == "resource")
     }
 
     /// Returns the properties of a namespace by their local names.

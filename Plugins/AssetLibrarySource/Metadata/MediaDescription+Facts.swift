@@ -33,7 +33,8 @@ extension MediaDescription {
         (self.latitude, self.longitude) = (latitude, longitude)
     }
 
-    /// Sets the date from a text of Exif, `2024:05:01 12:30:59`, or of XMP or QuickTime, `2024-05-01T12:30:59.042+0200`.
+    /// Sets the date from a text of Exif, `2024:05:01 12:30:59`, or of XMP or QuickTime,
+    /// `2024-05-01T12:30:59.042+0200`.
     mutating func setCaptureDate(_ text: String) {
         var letters = Array(text.utf8.prefix(19))
         guard letters.count == 19 else { return }

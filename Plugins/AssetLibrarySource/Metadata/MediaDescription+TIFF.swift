@@ -11,6 +11,9 @@ extension MediaDescription {
         if hasSize, let width = tiff.number(fields[0x0100]), let height = tiff.number(fields[0x0101]) {
             self.setSize(width, height)
         }
+        if self.mediaType == MediaFormat.tiff.mediaType, let raw = tiff.rawType(fields) {
+            (self.mediaType, self.typeIdentifier) = raw
+        }
         self.cameraMake = tiff.text(fields[0x010F])
         self.cameraModel = tiff.text(fields[0x0110])
         self.orientation = tiff.number(fields[0x0112]).flatMap { (1...8).contains($0) ? Int($0) : nil }
@@ -137,6 +140,27 @@ private struct TIFFBytes {
         let text = bytes.prefix { $0 != 0 }.drop { $0 == blank }
         guard let end = text.lastIndex(where: { $0 != blank }) else { return nil }
         return String(validating: text[...end], as: UTF8.self)
+    }
+
+    /// Returns the types of a raw picture, whose first directory describes a thumbnail or samples of a sensor; nil for
+    /// any other picture.
+    ///
+    /// A raw picture is one with the version of DNG, the mark of Canon's CR2, a reduced first picture and others below
+    /// it (TIFF/EP, ISO 12234-2), a photometric interpretation of sensors, or a compression that TIFF does not have.
+    func rawType(_ fields: [UInt64: Field]) -> (mediaType: String, typeIdentifier: String)? {
+        if fields[0xC612] != nil { return ("image/x-adobe-dng", "com.adobe.raw-image") }
+        if self.data(at: 8, count: 2) == Array("CR".utf8) { return ("image/x-canon-cr2", "com.canon.cr2-raw-image") }
+        let isReduced = self.number(fields[0x00FE]).map { $0 & 1 == 1 } ?? false
+        let compression = self.number(fields[0x0103]) ?? 1
+        guard
+            isReduced && fields[0x014A] != nil || [32_803, 34_892].contains(self.number(fields[0x0106]))
+                || compression == 65_535 || [32_767, 32_769, 32_770, 34_713].contains(compression)
+        else { return nil }
+        switch self.text(fields[0x010F])?.uppercased() {
+        case let make? where make.hasPrefix("NIKON"): return ("image/x-nikon-nef", "com.nikon.raw-image")
+        case let make? where make.hasPrefix("SONY"): return ("image/x-sony-arw", "com.sony.arw-raw-image")
+        default: return ("image/x-raw", "public.camera-raw-image")
+        }
     }
 
     private func number(_ bytes: [UInt8]) -> UInt64? {

@@ -15,8 +15,8 @@ final class AssetReader: BlobReader {
     private let context: BlobContext
     /// Observed, and shared with a watch of the library, if the context has an event sink.
     private let representation: BlobObservable<Representation>
-    private var watch: AssetLibraryWatch?
-    private var registrations: [BlobRegistration] = []
+    /// Kept for as long as changes are observed.
+    private var registrations: [any AnyObject & Sendable] = []
     /// The commit after which the asset was last looked up; nil when that is unknown.
     private var commit: CatalogueCommit?
     private var file: OriginalFile?
@@ -41,7 +41,7 @@ final class AssetReader: BlobReader {
         self.representation = BlobObservable(Representation(AssetRecord(asset, version), at: byteOffset))
         let file = try Self.openFirst(asset, resolver, self.representation, context)
         self.file = file
-        self.blocks = try resolver.library.blocks(of: asset) { () throws(BlobError) in
+        self.blocks = try resolver.store.blocks(of: asset) { () throws(BlobError) in
             try file.digests(byteCount: asset.byteCount, context)
         }
         guard let sink = context.eventSink else { return }
@@ -51,13 +51,12 @@ final class AssetReader: BlobReader {
             }
         ]
         // The owner of the sink learns of changes also while nobody reads. Reading does not depend on it.
-        guard let watch = try? resolver.library.watch() else { return }
-        self.watch = watch
         let follow = { @Sendable [representation] in
             guard let record = try? resolver.record(version) else { return }
             representation.update { if $0.record != record { $0.invalidate(.recatalogued) } }
         }
-        self.registrations.append(watch.state.observe(\.self, options: .initial) { _ in follow() })
+        self.registrations += resolver.store.observeCommits(follow)
+        follow()
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
@@ -84,7 +83,7 @@ final class AssetReader: BlobReader {
     func close() {
         self.failure = BlobError(.closed, "The reader is closed.")
         self.representation.update { $0.close() }
-        (self.registrations, self.watch) = ([], nil)
+        self.registrations = []
         self.window.free()
         self.file?.close()
         self.file = nil
@@ -164,7 +163,7 @@ final class AssetReader: BlobReader {
             if delay > .zero {
                 // The file may have been moved after its path was looked up.
                 try context.pause(for: delay)
-                asset = try resolver.asset()
+                asset = try resolver.asset(context)
                 try asset.check(sameContentAs: expected, .original)
             }
             let file: OriginalFile
@@ -188,7 +187,7 @@ final class AssetReader: BlobReader {
     private func checkRecord() throws(BlobError) {
         if self.version == .current || self.removal == .fail {
             do {
-                let commit = try self.resolver.library.lastCommit()
+                let commit = try self.resolver.store.lastCommit()
                 if !commit.isSame(as: self.commit) {
                     let record = try self.resolver.record(self.version)
                     self.commit = commit
@@ -214,7 +213,16 @@ final class AssetReader: BlobReader {
 
     /// Looks for the file once; returns false when another attempt may succeed.
     private func find(_ reason: Representation.Reason) throws(BlobError) -> Bool {
-        let asset = try self.resolver.library.catalogue.asset(self.resolver.id)
+        let asset: Asset?
+        do throws(BlobError) {
+            asset = try self.resolver.store.asset(named: self.resolver.id, self.context)
+        } catch  where error.code == .notFound {
+            // The file that the catalogue names is not there, perhaps for moments.
+            guard self.removal == .finish, reason == .moved || reason == .recatalogued, let file else {
+                return false
+            }
+            return try file.acceptStatus()
+        }
         self.representation.update { $0.record = asset.map { AssetRecord($0, self.version) } }
         if asset == nil, self.removal == .fail {
             throw BlobError(.changed, "The asset was removed from the library while it was read.")

@@ -10,9 +10,9 @@ import Foundation
 ///
 /// An original has random access, and a strong validator made from the digest. Wherever a reader begins, it verifies
 /// the digest of each block of ``AssetSource/windowByteCount`` bytes before it delivers the first of them: bytes
-/// damaged on the disk are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads are served from the
-/// block that was read last. An original that an older version imported is read once, from start to end, when it is
-/// first opened, to compute the digests of its blocks.
+/// damaged on the disk are ``BlobError/Code/checksumMismatch``, and no byte of their block is delivered. Small reads
+/// are served from the block that was read last. An original that an older version imported is read once, from start to
+/// end, when it is first opened, to compute the digests of its blocks.
 ///
 /// A reader detects when the original is moved, touched or rewritten, and when the catalogue describes the asset
 /// differently, as after an edit: before each block and at the end, and, if its context has an event sink, also while
@@ -58,20 +58,21 @@ public struct AssetSource: BlobInputStreamDataSource {
     /// The number of bytes that a reader fetches and verifies at once; smaller reads are served from a window.
     public static let windowByteCount = BlockDigests.blockByteCount
 
-    private let id: UUID
+    private let id: String
     private let fileExtension: String?
     private let options: Options
-    /// Returns the library, and opens it at the first call.
-    private let library: @Sendable () throws(BlobError) -> AssetLibrary
+    /// Returns the store of the catalogue, and opens it at the first call.
+    private let store: @Sendable () throws(BlobError) -> any AssetStore
 
+    /// - Parameter id: The identifier in the catalogue; of an ``AssetLibrary``, the text of the UUID.
     init(
-        _ id: UUID, fileExtension: String?, _ options: Options,
-        library: @escaping @Sendable () throws(BlobError) -> AssetLibrary
+        _ id: String, fileExtension: String?, _ options: Options,
+        store: @escaping @Sendable () throws(BlobError) -> any AssetStore
     ) {
         self.id = id
         self.fileExtension = fileExtension
         self.options = options
-        self.library = library
+        self.store = store
     }
 
     /// Can be opened again, and read on several threads at once; blocks.
@@ -79,7 +80,9 @@ public struct AssetSource: BlobInputStreamDataSource {
 
     /// The asset's URL.
     public var locator: BlobLocator? {
-        BlobLocator(asset: self.id, fileExtension: self.fileExtension, version: self.options.version)
+        BlobLocator(
+            asset: self.id, fileExtension: self.fileExtension, version: self.options.version,
+            unrenderable: self.options.unrenderable)
     }
 
     /// Returns the info in the catalogue, without accessing the file; renders an adjusted picture for its length.
@@ -87,7 +90,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     /// - Throws: ``BlobError/Code/notFound`` when there is no such asset, and errors of opening the library; for an
     ///   adjusted picture as ``makeReader(at:matching:context:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
-        switch try self.content() {
+        switch try self.content(context) {
         case .file(let asset, _, _): asset.info
         case .rendering(let rendering): try rendering.rendition(context).info
         }
@@ -103,7 +106,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
     ) throws -> any BlobReader {
-        switch try self.content() {
+        switch try self.content(context) {
         case .file(let asset, let resolver, let shown):
             try asset.info.check(byteOffset: byteOffset, matching: validator)
             let reader = try AssetReader(
@@ -127,33 +130,34 @@ public struct AssetSource: BlobInputStreamDataSource {
         case rendering(Rendering)
     }
 
-    private func content() throws(BlobError) -> Content {
+    private func content(_ context: BlobContext) throws(BlobError) -> Content {
         let resolver = try self.resolver
-        let asset = try resolver.asset()
+        let asset = try resolver.asset(context)
         guard self.options.version == .current else { return .file(asset, resolver, shows: nil) }
-        switch try resolver.library.adjustment(of: asset) {
+        switch try resolver.store.adjustment(of: asset) {
         case .none: return .file(asset, resolver, shows: nil)
         case .renderable(let recipe, _):
-            let cache = resolver.library.renditions
+            let cache = resolver.store.renditions
             return .rendering(
                 Rendering(asset, recipe, quality: self.options.quality, cache) { context throws(BlobError) in
                     try resolver.verifiedFile(of: asset, context)
                 })
         case .notRenderable(let identifiers):
             if self.options.unrenderable == .original { return .file(asset, resolver, shows: nil) }
-            if self.options.unrenderable == .storedRender, let render = try resolver.library.render(of: asset) {
-                let resolver = AssetResolver(library: resolver.library, id: render)
-                return .file(try resolver.asset(), resolver, shows: asset)
+            if self.options.unrenderable == .storedRender, let render = try resolver.store.render(of: asset) {
+                let resolver = AssetResolver(store: resolver.store, id: render)
+                return .file(try resolver.asset(context), resolver, shows: asset)
             }
             throw BlobError(
                 .unsupported,
                 "The picture has an adjustment that cannot be rendered (\(identifiers.joined(separator: ", "))); "
-                    + "the version 'original' is without it.")
+                    + "with '&unrenderable=original' in its URL the original is read, and with '&unrenderable=render' "
+                    + "a picture that another program rendered, if the library has one.")
         }
     }
 
     var resolver: AssetResolver {
-        get throws(BlobError) { AssetResolver(library: try self.library(), id: self.id) }
+        get throws(BlobError) { AssetResolver(store: try self.store(), id: self.id) }
     }
 }
 
@@ -164,44 +168,5 @@ extension AssetSource {
         var unrenderable = UnrenderablePolicy.fail
         var quality = AssetSource.renderingQuality
         var removal = RemovalPolicy.finish
-    }
-}
-
-/// The lookup of an asset and its file, in the current catalogue.
-struct AssetResolver {
-    let library: AssetLibrary
-    let id: UUID
-
-    /// Returns the asset.
-    ///
-    /// - Throws: ``BlobError/Code/notFound`` when there is none.
-    func asset() throws(BlobError) -> Asset {
-        if let asset = try self.library.catalogue.asset(self.id) { return asset }
-        throw BlobError(.notFound, "There is no such asset in the library '\(self.library.folder.path)'.")
-    }
-
-    /// Returns the facts on which a reader depends; nil when there is no such asset.
-    func record(_ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
-        try self.library.catalogue.asset(self.id).map { AssetRecord($0, version) }
-    }
-
-    func file(of asset: Asset) throws(BlobError) -> OriginalFile {
-        try OriginalFile(self.library.folder.path(ofStored: asset.storedPath))
-    }
-
-    /// Opens the original, and reads it once.
-    ///
-    /// - Throws: ``BlobError/Code/checksumMismatch`` when its bytes are not those that were imported.
-    func verifiedFile(of asset: Asset, _ context: BlobContext) throws(BlobError) -> OriginalFile {
-        let file = try self.file(of: asset)
-        let blocks = try self.library.blocks(of: asset) { () throws(BlobError) in
-            try file.digests(byteCount: asset.byteCount, context)
-        }
-        guard try file.hasContent(of: asset, blocks, context) else {
-            throw BlobError(
-                .checksumMismatch, "The original is damaged: its bytes are not those that were imported.", byteOffset: 0
-            )
-        }
-        return file
     }
 }

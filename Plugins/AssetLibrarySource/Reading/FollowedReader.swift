@@ -10,8 +10,8 @@ final class FollowedReader: BlobReader {
     private let resolver: AssetResolver
     private let removal: AssetSource.RemovalPolicy
     private let report: @Sendable () -> Void
-    private var registration: BlobRegistration?
-    private var watch: AssetLibraryWatch?
+    /// Kept for as long as changes are observed.
+    private var registrations: [any AnyObject & Sendable] = []
     /// The commit after which the asset was last looked up; nil when that is unknown.
     private var commit: CatalogueCommit?
     private var isAtEnd = false
@@ -30,9 +30,8 @@ final class FollowedReader: BlobReader {
         self.report = { [sink = context.eventSink] in
             if !isReported.exchange(true) { sink?(BlobEvent(.invalidated, byteOffset)) }
         }
-        guard context.eventSink != nil, let watch = try? resolver.library.watch() else { return }
-        self.watch = watch
-        self.registration = watch.state.observe(\.self) { [report] _ in
+        guard context.eventSink != nil else { return }
+        self.registrations = resolver.store.observeCommits { [report] in
             let found = Result { () throws(BlobError) in try Self.check(asset, resolver, removal) }
             if case .failure(let error) = found, error.code == .changed { report() }
         }
@@ -56,13 +55,13 @@ final class FollowedReader: BlobReader {
 
     func close() {
         self.failure = BlobError(.closed, "The reader is closed.")
-        (self.registration, self.watch) = (nil, nil)
+        self.registrations = []
         self.base.close()
     }
 
     private func checkAfterCommit() throws(BlobError) {
         do {
-            let commit = try self.resolver.library.lastCommit()
+            let commit = try self.resolver.store.lastCommit()
             guard !commit.isSame(as: self.commit) else { return }
             try Self.check(self.asset, self.resolver, self.removal)
             self.commit = commit
@@ -78,7 +77,7 @@ final class FollowedReader: BlobReader {
     private static func check(
         _ asset: Asset, _ resolver: AssetResolver, _ removal: AssetSource.RemovalPolicy
     ) throws(BlobError) {
-        if let now = try resolver.library.catalogue.asset(resolver.id) {
+        if let now = try resolver.store.asset(named: resolver.id, BlobContext()) {
             try now.check(sameContentAs: asset, .current)
         } else if removal == .fail {
             throw BlobError(.changed, "The asset was removed from the library while it was read.")

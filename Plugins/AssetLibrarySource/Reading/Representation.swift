@@ -2,8 +2,8 @@ import BlobCore
 
 /// The state of a reader with regard to the asset in the catalogue and to its file.
 ///
-/// A state machine without I/O: the reader reports events, and follows the resulting actions. A watch of the library may
-/// invalidate it too, on another thread.
+/// A state machine without I/O: the reader reports events, and follows the resulting actions. A watch of the library
+/// may invalidate it too, on another thread.
 struct Representation: Equatable, Sendable {
     /// The reason for which the file is no longer known to be right.
     enum Reason: Equatable, Sendable {
@@ -115,9 +115,12 @@ struct AssetRecord: Equatable, Sendable {
     private let generation: Int64?
 
     init(_ asset: Asset, _ version: AssetSource.Version) {
-        self.sha256 = asset.sha256
-        self.storedPath = asset.storedPath
-        self.generation = version == .current ? asset.generation : nil
+        self.init(sha256: asset.sha256, storedPath: asset.storedPath, generation: asset.generation, version)
+    }
+
+    init(sha256: [UInt8], storedPath: String, generation: Int64, _ version: AssetSource.Version) {
+        (self.sha256, self.storedPath) = (sha256, storedPath)
+        self.generation = version == .current ? generation : nil
     }
 
     /// Returns true when both are of the same content, wherever it is.

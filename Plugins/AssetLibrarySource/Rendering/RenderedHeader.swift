@@ -3,55 +3,74 @@ import BlobCore
 /// The header of a rendered JPEG, whose metadata are made to fit the rendered pixels while it passes.
 ///
 /// The orientation becomes 1, the size that of the picture; the thumbnail and the properties of adjustments go, so that
-/// no other program applies them again. All other metadata stay.
+/// no other program applies them again. So does what tells of pictures and films behind the original, which are not
+/// rendered. XMP and Exif that cannot be read go too; all other metadata stay.
 struct RenderedHeader {
     /// The length of the longest header in bytes; metadata of some megabytes are rare.
     static let byteLimit = 16 << 20
 
     private let size: PictureSize
-    private var header: [UInt8]? = []
+    /// The bytes that were not passed on, which begin with a segment; nil when the header has passed.
+    private var rest: [UInt8]? = []
+    /// The number of bytes of the header that came.
+    private var byteCount = 0
+    private var hasStart = false
 
     init(for size: PictureSize) { self.size = size }
 
     /// True when the header has passed.
-    var isComplete: Bool { self.header == nil }
+    var isComplete: Bool { self.rest == nil }
 
     static let isInvalid = BlobError(.corrupted, "The renderer returned a JPEG whose header is invalid.")
 
     /// Returns the bytes to deliver for the next bytes of the picture.
     ///
     /// - Throws: ``BlobError/Code/corrupted`` when they are no JPEG, ``BlobError/Code/limitExceeded``.
+    /// - Complexity: O(bytes).
     mutating func pass(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> [UInt8] {
-        guard var header else { return Array(bytes) }
-        header += bytes
-        guard header.count <= Self.byteLimit else {
+        guard var rest = self.rest.take() else { return Array(bytes) }
+        rest += bytes
+        self.byteCount += bytes.count
+        guard self.byteCount <= Self.byteLimit else {
             throw BlobError(.limitExceeded, "The metadata of a picture have more than \(Self.byteLimit) bytes.")
         }
-        let result = try self.edited(header)
-        self.header = result == nil ? header : nil
-        return result ?? []
-    }
-
-    /// Returns the edited bytes; nil when the header has not ended yet.
-    private func edited(_ bytes: [UInt8]) throws(BlobError) -> [UInt8]? {
-        var result = Array(bytes.prefix(2))
-        var place = 2
-        while place + 4 <= bytes.count {
-            guard bytes.starts(with: [0xFF, 0xD8]), bytes[place] == 0xFF else {
-                throw Self.isInvalid
+        var (result, place) = ([UInt8](), 0)
+        if !self.hasStart, rest.count >= 4 {
+            guard rest.starts(with: [0xFF, 0xD8]) else { throw Self.isInvalid }
+            (result, place, self.hasStart) = ([0xFF, 0xD8], 2, true)
+        }
+        while self.hasStart, place + 4 <= rest.count {
+            guard rest[place] == 0xFF else { throw Self.isInvalid }
+            // A fill byte.
+            guard rest[place + 1] != 0xFF else {
+                place += 1
+                continue
             }
             // Metadata come before tables, frames and scans.
-            guard bytes[place + 1] >= 0xE0, bytes[place + 1] != 0xFF else { return result + bytes[place...] }
-            let end = place + 2 + Int(bytes[place + 2]) << 8 + Int(bytes[place + 3])
-            guard end <= bytes.count else { return nil }
-            let content = Array(bytes[(place + 4)..<max(place + 4, end)])
-            if let content = bytes[place + 1] == 0xE1 ? self.metadata(content) : content, content.count <= 0xFFFD {
+            guard rest[place + 1] >= 0xE0 else { return result + rest[place...] }
+            let end = max(place + 4, place + 2 + Int(rest[place + 2]) << 8 + Int(rest[place + 3]))
+            guard end <= rest.count else { break }
+            let content = Array(rest[(place + 4)..<end])
+            if let content = self.edited(content, rest[place + 1]), content.count <= 0xFFFD {
                 let count = content.count + 2
-                result += [0xFF, bytes[place + 1], UInt8(count >> 8), UInt8(count & 0xFF)] + content
+                result += [0xFF, rest[place + 1], UInt8(count >> 8), UInt8(count & 0xFF)] + content
             }
-            place = max(place + 4, end)
+            place = end
         }
-        return nil
+        self.rest = Array(rest[place...])
+        return result
+    }
+
+    /// Returns the content of a segment; nil for one that goes.
+    private func edited(_ content: [UInt8], _ marker: UInt8) -> [UInt8]? {
+        switch marker {
+        case 0xE1: self.metadata(content)
+        // Offsets of pictures behind this one (CIPA DC-007, section 5.2), and the mark of a gain map among these (ISO
+        // 21496-1, annex C), which are not rendered.
+        case 0xE2:
+            ["MPF\0", "urn:iso:std:iso:ts:21496:-1\0"].contains { content.starts(with: $0.utf8) } ? nil : content
+        default: content
+        }
     }
 
     /// Returns the content of an APP1 segment; nil for one that goes.
@@ -77,14 +96,26 @@ extension XMPPacket {
         MarkupElement.Name(namespace: "http://ns.adobe.com/exif/1.0/", local: "PixelYDimension"),
     ]
 
-    /// Returns a packet without the properties of adjustments, orientation and size; nil for one that is invalid.
+    /// The namespaces of what tells of pictures behind this one: the parts of a file, and a gain map.
+    private static let trailers: Set = [
+        "http://ns.google.com/photos/1.0/container/", "http://ns.adobe.com/hdr-gain-map/1.0/",
+    ]
+    /// The namespace of motion photos, and of other facts.
+    private static let camera = "http://ns.google.com/photos/1.0/camera/"
+
+    /// True for a property that does not hold of a rendered picture.
+    private static func isStale(_ name: MarkupElement.Name) -> Bool {
+        self.stale.contains(name) || EmbeddedXMP.namespaces.contains { name.namespace.hasPrefix($0) }
+            || self.trailers.contains(name.namespace)
+            || name.namespace == self.camera && (name.local.hasPrefix("Motion") || name.local.hasPrefix("MicroVideo"))
+    }
+
+    /// Returns a packet without the properties of adjustments, orientation, size and what is behind the original; nil
+    /// for one that is invalid.
     static func withoutAdjustments(_ packet: [UInt8]) -> [UInt8]? {
         guard let properties = try? XMPPacket(packet).properties else { return nil }
         var result = packet
-        let ranges = properties.filter { property in
-            self.stale.contains(property.name)
-                || EmbeddedXMP.namespaces.contains { property.name.namespace.hasPrefix($0) }
-        }.map(\.range)
+        let ranges = properties.filter { self.isStale($0.name) }.map(\.range)
         for range in ranges.sorted(by: { $0.lowerBound > $1.lowerBound }) { result.removeSubrange(range) }
         return result
     }

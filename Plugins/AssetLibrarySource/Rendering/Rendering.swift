@@ -5,7 +5,7 @@ import MediaExchange
 /// The rendering of the current version of an asset by a recipe.
 struct Rendering {
     /// The version of what this library adds to the renderer; counted when the same recipe gives other bytes.
-    private static let version = 1
+    private static let version = 2
 
     let asset: Asset
     let recipe: AdjustmentRecipe

@@ -1,38 +1,68 @@
-package import BlobCore
+public import BlobCore
 import BlobIndex
-package import Foundation
+public import Foundation
 import MediaExchange
 
 extension AssetLibrary {
-    /// The limit of all thumbnails in the cache, in bytes: some ten thousand small ones.
-    private static let thumbnailCacheByteCount: Int64 = 512 << 20
     /// The largest file that is taken for a thumbnail, in bytes.
-    static let thumbnailByteLimit: Int64 = 16 << 20
-    /// Is a part of the names: thumbnails that are made otherwise have another.
-    private static let thumbnailVersion = 1
+    static let thumbnailByteLimit = Int64(MediaProcess.thumbnailByteLimit)
 
     /// Returns a small picture of the original of an asset: upright, in sRGB, without metadata.
     ///
     /// It is looked for in the user's cache folder under the digest of the original, then in the desktop's cache; else
     /// it is made by a helper, from bytes that are verified meanwhile, and kept.
     ///
-    /// - Parameter helper: The path of the helper; nil to look for it.
+    /// - Parameters:
+    ///   - id: The identifier of the asset.
+    ///   - size: The size.
+    ///   - helper: The path of the helper; nil to look for it.
+    ///   - context: The context of the job.
     /// - Throws: ``BlobError/Code/notFound`` when the asset or its original is missing,
     ///   ``BlobError/Code/unsupported`` when it is no picture, ``BlobError/Code/checksumMismatch`` when it is damaged,
     ///   ``BlobError/Code/unavailable`` when there is no helper; the errors of making it.
-    package func thumbnail(
+    public func thumbnail(
         of id: UUID, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
     ) throws(BlobError) -> Thumbnail {
-        let resolver = AssetResolver(library: self, id: id)
-        let asset = try resolver.asset()
+        try AssetResolver(library: self, id: id).thumbnail(size, helper: helper, context)
+    }
+}
+
+extension AssetCatalogue {
+    /// Returns a small picture of the file of an asset, as ``AssetLibrary/thumbnail(of:_:helper:context:)`` does.
+    public func thumbnail(
+        of id: String, _ size: Thumbnail.Size, helper: String? = nil, context: BlobContext = BlobContext()
+    ) throws(BlobError) -> Thumbnail {
+        try AssetResolver(store: self.store, id: id).thumbnail(size, helper: helper, context)
+    }
+}
+
+extension AssetResolver {
+    /// The limit of all thumbnails in the cache, in bytes: some ten thousand small ones.
+    private static let thumbnailCacheByteCount: Int64 = 512 << 20
+    /// Is a part of the names: thumbnails that are made otherwise have another.
+    private static let thumbnailVersion = 1
+
+    fileprivate func thumbnail(
+        _ size: Thumbnail.Size, helper: String?, _ context: BlobContext
+    ) throws(BlobError) -> Thumbnail {
+        let asset = try self.asset(context)
         let name = "\(asset.sha256.hexadecimal)-\(size.rawValue)-\(Self.thumbnailVersion).jpg"
         let cache = CachedFiles(
             in: "blob-thumbnails", fileExtension: "jpg", maximumByteCount: Self.thumbnailCacheByteCount)
-        if let bytes = try cache?.content(of: name, atMost: Self.thumbnailByteLimit), bytes.starts(with: [0xFF, 0xD8]) {
+        if let bytes = try cache?.content(of: name, atMost: AssetLibrary.thumbnailByteLimit),
+            bytes.starts(with: [0xFF, 0xD8]) || bytes.starts(with: [0x89, 0x50])
+        {
             return Thumbnail(bytes: Data(bytes), origin: .cache)
         }
-        let file = try resolver.file(of: asset)
-        if let bytes = DesktopThumbnails.find(file, size) { return Thumbnail(bytes: bytes, origin: .desktop) }
+        let file = try self.file(of: asset)
+        // The file may be another one than the catalogue describes.
+        if let bytes = DesktopThumbnails.find(file, size),
+            try file.digests(byteCount: file.snapshot.byteCount, context).sha256 == asset.sha256
+        {
+            // Kept, because the original was read whole for it.
+            bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
+            return Thumbnail(bytes: bytes, origin: .desktop)
+        }
         guard asset.media.mediaType?.hasPrefix("image/") == true else {
             throw BlobError(.unsupported, "There are thumbnails of pictures alone.", locator: asset.locator.text)
         }

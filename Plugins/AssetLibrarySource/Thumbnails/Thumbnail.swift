@@ -1,16 +1,18 @@
 import BlobCore
-package import Foundation
+public import Foundation
 
 /// A small picture.
-package struct Thumbnail: Sendable {
+public struct Thumbnail: Sendable {
     /// The side of the square that a thumbnail fits, in pixels.
-    package enum Size: Int, CaseIterable, Sendable {
+    public enum Size: Int, CaseIterable, Sendable {
+        /// 256 pixels.
         case small = 256
+        /// 1024 pixels.
         case large = 1024
     }
 
     /// The place where a thumbnail was found.
-    package enum Origin: Sendable {
+    public enum Origin: Sendable {
         /// Made now.
         case made
         /// The cache of this library.
@@ -20,6 +22,7 @@ package struct Thumbnail: Sendable {
     }
 
     /// A JPEG, or a PNG from the desktop's cache.
-    package let bytes: Data
-    package let origin: Origin
+    public let bytes: Data
+    /// The place where it was found.
+    public let origin: Origin
 }

@@ -4,10 +4,12 @@ import Foundation
 /// A watch of the changes of a library, by this process and all others.
 ///
 /// A change is noticed within 100 ms of its commit where the file system reports events, as local ones of Linux do, and
-/// within 1.5 s elsewhere. The watch uses the process's thread for timers and descriptors, a descriptor, and a connection
-/// to the catalogue; all of that ends with this object. Nothing else depends on it: readers verify what they read.
+/// within 1.5 s elsewhere. The watch uses the process's thread for timers and descriptors, a descriptor, and a
+/// connection to the catalogue; all of that ends with this object. Nothing else depends on it: readers verify what they
+/// read.
 ///
 /// ```swift
+/// let library = try AssetLibrary(at: url)
 /// let watch = try library.watch()
 /// let observation = watch.state.observe(\.lastChange) { print("The last change is number \($0.new ?? 0).") }
 /// for try await change in watch.changes() { print(change.kind, change.assetID as Any) }

@@ -31,5 +31,18 @@ enum {
     SYSTEM_CALL_MARK,
 };
 
+enum {
+    /// A file that was open for writing is closed, and `close` fails.
+    SYSTEM_CALL_FAULT_CLOSE = 1,
+    /// `renameat2` with flags fails, as on a file system that does not know them.
+    SYSTEM_CALL_FAULT_EXCLUSIVE_RENAME = 2,
+    /// `linkat` fails.
+    SYSTEM_CALL_FAULT_LINK = 4,
+};
+
+/// Makes calls of this process fail with an error number from now on; 0 ends it. Does nothing on other systems than
+/// Linux.
+void system_call_fail(int faults, int error);
+
 /// Writes a line of the program's own into the log.
 void system_call_log_mark(const char *text);

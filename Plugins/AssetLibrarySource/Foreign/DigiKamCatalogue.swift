@@ -1,0 +1,148 @@
+import BlobCore
+import Foundation
+import GRDB
+
+/// The catalogue of digiKam, `digikam4.db`, of schema 10 and later: visible items, albums and tags.
+///
+/// The identifier of an asset is the number of its row. Edits are files of their own in digiKam, and assets here; what
+/// sidecars describe is an adjustment as in any folder.
+struct DigiKamCatalogue: AssetCatalogue {
+    static let fileName = "digikam4.db"
+    static let tables = ["AlbumRoots", "Albums", "Images", "ImageInformation", "Tags", "ImageTags"]
+    /// The status of items that digiKam shows; others are hidden, in the trash, or gone.
+    private static let visible = 1
+    /// The name of the tag above those that digiKam has for itself.
+    private static let internalTag = "_Digikam_Internal_Tags_"
+
+    private let database: ForeignDatabase
+
+    init(at path: String) throws(BlobError) { self.database = try ForeignDatabase(at: path, tables: Self.tables) }
+
+    var path: String { self.database.path }
+
+    func revision() throws(BlobError) -> Int64? { try self.database.revision() }
+
+    func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset? {
+        guard let number = Int64(id), String(number) == id else { return nil }
+        let found = try self.database.read { db in
+            let row = try Row.fetchOne(db, sql: "\(Self.selection) AND Images.id = ?", arguments: [number])
+            return try row.map { row in
+                let checked = CheckedRow(row, of: "Images")
+                var decoder = DigiKamRow()
+                return (asset: try decoder.asset(checked), album: try checked.value("album", as: Int64.self))
+            }
+        }
+        guard let found else { return nil }
+        var asset = found.asset
+        asset.look()
+        guard let pair = asset.pairName else { return asset }
+        asset.pairID = try self.database.read { db in
+            let sql = "SELECT id FROM Images WHERE album = ? AND name = ? AND status = \(Self.visible)"
+            return try Int64.fetchOne(db, sql: sql, arguments: [found.album, pair]).map { String($0) }
+        }
+        return asset
+    }
+
+    func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
+        var (condition, number) = ("", Int64?.none)
+        if let collection {
+            guard let id = ForeignCollectionID(collection), id.kind != .event, try self.hasCollection(id) else {
+                throw BlobError(.notFound, "There is no such collection in '\(self.path)': \(collection).")
+            }
+            number = id.number
+            condition =
+                id.kind == .album
+                ? " AND Images.album = ?3"
+                : " AND EXISTS (SELECT 1 FROM ImageTags WHERE imageid = Images.id AND tagid = ?3)"
+        }
+        var last = Int64.min
+        var row = DigiKamRow()
+        while true {
+            let page = try self.database.read { db in
+                let sql = "\(Self.selection)\(condition) AND Images.id > ?1 ORDER BY Images.id LIMIT ?2"
+                var arguments: StatementArguments = [last, RowPage.rowLimit]
+                if let number { arguments += [number] }
+                let rows = try Row.fetchCursor(db, sql: sql, arguments: arguments)
+                return try RowPage(rows, key: "id", of: "Images") { try row.asset($0) }
+            }
+            guard let end = page.elements.last?.row, end > last else { return }
+            for (asset, _) in page.elements { try body(asset) }
+            last = end
+        }
+    }
+
+    /// Returns the albums, and the tags by their paths, but not those that digiKam has for itself.
+    func collections() throws(BlobError) -> [AssetCollection] {
+        try self.database.read { db in
+            let albums = try Row.fetchAll(
+                db,
+                sql: """
+                    SELECT Albums.id, label, relativePath FROM Albums JOIN AlbumRoots ON AlbumRoots.id = albumRoot
+                    ORDER BY Albums.id
+                    """)
+            var found = try albums.map { row in
+                let album = CheckedRow(row, of: "Albums")
+                let (id, relative): (Int64, String) = (try album.value("id"), try album.value("relativePath"))
+                let label = try album.optionalValue("label", as: String.self) ?? ""
+                let count = try Int.fetchOne(
+                    db, sql: "SELECT count(*) FROM Images WHERE album = ? AND status = \(Self.visible)", arguments: [id]
+                )
+                return AssetCollection(
+                    id: "album/\(id)", name: relative == "/" ? label : label + relative, kind: .album, itemCount: count)
+            }
+            for tag in try TagTree(db, besides: Self.internalTag).paths {
+                let sql = """
+                    SELECT count(*) FROM ImageTags JOIN Images ON Images.id = imageid
+                    WHERE tagid = ? AND status = \(Self.visible)
+                    """
+                let count = try Int.fetchOne(db, sql: sql, arguments: [tag.id])
+                found.append(AssetCollection(id: "tag/\(tag.id)", name: tag.path, kind: .tag, itemCount: count))
+            }
+            return found
+        }
+    }
+
+    private func hasCollection(_ id: ForeignCollectionID) throws(BlobError) -> Bool {
+        let table = id.kind == .album ? "Albums" : "Tags"
+        return try self.database.read { db in
+            try Row.fetchOne(db, sql: "SELECT 1 FROM \(table) WHERE id = ?", arguments: [id.number]) != nil
+        }
+    }
+
+    /// The beginning of a statement whose rows are assets. The order of the joins is fixed, so that rows come in the
+    /// order of their numbers without being sorted.
+    private static let selection = """
+        SELECT Images.id, Images.album, Images.name, fileSize, Images.modificationDate, relativePath,
+            AlbumRoots.id AS root, identifier, specificPath, AlbumRoots.status AS rootStatus, width, height, orientation,
+            creationDate
+        FROM Images CROSS JOIN Albums ON Albums.id = Images.album
+            CROSS JOIN AlbumRoots ON AlbumRoots.id = Albums.albumRoot
+            LEFT JOIN ImageInformation ON ImageInformation.imageid = Images.id
+        WHERE Images.status = \(visible)
+        """
+}
+
+/// The tags of digiKam with their paths.
+private struct TagTree {
+    private(set) var paths: [(id: Int64, path: String)] = []
+    /// The number of tags above each other, so that tags in a circle end.
+    private static let depthLimit = 64
+
+    /// - Parameter name: The name of a tag that is left out with all below it.
+    init(_ db: Database, besides name: String) throws {
+        var tags: [Int64: (parent: Int64, name: String)] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT id, pid, name FROM Tags ORDER BY id") {
+            let tag = CheckedRow(row, of: "Tags")
+            tags[try tag.value("id")] = (try tag.optionalValue("pid") ?? 0, try tag.value("name"))
+        }
+        for id in tags.keys.sorted() {
+            var (path, next): ([String], Int64) = ([], id)
+            while let tag = tags[next], path.count < Self.depthLimit {
+                path.append(tag.name)
+                next = tag.parent
+            }
+            guard path.last != name else { continue }
+            self.paths.append((id, path.reversed().joined(separator: "/")))
+        }
+    }
+}

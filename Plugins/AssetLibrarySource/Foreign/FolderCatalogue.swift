@@ -1,0 +1,185 @@
+import BlobCore
+import Foundation
+
+/// A folder of photos and films as a catalogue: a camera's card (DCIM), the originals of PhotoPrism and Immich, a
+/// folder that darktable uses, an archive of Google Takeout, or any other. Nothing in it is written.
+///
+/// The identifier of an asset is its path within the folder. Assets are all regular files but sidecars; hidden files
+/// and folders, links, and names that are not UTF-8 are left out.
+struct FolderCatalogue: AssetCatalogue {
+    /// The number of folders within each other in which files are looked for.
+    private static let depthLimit = 128
+
+    let path: String
+
+    init(at path: String) { self.path = path }
+
+    func cataloguedAsset(_ id: String) throws(BlobError) -> CataloguedAsset? {
+        guard var parts = Self.components(id), let name = parts.popLast(), !Self.isSidecar(name) else { return nil }
+        do throws(BlobError) {
+            let folder = try self.folder(parts)
+            guard let status = folder.status(ofFile: name), status.isRegular else { return nil }
+            var found = self.asset(name, status, in: folder, prefix: parts, isThere: folder.hasFile(named:))
+            found.sha256 = FileDigests.known(found.path, status)?.sha256
+            return found
+        } catch  where error.code == .notFound || error.code == .unsupported {
+            return nil
+        }
+    }
+
+    func forEachCataloguedAsset(in collection: String?, _ body: (CataloguedAsset) throws -> Void) throws {
+        guard let collection else { return try self.visit([]) { _, assets in try assets().forEach(body) } }
+        for asset in try self.listing(of: collection) { try body(asset) }
+    }
+
+    private func listing(of collection: String) throws(BlobError) -> Listing {
+        guard let parts = Self.components(collection) else { throw self.noFolder(collection) }
+        do {
+            let folder = try self.folder(parts)
+            return Listing(of: folder, try folder.names(), parts, self)
+        } catch {
+            guard error.code == .notFound || error.code == .unsupported else { throw error }
+            throw self.noFolder(collection)
+        }
+    }
+
+    /// Returns the folders with assets in them, by their paths; the assets of the folder itself are in none.
+    func collections() throws(BlobError) -> [AssetCollection] {
+        var found: [AssetCollection] = []
+        do {
+            try self.visit([]) { parts, assets in
+                let count = parts.isEmpty ? 0 : assets().reduce(0) { count, _ in count + 1 }
+                guard count > 0 else { return }
+                found.append(
+                    AssetCollection(
+                        id: Self.id(parts), name: parts.joined(separator: "/"), kind: .folder, itemCount: count))
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        return found
+    }
+
+    /// Calls `body` with each folder from `parts` on and its assets, in the order of the bytes of their names.
+    ///
+    /// - Throws: The first error of a folder that cannot be read, after all others were visited; errors of `body`.
+    private func visit(
+        _ parts: [String], _ body: ([String], () -> Listing) throws -> Void
+    ) throws {
+        var waiting = [parts]
+        var failure: BlobError?
+        while let parts = waiting.popLast() {
+            let folder: Folder
+            let names: [String]
+            do throws(BlobError) {
+                folder = try self.folder(parts)
+                names = try folder.names()
+            } catch {
+                // One that was removed since is no error.
+                if parts.isEmpty || error.code != .notFound { failure = failure ?? error }
+                continue
+            }
+            try body(parts) { Listing(of: folder, names, parts, self) }
+            let folders = names.filter { !Self.isHidden($0) && folder.hasFolder(named: $0) }
+            guard parts.count < Self.depthLimit || folders.isEmpty else {
+                failure = BlobError(.limitExceeded, "More than \(Self.depthLimit) folders are within each other.")
+                continue
+            }
+            waiting += folders.sorted { $1.utf8.lexicographicallyPrecedes($0.utf8) }.map { parts + [$0] }
+        }
+        if let failure { throw failure }
+    }
+
+    private func folder(_ parts: [String]) throws(BlobError) -> Folder {
+        var folder = try Folder(self.path)
+        for part in parts { folder = try folder.folder(named: part) }
+        return folder
+    }
+
+    /// The assets of a folder, without those of folders in it.
+    fileprivate struct Listing: Sequence, IteratorProtocol {
+        private let catalogue: FolderCatalogue
+        private let folder: Folder
+        private let prefix: [String]
+        private let names: Set<String>
+        private var waiting: [String]
+
+        init(of folder: Folder, _ names: [String], _ prefix: [String], _ catalogue: FolderCatalogue) {
+            (self.folder, self.prefix, self.names, self.catalogue) = (folder, prefix, Set(names), catalogue)
+            self.waiting = names.filter { !FolderCatalogue.isHidden($0) && !FolderCatalogue.isSidecar($0) }
+            self.waiting.sort { $1.utf8.lexicographicallyPrecedes($0.utf8) }
+        }
+
+        mutating func next() -> CataloguedAsset? {
+            while let name = self.waiting.popLast() {
+                guard let status = self.folder.status(ofFile: name), status.isRegular else { continue }
+                let (names, folder) = (self.names, self.folder)
+                return self.catalogue.asset(name, status, in: folder, prefix: self.prefix) {
+                    names.contains($0) && folder.hasFile(named: $0)
+                }
+            }
+            return nil
+        }
+    }
+
+    private func asset(
+        _ name: String, _ status: FileSnapshot, in folder: Folder, prefix: [String], isThere: (String) -> Bool
+    ) -> CataloguedAsset {
+        let base = ([self.path] + prefix).joined(separator: "/")
+        var asset = CataloguedAsset(
+            id: Self.id(prefix + [name]), path: "\(base)/\(name)", byteCount: status.byteCount)
+        asset.modificationDate = Date(nanoseconds: status.modification.inNanoseconds)
+        asset.media = MediaDescription(fileName: name)
+        asset.pairID = LivePhotoNames.pair(of: name, where: isThere).map { Self.id(prefix + [$0]) }
+        var sidecars = Sidecar.names(beside: name, where: isThere)
+        if let document = TakeoutDocument.name(for: name, where: isThere) { sidecars.append(document) }
+        asset.sidecarPaths = sidecars.map { "\(base)/\($0)" }
+        return asset
+    }
+
+    private func noFolder(_ id: String) -> BlobError {
+        BlobError(.notFound, "There is no such folder of photos in '\(self.path)': \(id).")
+    }
+
+    // MARK: Names
+
+    private static func isHidden(_ name: String) -> Bool { name.utf8.first == UInt8(ascii: ".") }
+
+    private static func isSidecar(_ name: String) -> Bool {
+        guard let suffix = Asset.fileExtension(ofName: name)?.lowercased() else { return false }
+        return ["aae", "json", "xmp"].contains(suffix)
+    }
+
+    private static let plain = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/".utf8)
+
+    private static func id(_ parts: [String]) -> String {
+        PercentEncoding.encode(parts.joined(separator: "/").utf8, leaving: self.plain)
+    }
+
+    /// Returns the names of the path that an identifier stands for; nil when it leads to what is left out, or out of
+    /// the folder.
+    private static func components(_ id: String) -> [String]? {
+        guard let bytes = PercentEncoding.decode(id.utf8), let path = String(validating: bytes, as: UTF8.self),
+            !bytes.contains(0)
+        else { return nil }
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count <= self.depthLimit + 1, parts.allSatisfy({ !$0.isEmpty && !self.isHidden($0) }) else {
+            return nil
+        }
+        return parts
+    }
+}
+
+/// The names of the halves of a live photo, which Apple's systems and Google Takeout give both the same stem.
+enum LivePhotoNames {
+    private static let pictures = ["HEIC", "heic", "JPG", "jpg", "JPEG", "jpeg"]
+    private static let films = ["MOV", "mov", "MP4", "mp4"]
+
+    /// Returns the name of the other half, if it is there; by the name alone, other pictures and films may look so.
+    static func pair(of name: String, where isThere: (String) -> Bool) -> String? {
+        guard let suffix = Asset.fileExtension(ofName: name) else { return nil }
+        let others = self.pictures.contains(suffix) ? self.films : self.films.contains(suffix) ? self.pictures : []
+        let stem = name.dropLast(suffix.count)
+        return others.lazy.map { stem + $0 }.first(where: isThere)
+    }
+}

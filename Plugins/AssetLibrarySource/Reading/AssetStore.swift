@@ -1,0 +1,99 @@
+import BlobCore
+import Foundation
+
+/// The queries by which readers find an asset and its file, in our own catalogue or another one.
+protocol AssetStore: Sendable {
+    /// The path of the catalogue, for messages.
+    var path: String { get }
+    /// The pictures that were rendered.
+    var renditions: RenditionCache { get }
+
+    /// Returns an asset with the digest of its original; nil when there is none.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when the digest has to be computed and the original is missing.
+    func asset(named id: String, _ context: BlobContext) throws(BlobError) -> Asset?
+
+    /// Returns the facts on which a reader depends; nil when there is no such asset. Reads no original.
+    func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord?
+
+    /// Opens the original of an asset.
+    func file(of asset: Asset) throws(BlobError) -> OriginalFile
+
+    /// Returns the digests of an asset's blocks, which are computed if they are not kept.
+    func blocks(
+        of asset: Asset, computing: () throws(BlobError) -> (sha256: [UInt8], blocks: BlockDigests)
+    ) throws(BlobError) -> BlockDigests
+
+    /// Returns the last change of the catalogue.
+    func lastCommit() throws(BlobError) -> CatalogueCommit
+
+    /// Calls `body` after changes of the catalogue, or from time to time, until the returned objects are released.
+    func observeCommits(_ body: @escaping @Sendable () -> Void) -> [any AnyObject & Sendable]
+
+    /// Returns the adjustment of an asset.
+    func adjustment(of asset: Asset) throws(BlobError) -> Adjustment
+
+    /// Returns the identifier of the asset that shows an asset with its adjustment; nil when there is none.
+    func render(of asset: Asset) throws(BlobError) -> String?
+}
+
+/// The lookup of an asset and its file, in the current catalogue.
+struct AssetResolver {
+    let store: any AssetStore
+    let id: String
+
+    init(store: any AssetStore, id: String) { (self.store, self.id) = (store, id) }
+
+    init(library: AssetLibrary, id: UUID) { self.init(store: library, id: id.uuidString) }
+
+    /// Returns the asset.
+    ///
+    /// - Throws: ``BlobError/Code/notFound`` when there is none.
+    func asset(_ context: BlobContext = BlobContext()) throws(BlobError) -> Asset {
+        if let asset = try self.store.asset(named: self.id, context) { return asset }
+        throw BlobError(.notFound, "There is no such asset in the library '\(self.store.path)'.")
+    }
+
+    func record(_ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
+        try self.store.record(of: self.id, version)
+    }
+
+    func file(of asset: Asset) throws(BlobError) -> OriginalFile { try self.store.file(of: asset) }
+
+    /// Opens the original, and reads it once.
+    ///
+    /// - Throws: ``BlobError/Code/checksumMismatch`` when its bytes are not those that were imported.
+    func verifiedFile(of asset: Asset, _ context: BlobContext) throws(BlobError) -> OriginalFile {
+        let file = try self.file(of: asset)
+        let blocks = try self.store.blocks(of: asset) { () throws(BlobError) in
+            try file.digests(byteCount: asset.byteCount, context)
+        }
+        guard try file.hasContent(of: asset, blocks, context) else {
+            throw BlobError(
+                .checksumMismatch, "The original is damaged: its bytes are not those that were imported.", byteOffset: 0
+            )
+        }
+        return file
+    }
+}
+
+extension AssetLibrary: AssetStore {
+    func asset(named id: String, _ context: BlobContext) throws(BlobError) -> Asset? {
+        try UUID(uuidString: id).flatMap { id throws(BlobError) in try self.catalogue.asset(id) }
+    }
+
+    func record(of id: String, _ version: AssetSource.Version) throws(BlobError) -> AssetRecord? {
+        try self.asset(named: id, BlobContext()).map { AssetRecord($0, version) }
+    }
+
+    func file(of asset: Asset) throws(BlobError) -> OriginalFile {
+        try OriginalFile(self.folder.path(ofStored: asset.storedPath))
+    }
+
+    func observeCommits(_ body: @escaping @Sendable () -> Void) -> [any AnyObject & Sendable] {
+        guard let watch = try? self.watch() else { return [] }
+        return [watch, watch.state.observe(\.self) { _ in body() }]
+    }
+
+    func render(of asset: Asset) throws(BlobError) -> String? { try self.renderID(of: asset)?.uuidString }
+}

@@ -1,0 +1,100 @@
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import AssetLibrarySource
+
+/// The catalogues of digiKam and Shotwell, which those programs made; see the fixtures.
+@Suite struct ForeignCatalogueTests {
+    private let folder: TemporaryFolder
+
+    init() throws { self.folder = try TemporaryFolder() }
+
+    private func open(_ name: String) throws -> any AssetCatalogue {
+        try AssetLibrary.catalogue(at: URL(fileURLWithPath: try ForeignFixtures.database(name, in: self.folder)))
+    }
+
+    @Test func digiKamsItemsAlbumsAndTagsAreListed() throws {
+        let catalogue = try self.open("digikam4.db")
+        let all = try catalogue.list()
+        #expect(all.map(\.id) == ["1", "2", "3", "4", "5", "6"])
+        #expect(all.map(\.name) == ["p1.jpg", "p2.jpg", "p3.jpg", "film.mp4", "s1.jpg", "s2.jpg"])
+        #expect(all[0].path == self.folder.path("p1.jpg") && all[4].path == self.folder.path("Summer/s1.jpg"))
+        #expect(all[4].byteCount == 3618 && all[4].media.orientation == 6 && all[4].media.pixelWidth == 96)
+        #expect(all[0].media.captureDate == "2024:05:01 12:30:59")
+        #expect(all[3].media.mediaType == "video/mp4")
+        let collections = try catalogue.collections()
+        #expect(
+            collections.map { "\($0.id) \($0.name) \($0.itemCount ?? -1)" } == [
+                "album/1 Pictures 3", "album/2 Pictures/Summer 3", "tag/4 People 0", "tag/5 People/Unknown 0",
+                "tag/6 People/Anna 2", "tag/21 Sea 1", "tag/24 People/Unconfirmed 0", "tag/25 People/Ignored 0",
+            ])
+        #expect(try catalogue.list(in: "album/2").map(\.id) == ["4", "5", "6"])
+        #expect(try catalogue.list(in: "tag/6").map(\.id) == ["1", "5"])
+        for id in ["album/9", "tag/x", "event/1", "Sea"] {
+            #expect(codeThrown { try catalogue.list(in: id) } == .notFound)
+        }
+    }
+
+    @Test func shotwellsPhotosFilmsTagsAndEventsAreListed() throws {
+        let catalogue = try self.open("photo.db")
+        let all = try catalogue.list()
+        #expect(
+            all.map(\.id) == (1...5).map { "thumb000000000000000\($0)" } + ["video-0000000000000001"])
+        #expect(all.map(\.name) == ["s1.jpg", "s2.jpg", "p3.jpg", "p2.jpg", "p1.jpg", "film.mp4"])
+        #expect(all[4].path == self.folder.path("p1.jpg") && all[4].byteCount == 3942)
+        let collections = try catalogue.collections()
+        #expect(
+            collections.map { "\($0.id) \($0.name)" }.prefix(3) == ["tag/1 People", "tag/2 People/Anna", "tag/3 Sea"])
+        #expect(collections.dropFirst(3).map(\.name) == ["2024-07-10", "2024-05-01"])
+        #expect(collections.dropFirst(3).map(\.itemCount) == [2, 1])
+        #expect(try catalogue.list(in: "tag/2").map(\.name) == ["s1.jpg", "p1.jpg"])
+        #expect(try catalogue.list(in: "event/1").map(\.name) == ["s1.jpg", "s2.jpg"])
+        #expect(codeThrown { try catalogue.list(in: "tag/7") } == .notFound)
+    }
+
+    @Test func shotwellsCropsAndAnglesAreRecipesAndItsColoursAreNotRenderable() throws {
+        let all = try self.open("photo.db").list()
+        let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name ?? "", $0.adjustment) })
+        #expect(byName["s1.jpg"] == Adjustment.none)
+        #expect(
+            byName["p2.jpg"]
+                == .renderable(
+                    AdjustmentRecipe([
+                        .crop(PictureRectangle(left: 20, top: 4, width: 57, height: 57)), .orientation(1),
+                    ]), isExact: true))
+        #expect(byName["p3.jpg"] == .notRenderable(["org.gnome.shotwell.adjustments"]))
+        guard case .renderable(let recipe, isExact: false)? = byName["p1.jpg"], recipe.operations.count == 3,
+            case .affine(_, width: 104, height: 76) = recipe.operations[0]
+        else {
+            Issue.record("\(String(describing: byName["p1.jpg"]))")
+            return
+        }
+        #expect(recipe.operations[1] == .crop(PictureRectangle(left: 11, top: 11, width: 81, height: 53)))
+        #expect(recipe.operations[2] == .orientation(6))
+    }
+
+    @Test(arguments: ["digikam4.db", "photo.db"]) func aLookUpGivesTheAssetOfTheList(_ name: String) throws {
+        let catalogue = try self.open(name)
+        for asset in try catalogue.list() {
+            let found = try #require(try catalogue.cataloguedAsset(asset.id))
+            #expect(found.path == asset.path && found.media == asset.media && found.adjustment == asset.adjustment)
+            #expect(found.isMissing == (asset.path.contains("Summer")))
+        }
+        for id in ["0", "7", "01", "-1", "thumb0", "thumb000000000000000A", "video-0000000000000002", "", "1 "] {
+            #expect(try catalogue.cataloguedAsset(id) == nil)
+        }
+    }
+
+    @Test(arguments: ["digikam4.db", "photo.db"]) func anAssetIsReadByItsURL(_ name: String) async throws {
+        let path = try ForeignFixtures.database(name, in: self.folder)
+        var registry = BlobRegistry()
+        try registry.register(.assetLibrary(at: URL(fileURLWithPath: path)))
+        let catalogue = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path))
+        let asset = try #require(try catalogue.list().first { $0.name == "p3.jpg" })
+        let source = try registry.source(for: BlobLocator("\(asset.locator.text)&unrenderable=original"))
+        let expected = try Data(contentsOf: self.folder.url("p3.jpg"))
+        #expect(try await source.data(upTo: 10_000) == expected)
+    }
+}

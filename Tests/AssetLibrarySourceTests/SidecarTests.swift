@@ -1,0 +1,142 @@
+import BlobStreams
+import BlobTestSupport
+import FileSource
+import Foundation
+import Testing
+
+@testable import AssetLibrarySource
+
+/// The files beside pictures, and the second import of a folder.
+@Suite struct SidecarTests {
+    private let folder: TemporaryFolder
+
+    init() throws { self.folder = try TemporaryFolder() }
+
+    private func beside(_ name: String) throws -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
+        try Sidecar.beside(Array(self.folder.path(name).utf8))
+    }
+
+    @Test func aPictureBesideARawOneDoesNotTakeItsSidecar() throws {
+        try self.folder.write("of the stem", to: "a.xmp")
+        #expect(try self.beside("a.jpg")[.xmp] == Array("of the stem".utf8))
+        for raw in ["a.NEF", "a.dng"] {
+            try self.folder.write("raw", to: raw)
+            #expect(try self.beside("a.jpg").isEmpty)
+            #expect(try self.beside(raw)[.xmp] == Array("of the stem".utf8))
+            try #require(unlink(self.folder.path(raw)) == 0)
+        }
+        try self.folder.write("raw", to: "a.CR2")
+        try self.folder.write("own", to: "a.jpg.xmp")
+        #expect(try self.beside("a.jpg")[.xmp] == Array("own".utf8))
+    }
+
+    @Test(.enabled(if: isLinux)) func thatOfANameOfBytesIsFound() throws {
+        try self.folder.write(Array("x".utf8), to: [0x61, 0xFF] + Array(".AAE".utf8))
+        let path = self.folder.pathBytes([0x61, 0xFF] + Array(".jpg".utf8))
+        #expect(try Sidecar.beside(path) == [.aae: Array("x".utf8)])
+    }
+
+    /// Names of files are cut to 46 letters before `.json`.
+    @Test func theDocumentOfTakeoutIsFoundByACutName() {
+        let long = String(repeating: "x", count: 50)
+        let found = { (photo: String, document: String) in
+            TakeoutDocument.name(for: photo, among: [document, "a.json", "x.jpg.json"]) == document
+        }
+        #expect(found("\(long).jpg", "\(long.prefix(46)).json") && !found("\(long).jpg", "\(long.prefix(45)).json"))
+        #expect(found("\(long)(1).jpg", "\(long.prefix(43))(1).json"))
+        #expect(found("a.jpg", "a.jpg.supplemental-m.json") && !found("a.jpg", "a.jpg.other.json"))
+        #expect(TakeoutDocument.name(for: "b.jpg", among: ["a.json"]) == nil)
+    }
+
+    @Test func oneThatComesOrChangesLaterIsSeenBesideAnUntouchedFile() throws {
+        let test = try TestLibrary()
+        let picture = try self.folder.write(Pictures.picture, to: "a.png")
+        func origin() throws -> ImportOrigin {
+            var origin = try ImportOrigin(path: Array(picture.utf8))
+            origin.hasSidecars = FileManager.default.fileExists(atPath: self.folder.path("a.xmp"))
+            return origin
+        }
+        var asset: Asset?
+        // A file that was just written may change again within the same moment, and is not remembered.
+        repeat {
+            let photos = try test.library.makeImport { asset = $0.asset }
+            try photos.add(FileSource(path: picture), name: nil, from: origin())
+            try photos.finish()
+        } while try test.library.importedAsset(origin()) == nil
+        let imported = try #require(asset)
+        for exposure in ["1", "2", "2"] {
+            let xmp = """
+                <x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">\
+                <rdf:Description xmlns:c="http://ns.adobe.com/camera-raw-settings/1.0/" c:Exposure2012="\(exposure)"/>\
+                </rdf:RDF></x:xmpmeta>
+                """
+            try self.folder.write(xmp, to: "a.xmp")
+            let photos = try test.library.makeImport { asset = $0.asset }
+            #expect(try photos.addImported(origin()))
+            try photos.finish()
+            let found = try #require(asset)
+            #expect(found.id == imported.id && found.generation == imported.generation + (exposure == "1" ? 1 : 2))
+            let recipe = AdjustmentRecipe([.exposure(Double(exposure) ?? 0), .orientation(1)])
+            #expect(try test.library.adjustment(of: found) == .renderable(recipe, isExact: true))
+        }
+    }
+
+    private func origin(_ picture: String) throws -> ImportOrigin {
+        var origin = try ImportOrigin(path: Array(picture.utf8))
+        origin.hasSidecars = true
+        return origin
+    }
+
+    @Test func thoseThatChangedAreCommittedTogether() throws {
+        let test = try TestLibrary()
+        let pictures = try (0..<3).map { number in
+            try self.folder.write(Pictures.picture + [UInt8(number)], to: "\(number).png")
+        }
+        for picture in pictures { while try self.origin(picture).ifUnchanged == nil { sched_yield() } }
+        let reported = Recorder<AssetLibrary.ImportResult>()
+        let photos = try test.library.makeImport { reported.append($0) }
+        for picture in pictures { try photos.add(FileSource(path: picture), name: nil, from: self.origin(picture)) }
+        try photos.finish()
+        for number in 0..<2 { try self.folder.write("xmp \(number)", to: "\(number).xmp") }
+        let again = { (body: (AssetImport) throws -> Void) in
+            let photos = try test.library.makeImport { reported.append($0) }
+            for picture in pictures { #expect(try photos.addImported(self.origin(picture))) }
+            try body(photos)
+        }
+        // As on a full disk.
+        try test.execute(
+            "CREATE TRIGGER full BEFORE UPDATE ON library BEGIN SELECT RAISE(ABORT, 'disk is full'); END")
+        let journal = try Data(contentsOf: URL(fileURLWithPath: test.path("journal.jsonl")))
+        try again { photos in
+            let error = #expect(throws: BlobError.self) { try photos.finish() }
+            #expect(error?.operation == "write")
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: test.path("journal.jsonl"))) == journal)
+        try test.execute("DROP TRIGGER full")
+        #expect(try test.sql("SELECT count(*) FROM sidecar", Int.self) == 0)
+        let commit = try test.library.lastCommit()
+        try again { photos in
+            #expect(try test.library.lastCommit().isSame(as: commit))
+            try photos.finish()
+        }
+        // The third has none, and is reported at once.
+        #expect(reported.values.map(\.asset.generation) == [1, 1, 1] + [1] + [1, 2, 2])
+        #expect(try test.sql("SELECT count(*) FROM sidecar", Int.self) == 2)
+    }
+
+    @Test func oneOfARawPictureIsNotRead() throws {
+        let picture = try self.folder.write(Pictures.picture, to: "a.jpg")
+        try self.folder.write("raw", to: "a.nef")
+        try FileManager.default.createDirectory(atPath: self.folder.path("a.xmp"), withIntermediateDirectories: false)
+        #expect(try Sidecar.beside(Array(picture.utf8)).isEmpty)
+    }
+
+    @Test func oneThatDidNotChangeSinceIsLeftOut() throws {
+        let picture = Array(try self.folder.write(Pictures.picture, to: "a.jpg").utf8)
+        try self.folder.write("xmp", to: "a.jpg.xmp")
+        try self.folder.write("other", to: "a.xmp")
+        let time = try FileSnapshot(path: Array(self.folder.path("a.xmp").utf8)).change.inNanoseconds
+        #expect(try Sidecar.beside(picture, changedAfter: time).isEmpty)
+        #expect(try Sidecar.beside(picture)[.xmp] == Array("xmp".utf8))
+    }
+}
