@@ -1,7 +1,8 @@
 package import BlobCore
 
 extension BlobError.Code {
-    /// The exit status of a command that fails with this code: `sysexits.h`, and 130, which shells report for an interrupt.
+    /// The exit status of a command that fails with this code: `sysexits.h`, and 130, which shells report for an
+    /// interrupt.
     package var exitStatus: Int32 {
         switch self {
         case .invalidLocator, .invalidArgument, .notRegistered: 64

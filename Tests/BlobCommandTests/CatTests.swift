@@ -45,6 +45,54 @@ import Testing
         expect(process.finish(), prints: self.content + self.content)
     }
 
+    @Test func withoutArgumentsStandardInputIsRead() throws {
+        expect(try Launch("cat").run(input: self.content), prints: self.content)
+        expect(try Launch("cat", "-o", "-").run(input: self.content), prints: self.content)
+        expect(try Launch("cat", "--offset", "599999").run(input: self.content), prints: Array(self.content.suffix(1)))
+        let sum = try Launch("sum", "-").run(input: self.content).text
+        expect(try Launch("sum").run(input: self.content), prints: sum)
+    }
+
+    @Test func aMemberOfStandardInputNeedsNoDashes() throws {
+        let tar = self.folder.path("x.tar")
+        _ = try Launch("-cf", tar, "-C", self.folder.path, "content").with { $0.program = "/usr/bin/tar" }.run()
+        let archive = [UInt8](try Data(contentsOf: URL(fileURLWithPath: tar)))
+        expect(try Launch("cat", "-#content").run(input: archive), prints: self.content)
+        expect(try Launch("cat", "--", "-#content").run(input: archive), prints: self.content)
+        #expect(try Launch("sum", "-#content").run(input: archive).text.hasSuffix("#content\n"))
+    }
+
+    @Test func theErrorOfTheFirstOfSeveralIsTheStatus() throws {
+        let outcome = try Launch("cat", self.folder.path, self.file, self.folder.path("none"), self.file).run()
+        #expect(outcome.ending == .status(65))
+        #expect(outcome.errorText.split(separator: "\n").map { $0.prefix(14) } == ["blob: unsuppor", "blob: notFound"])
+        let isEqual = outcome.output == self.content + self.content
+        #expect(isEqual)
+        // A file that appears when it is complete does not appear.
+        let target = self.folder.path("target")
+        expect(
+            try Launch("cat", self.folder.path("none"), self.file, "-o", target).run(), failsWith: "notFound", 66)
+        #expect(self.folder.names == ["content"])
+    }
+
+    @Test(.enabled(if: isLinux)) func devicesAndFilesThatTellAWrongSizeAreRead() throws {
+        expect(try Launch("cat", "/dev/null").run(), prints: "")
+        expect(try Launch("cat", "/dev/zero", "--length", "5").run(), prints: [0, 0, 0, 0, 0])
+        for path in ["/sys/kernel/mm/transparent_hugepage/enabled", "/sys/kernel/uevent_seqnum", "/proc/version"] {
+            guard let bytes = FileManager.default.contents(atPath: path), !bytes.isEmpty else { continue }
+            expect(try Launch("cat", path).run(), prints: [UInt8](bytes))
+        }
+        let devices = try FileManager.default.contentsOfDirectory(atPath: "/sys/class/block").map { "/dev/\($0)" }
+        for device in devices.sorted() {
+            guard let file = FileHandle(forReadingAtPath: device), let bytes = try? file.read(upToCount: 5000),
+                bytes.count == 5000
+            else { continue }
+            expect(
+                try Launch("cat", device, "--offset", "100", "--length", "4900").run(), prints: [UInt8](bytes[100...]))
+            break
+        }
+    }
+
     @Test func bytesOfInputArePrintedAsTheyCome() throws {
         let process = try Launch("cat", "-").start()
         for count in 1...5 {
@@ -128,9 +176,14 @@ import Testing
 
     @Test func whatCameBeforeAMissingLocatorIsPrinted() throws {
         let first = try self.folder.write("hello", to: "a")
+        let arguments = [first, self.folder.path("none"), first]
         expect(
-            try Launch("cat", first, self.folder.path("none"), first).run(), failsWith: "notFound", 66,
+            try Launch(["cat", "--fail-fast"] + arguments).run(), failsWith: "notFound", 66,
             saying: self.folder.path("none"), after: Array("hello".utf8))
+        // Without the option the others are printed too, as by cat(1).
+        expect(
+            try Launch(["cat"] + arguments).run(), failsWith: "notFound", 66, saying: self.folder.path("none"),
+            after: Array("hellohello".utf8))
         // With an offset the whole must be known first.
         expect(
             try Launch("cat", first, self.folder.path("none"), "--offset", "1").run(), failsWith: "notFound", 66)
@@ -200,7 +253,7 @@ import Testing
         let isEqual = outcome.output == self.content
         #expect(isEqual)
         #expect(outcome.errorText.hasPrefix("\r"))
-        #expect(outcome.errorText.contains(" of 600 kB, 43%, "))
+        #expect(outcome.errorText.contains(" of 600 kB [") && outcome.errorText.contains("] 43%, "))
         // Its line is taken away at the end.
         #expect(outcome.errorText.hasSuffix(" \r"))
         #expect(!outcome.errors.contains(UInt8(ascii: "\n")))
@@ -263,5 +316,20 @@ import Testing
         expect(process.finish(), failsWith: "timedOut", 75, saying: "at byte 1", after: [1])
         expect(
             try Launch("sum", fifo, "--idle-timeout", "0.1").run(), failsWith: "timedOut", 75, saying: "idle limit")
+    }
+
+    @Test func theStatusIsThatOfTheFirstErrorAlsoWhenAnotherEndsTheCommand() throws {
+        let bytes = try Launch("-c", self.file).with { $0.program = "/usr/bin/gzip" }.run().output
+        let cut = try self.folder.write(Array(bytes.prefix(bytes.count / 2)), to: "cut.gz")
+        let outcome = try Launch("cat", self.folder.path("none"), "gzip+\(cut)").run()
+        #expect(outcome.ending == .status(66), "\(outcome.errorText)")
+        #expect(outcome.errorText.contains("notFound") && outcome.errorText.contains("truncated"))
+    }
+
+    @Test func aMissingFileBesideAListHidesNothingOfIt() throws {
+        let list = try self.folder.write("\(self.file)\n", to: "list")
+        let outcome = try Launch("cat", self.folder.path("none"), "--from-file", list).run()
+        let isEqual = outcome.output == self.content
+        #expect(isEqual && outcome.ending == .status(66))
     }
 }

@@ -130,7 +130,8 @@ import Testing
         #expect(outcome.output == self.body("Content-Disposition: form-data; name=\"\"", Array("b".utf8)))
     }
 
-    /// In a time that grows with their number, not with its square: that would be many minutes, and no process has them.
+    /// In a time that grows with their number, not with its square: that would be many minutes, and no process has
+    /// them.
     @Test func twentyThousandFieldsAreAForm() throws {
         let arguments = (0..<20_000).flatMap { ["-F", "name\($0)=value\($0)"] }
         let parts = try Launch(["form", "--boundary", "B"] + arguments).run().text.components(separatedBy: "--B\r\n")

@@ -69,7 +69,7 @@ private let gzip = "/usr/bin/gzip"
         let short = try self.folder.write(Array(self.compressed.dropLast()), to: "short.gz")
         expect(
             try Launch("cat", "gzip+\(short)").run(), failsWith: "truncated", 65,
-            saying: "[file://\(short)] (at byte \(self.compressed.count - 1))", after: self.content)
+            saying: "[\(short)] (at byte \(self.compressed.count - 1))", after: self.content)
         var bytes = self.compressed
         bytes[bytes.count - 5] ^= 1
         let wrong = try self.folder.write(bytes, to: "wrong.gz")

@@ -11,6 +11,7 @@ import Testing
         // libarchive would bring libxml2 and ICU along.
         for library in [
             "libFoundationNetworking", "libFoundationXML", "libarchive", "libxml2", "libcurl", "libvips", "libssl",
+            "libisal",
         ] {
             #expect(!outcome.text.contains(library))
         }

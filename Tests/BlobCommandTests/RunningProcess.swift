@@ -1,3 +1,4 @@
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -61,6 +62,9 @@ final class RunningProcess {
         let line = text?.split(separator: "\n").first { $0.hasPrefix("Threads:") }
         return line?.split(separator: "\t").last.flatMap { Int($0) }
     }
+
+    /// Its resident memory in bytes; 0 where the system does not tell.
+    var residentByteCount: Int { BlobTestSupport.residentByteCount(ofProcess: self.number) }
 
     func send(_ signal: CInt) { kill(self.number, signal) }
 

@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["bogus"], ["cat"], ["cat", "--bogus", "x"], ["cat", "--bo\ngus"], ["cat", "x", "--offset", "y"],
+        ["bogus"], ["cat", "--bogus", "x"], ["cat", "--bo\ngus"], ["cat", "x", "--offset", "y"],
         ["cat", "x", "--offset=-1"], ["cat", "x", "--offset", "-1"], ["cat", "x", "--length=-1"],
         ["cat", "x", "--max-bytes=-1"], ["cat", "x", "--offset", "9223372036854775808"], ["cat", "x", "--length"],
         ["cat", "x", "--progress", "often"], ["cat", "x", "--output"], ["cat", "x", "--from-file"],
@@ -47,8 +47,8 @@ import Testing
         ["cat", "x", "--idle-timeout", "1e30"], ["cat", "x", "--retry=-1"], ["cat", "x", "--retry", "often"],
         ["sum", "x", "--retry=-1"], ["cat", "x", "--limit-rate", "0"], ["cat", "x", "--limit-rate", "9X"],
         ["cat", "x", "--limit-rate", "9223372036854775807k"], ["cat", "x", "--max-ratio", "0"], ["info"],
-        ["info", "x", "y"], ["sum"],
-        ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["check", "x", "y"], ["schemes", "--json"],
+        ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["check", "x", "y"],
+        ["schemes", "--json"],
     ])
     func aMistakeInTheArgumentsIsOneLine(arguments: [String]) throws {
         expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64)

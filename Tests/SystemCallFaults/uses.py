@@ -58,7 +58,7 @@ def uses(blob, folder, fixtures, content, uploads):
     yield Use('file, ranges', ['cat', '{F}/big', '--ranges', '{F}/ranges'], ranges, 'big')
     yield Use('file, digest', ['sum', '{F}/small'], digest(small, path('small')))
     yield Use('file, verified first', ['cat', '--verify-first', '{F}/small'], small)
-    yield Use('files', ['cat', '{F}/small', '{F}/a.tar#one', '{F}/small'], small + b'first' + small)
+    yield Use('files', ['cat', '--fail-fast', '{F}/small', '{F}/a.tar#one', '{F}/small'], small + b'first' + small)
     yield Use('standard input', ['cat', '-'], small, input=path('small'))
     yield Use('FIFO', ['cat', '{O}/fifo'], small, fifo=path('small'))
     yield Use('gzip', ['cat', 'gzip+{F}/small.gz', '--index', 'none'], small)

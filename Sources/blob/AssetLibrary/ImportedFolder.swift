@@ -8,9 +8,9 @@ struct ImportedFolder {
     /// The errors of what is no file, and of folders that cannot be read.
     let errors: [BlobError]
     /// The names of the JSON files, by the path of their folder.
-    private var documents: [[UInt8]: [String]] = [:]
-    /// The paths of files with adjustments and metadata, by the path without the extension.
-    private var sidecars: [[UInt8]: [[UInt8]]] = [:]
+    private var documents: [[UInt8]: Set<String>] = [:]
+    /// The paths of files with adjustments and metadata, without the extension.
+    private var withSidecars: Set<[UInt8]> = []
 
     private static let sidecarExtensions: Set<String> = ["xmp", "aae"]
 
@@ -25,9 +25,9 @@ struct ImportedFolder {
             let isHidden = parts.contains { $0.first == UInt8(ascii: ".") }
             if isHidden, !name.hasSuffix(".icloud") { continue }
             switch (name as NSString).pathExtension.lowercased() {
-            case "json": self.documents[whole.folder, default: []].append(name)
+            case "json": self.documents[whole.folder, default: []].insert(name)
             case let suffix where Self.sidecarExtensions.contains(suffix):
-                self.sidecars[whole.dropLast(suffix.utf8.count + 1).lowercasedASCII, default: []].append(whole)
+                self.withSidecars.insert(whole.dropLast(suffix.utf8.count + 1).lowercasedASCII)
             default: self.paths.append(whole)
             }
         }
@@ -46,7 +46,7 @@ struct ImportedFolder {
         }
         origin.isReference = isReference
         let stem = path.dropLast((name as NSString).pathExtension.utf8.count + 1).lowercasedASCII
-        origin.sidecarPaths = (self.sidecars[stem] ?? []) + (self.sidecars[path.lowercasedASCII] ?? [])
+        origin.hasSidecars = self.withSidecars.contains(stem) || self.withSidecars.contains(path.lowercasedASCII)
         let document = TakeoutDocument.name(for: name, among: self.documents[path.folder] ?? [])
         guard let document, let facts = TakeoutDocument(path: path.folder + Array("/\(document)".utf8)) else {
             return (origin, nil)
@@ -55,6 +55,13 @@ struct ImportedFolder {
         if facts.captureDate == nil { origin.captureOffset = nil }
         origin.place = facts.place
         return (origin, facts.title)
+    }
+}
+
+extension TakeoutDocument {
+    /// Reads a document; nil when it is none.
+    fileprivate init?(path: [UInt8]) {
+        self.init((try? FileSource(path: String(decoding: path, as: UTF8.self)).data(upTo: Self.byteLimit)) ?? Data())
     }
 }
 

@@ -8,7 +8,9 @@ struct LibraryAdjustCommand: ParsableCommand {
         discussion: """
             The options replace all earlier adjustments of the picture, and apply to it as it is seen, in this order: \
             orientation, rotate, straighten, crop, exposure. The original never changes: it is the version at the URL \
-            with '&version=original'. The current version is rendered as JPEG when it is read.
+            with '&version=original'. The current version is rendered as JPEG when it is read. An adjustment that came \
+            with the picture, or by --sidecar, may be one that cannot be rendered: reading fails then, unless the URL \
+            ends with '&unrenderable=original', or with '&unrenderable=render' for the picture of --stored-render.
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")
@@ -35,6 +37,18 @@ struct LibraryAdjustCommand: ParsableCommand {
     @Option(help: ArgumentHelp("Replace the orientation in the metadata, 1 to 8.", valueName: "n"))
     var orientation: Int?
 
+    @Option(
+        help: ArgumentHelp(
+            "Keep a description by another program: an AAE or XMP file. Adjustments made here come before it.",
+            valueName: "file"))
+    var sidecar: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Keep another asset as the picture with the present adjustment, as another program rendered it.",
+            valueName: "asset"))
+    var storedRender: String?
+
     @Flag(help: "Remove the adjustments made here; those that came with the picture apply again.")
     var reset = false
 
@@ -48,10 +62,14 @@ struct LibraryAdjustCommand: ParsableCommand {
             || self.orientation != nil
     }
 
+    private var isChange: Bool {
+        self.reset || self.hasEdits || self.sidecar != nil || self.storedRender != nil
+    }
+
     func validate() throws {
         guard !self.reset || !self.hasEdits else { throw ValidationError("--reset goes without other adjustments.") }
-        guard self.reset || self.hasEdits || self.render != nil else {
-            throw ValidationError("Name an adjustment, --reset or --render.")
+        guard self.isChange || self.render != nil else {
+            throw ValidationError("Name an adjustment, --sidecar, --stored-render, --reset or --render.")
         }
         if let rotate, rotate % 90 != 0 {
             throw ValidationError("--rotate takes a multiple of 90; --straighten takes any angle.")
@@ -75,9 +93,12 @@ struct LibraryAdjustCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.source.makeContext()
-        let id = try UUID(uuidString: self.asset) ?? BlobLocator(self.asset).assetID()
-        let library = try self.source.openLibrary(for: self.reset || self.hasEdits ? .writing : .reading)
+        let identifiers = try assetIDs([self.asset] + [self.storedRender].compactMap { $0 })
+        let id = identifiers[0]
+        let library = try self.source.openLibrary(for: self.isChange ? .writing : .reading)
         if self.reset || self.hasEdits { try library.setAdjustment(self.recipe(of: id, in: library), of: id) }
+        if let sidecar { try library.setAdjustment(of: id, sidecar: sidecar) }
+        if self.storedRender != nil { try library.setRender(identifiers[1], of: id) }
         if let render { try library.source(for: id).write(to: URL(fileURLWithPath: render), context: context) }
     }
 

@@ -64,20 +64,35 @@ struct LibraryAlbumRemoveCommand: ParsableCommand {
 struct LibraryAlbumListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "Lists the albums, or the URLs of the assets of one, one per line.",
-        discussion: "Of each album: its number of assets, whether it is shared, and its name.")
+        discussion: """
+            Of each album: its number of assets, its kind, and its name. Kinds are album and shared; of other catalogues \
+            also tag, event and folder.
+            """)
 
     @Argument(help: "The name of an album.") var name: String?
 
     @OptionGroup var source: SourceOptions
 
     func run() throws {
-        let library = try self.source.openLibrary(for: .reading)
-        if let name {
-            for asset in try library.assets(inAlbum: name) { try printLine(asset.locator.text) }
-        } else {
-            for album in try library.albums() {
-                try printLine("\(album.itemCount)  \(album.isShared ? "shared" : "album")  \(printable(album.name))")
+        let context = try self.source.makeContext()
+        let catalogue = try self.source.openCatalogue()
+        let collections = try catalogue.collections()
+        guard let name else {
+            for album in collections {
+                let count = album.itemCount.map(String.init) ?? "-"
+                try printLine("\(count)  \(album.kind.rawValue)  \(printable(album.name))")
             }
+            return
+        }
+        let named = collections.filter { $0.id == name || $0.name == name }
+        guard named.count < 2 || named.contains(where: { $0.id == name }) else {
+            throw BlobError(
+                .ambiguousMember,
+                "Several collections have this name: name one as \(named.map(\.id).joined(separator: ", ")).")
+        }
+        try catalogue.forEachCataloguedAsset(in: named.count == 1 ? named[0].id : name) { asset in
+            try context.check()
+            try printLine(asset.locator.text)
         }
     }
 }

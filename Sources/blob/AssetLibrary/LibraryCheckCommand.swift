@@ -35,7 +35,8 @@ struct LibraryCheckCommand: ParsableCommand {
             try printLine("\(finding.kind.rawValue)  \(printable(finding.subject))  \(printable(finding.detail))\(end)")
         }
         if try !check.run() {
-            printToStandardError("blob: files without rows were not looked for: the library is in use, or read-only\n")
+            ProgressLine.printNotice(
+                "blob: files without rows were not looked for: the library is in use, or read-only\n")
         }
         if isWrong { throw ExitCode(BlobError.Code.corrupted.exitStatus) }
     }

@@ -21,6 +21,20 @@ func assetIDs(_ arguments: [String]) throws -> [UUID] {
 extension SourceOptions {
     /// Opens the library named by the options or the environment.
     func openLibrary(for access: AssetLibrary.Access) throws(BlobError) -> AssetLibrary {
-        try AssetLibrary(at: LibraryLocation.folder(self.library), for: access)
+        let folder = try LibraryLocation.folder(self.library)
+        do throws(BlobError) {
+            return try AssetLibrary(at: folder, for: access)
+        } catch {
+            guard error.code == .notFound, let found = try? AssetLibrary.catalogue(at: folder) else { throw error }
+            throw BlobError(
+                .permissionDenied,
+                "'\(found.path)' is no asset library, and is only read: 'ls', 'album ls' and the URLs of its assets work. "
+                    + "A library is made by 'blob library create'.", operation: "open", cause: error)
+        }
+    }
+
+    /// Opens the catalogue named by the options or the environment, of whatever kind, for reading.
+    func openCatalogue() throws(BlobError) -> any AssetCatalogue {
+        try AssetLibrary.catalogue(at: LibraryLocation.folder(self.library))
     }
 }

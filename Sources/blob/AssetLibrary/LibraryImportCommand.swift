@@ -31,7 +31,7 @@ struct LibraryImportCommand: ParsableCommand {
     func run() throws {
         let context = try self.source.makeContext()
         let library = try self.source.openLibrary(for: .writing)
-        var line = ProgressLine(self.progress)
+        let line = ProgressLine(self.progress)
         var firstError: BlobError?
         // Printed once it is certain that the asset persists.
         let assets = try library.makeImport(
@@ -40,15 +40,24 @@ struct LibraryImportCommand: ParsableCommand {
             line.clear()
             try printLine(result.asset.locator.text)
             if result.isRepaired {
-                printToStandardError("blob: repaired a damaged or lost original: \(result.asset.locator.text)\n")
+                ProgressLine.printNotice(
+                    "blob: repaired a damaged or lost original: \(result.asset.locator.text)\n")
             }
         }
-        var (itemCount, fileCount, byteCount) = (0, 0, Int64(0))
-        let attempt = { (body: () throws -> Int64) throws in
+        let (done, read) = (Locked((items: 0, files: 0)), Locked(Int64(0)))
+        let show = { @Sendable (count: Int) in
+            let (items, files) = done.withLock { $0 }
+            line.show(
+                read.withLock { read in
+                    read += Int64(count)
+                    return read
+                }, of: nil, note: "\(items) of \(files) files, ")
+        }
+        let attempt = { (body: () throws -> Void) throws in
             do {
                 try context.check()
-                byteCount += try body()
-                itemCount += 1
+                try body()
+                done.withLock { $0.items += 1 }
             } catch {
                 let error = BlobError(wrapping: error)
                 // The others can still be imported, unless the job is cancelled, the disk full, or the output closed.
@@ -64,31 +73,27 @@ struct LibraryImportCommand: ParsableCommand {
         for argument in self.files {
             guard let path = try self.absolutePath(argument) else {
                 try attempt {
-                    try assets.add(self.source.source(argument, context))
-                    return 0
+                    done.withLock { $0.files += 1 }
+                    try assets.add(self.source.source(argument, context).counting { count, _, _ in show(count) })
                 }
-                fileCount += 1
                 continue
             }
             let folder = fileType(at: path.cString, followingLinks: true) == S_IFDIR ? ImportedFolder(path) : nil
             for error in folder?.errors ?? [] { try attempt { throw error } }
             // A library may lie among the photos.
             let paths = folder.map { $0.paths.filter { !library.contains(path: $0) } } ?? [path]
-            fileCount += paths.count
+            done.withLock { $0.files += paths.count }
             for path in paths {
                 try attempt {
                     let known = try folder?.origin(path, isReference: self.byReference)
                     let origin = try known?.0 ?? ImportOrigin(path: path, isReference: self.byReference)
-                    if !self.duplicates, folder != nil, let asset = try library.importedAsset(origin) {
-                        line.clear()
-                        try printLine(asset.locator.text)
-                    } else {
+                    if try self.duplicates || folder == nil || !assets.addImported(origin) {
                         let source = try self.source.registry.source(for: BlobLocator(filePath: path), context: context)
-                        try assets.add(source, name: known?.name, from: origin)
+                        try assets.add(
+                            source.counting { count, _, _ in show(count) }, name: known?.name, from: origin)
                     }
-                    return origin.byteCount
                 }
-                line.show(byteCount, of: nil, note: "\(itemCount) of \(fileCount) files, ")
+                show(0)
             }
         }
         try assets.finish()

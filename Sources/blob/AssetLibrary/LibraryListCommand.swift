@@ -19,23 +19,37 @@ struct LibraryListCommand: ParsableCommand {
     }
 
     func run() throws {
+        Verbosity.isJSON = self.json
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         encoder.keyEncodingStrategy = .convertToSnakeCase
         encoder.dateEncodingStrategy = .iso8601
         let context = try self.source.makeContext()
-        try self.source.openLibrary(for: .reading).forEachAsset { asset in
+        let catalogue = try self.source.openCatalogue()
+        let output = LineBuffer()
+        let print = { (asset: CataloguedAsset, own: Asset?) in
             try context.check()
             if self.json {
-                try printLine(String(decoding: encoder.encode(Row(asset)), as: UTF8.self))
+                try output.print(String(decoding: encoder.encode(Row(asset, own)), as: UTF8.self))
             } else {
-                try printLine(self.long ? asset.longLine : asset.locator.text)
+                try output.print(self.long ? asset.longLine : asset.locator.text)
             }
         }
+        do {
+            if let library = catalogue as? AssetLibrary {
+                try library.forEachAsset { try print(library.catalogued($0), $0) }
+            } else {
+                try catalogue.forEachCataloguedAsset(in: nil) { try print($0, nil) }
+            }
+        } catch {
+            try output.flush()
+            throw error
+        }
+        try output.flush()
     }
 }
 
-extension Asset {
+extension CataloguedAsset {
     /// The columns of the long form; `-` means unknown. The name is last, because it may contain anything.
     fileprivate var longLine: String {
         let size = self.media.pixelWidth.flatMap { width in self.media.pixelHeight.map { "\(width)x\($0)" } }
@@ -55,7 +69,7 @@ private struct Row: Encodable {
     let id: String
     let name: String?
     let byteCount: Int64
-    let sha256: String
+    let sha256: String?
     let mediaType: String?
     let pixelWidth: Int?
     let pixelHeight: Int?
@@ -73,17 +87,22 @@ private struct Row: Encodable {
     let durationMilliseconds: Int64?
     let codec: String?
     let livePhotoId: String?
-    let generation: Int64
+    let generation: Int64?
     let isMissing: Bool
-    let importDate: Date
+    let importDate: Date?
     let modificationDate: Date?
+    /// Of other catalogues than ours.
+    let path: String?
+    let pair: String?
+    let sidecars: [String]?
 
-    init(_ asset: Asset) {
+    /// - Parameter own: The asset of our own catalogue; nil in another one.
+    init(_ asset: CataloguedAsset, _ own: Asset?) {
         self.locator = asset.locator.text
-        self.id = asset.id.uuidString
+        self.id = asset.id
         self.name = asset.name
         self.byteCount = asset.byteCount
-        self.sha256 = asset.sha256.hexadecimal
+        self.sha256 = asset.sha256?.hexadecimal
         self.mediaType = asset.media.mediaType
         self.pixelWidth = asset.media.pixelWidth
         self.pixelHeight = asset.media.pixelHeight
@@ -101,9 +120,12 @@ private struct Row: Encodable {
         self.durationMilliseconds = asset.media.duration
         self.codec = asset.media.codec
         self.livePhotoId = asset.media.livePhotoID
-        self.generation = asset.generation
+        self.generation = own?.generation
         self.isMissing = asset.isMissing
-        self.importDate = asset.importDate
+        self.importDate = own?.importDate
         self.modificationDate = asset.modificationDate
+        self.path = own == nil ? asset.path : nil
+        self.pair = asset.pairID
+        self.sidecars = own == nil && !asset.sidecarPaths.isEmpty ? asset.sidecarPaths : nil
     }
 }

@@ -28,10 +28,9 @@ struct LibraryThumbnailCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.source.makeContext()
-        let id = try UUID(uuidString: self.asset) ?? BlobLocator(self.asset).assetID()
-        let library = try self.source.openLibrary(for: .reading)
+        let id = self.asset.contains("://") ? try BlobLocator(self.asset).catalogueID() : self.asset
         let size = Thumbnail.Size(rawValue: self.size) ?? .small
-        let bytes = try library.thumbnail(of: id, size, context: context).bytes
+        let bytes = try self.source.openCatalogue().thumbnail(of: id, size, context: context).bytes
         try bytes.withUnsafeBytes { bytes in
             guard let output else { return try StandardOutput().write(bytes) }
             let file = try AtomicFile(path: output)

@@ -33,7 +33,6 @@ struct AnswerOptions: ParsableArguments {
 final class AnswerOutput: Sendable {
     private struct State {
         var file: AtomicFile?
-        var line: ProgressLine
         var finishedByteCount: Int64 = 0
         var finishedCount = 0
         /// The bytes sent by the uploads under way.
@@ -41,6 +40,7 @@ final class AnswerOutput: Sendable {
     }
 
     private let state: Locked<State>
+    private let line: ProgressLine
     private let writeOut: WriteOutFormat?
     /// The number of all uploads; nil when there is one, whose length the line shows.
     private let count: Int?
@@ -48,8 +48,8 @@ final class AnswerOutput: Sendable {
     init(_ options: AnswerOptions, count: Int? = nil) throws(BlobError) {
         let file: AtomicFile? = if let path = options.output { try AtomicFile(path: path) } else { nil }
         Interrupts.setTemporaryPath(file?.temporaryPath)
-        self.state = Locked(State(file: file, line: ProgressLine(options.progress)))
-        (self.writeOut, self.count) = (options.writeOut, count)
+        self.state = Locked(State(file: file))
+        (self.line, self.writeOut, self.count) = (ProgressLine(options.progress), options.writeOut, count)
     }
 
     var hasFile: Bool { self.state.withLock { $0.file != nil } }
@@ -59,8 +59,8 @@ final class AnswerOutput: Sendable {
         self.state.withLock { state in
             state.sentByteCounts[number] = sent
             let all = state.finishedByteCount + state.sentByteCounts.values.reduce(0, +)
-            guard let count else { return state.line.show(all, of: byteCount) }
-            state.line.show(all, of: nil, note: "\(state.finishedCount) of \(count) files, ")
+            guard let count else { return self.line.show(all, of: byteCount) }
+            self.line.show(all, of: nil, note: "\(state.finishedCount) of \(count) files, ")
         }
     }
 
@@ -69,7 +69,7 @@ final class AnswerOutput: Sendable {
     /// Writes bytes of an answer to the file, or to standard output.
     func write(_ bytes: UnsafeRawBufferPointer) throws {
         try self.state.withLock { state in
-            state.line.clear()
+            self.line.clear()
             if let file = state.file { return try file.write(bytes) }
             try writeAll(bytes, to: STDOUT_FILENO, named: "standard output")
         }
@@ -82,7 +82,7 @@ final class AnswerOutput: Sendable {
             try self.state.withLock { state in
                 state.finishedByteCount += state.sentByteCounts.removeValue(forKey: number) ?? 0
                 state.finishedCount += 1
-                state.line.clear()
+                self.line.clear()
                 if let answer { try answer.withUnsafeBytes { try state.file?.write($0) } }
                 try Array(text.utf8).withUnsafeBytes {
                     try writeAll($0, to: STDOUT_FILENO, named: "standard output")
@@ -93,10 +93,22 @@ final class AnswerOutput: Sendable {
         }
     }
 
+    /// Returns a closure that prints an error after which an upload is tried again, at most `count` times.
+    func retryReporter(of count: Int) -> @Sendable (BlobError) -> Void {
+        let attempts = Locked(0)
+        return { error in
+            let attempt = attempts.withLock { attempts in
+                attempts += 1
+                return attempts
+            }
+            ProgressLine.printNotice("blob: trying again, \(attempt) of \(count): \(ErrorText(error).line)\n")
+        }
+    }
+
     /// Prints an error in place of the progress.
     func report(_ error: BlobError) {
         self.state.withLock { state in
-            state.line.clear()
+            self.line.clear()
             blob.report(error)
         }
     }
@@ -104,7 +116,7 @@ final class AnswerOutput: Sendable {
     /// Completes the file of answers.
     func commit() throws(BlobError) {
         try self.state.withLock { state throws(BlobError) in
-            state.line.clear()
+            self.line.clear()
             try state.file?.commit()
         }
         Interrupts.setTemporaryPath(nil)

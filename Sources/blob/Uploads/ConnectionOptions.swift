@@ -61,7 +61,7 @@ struct ConnectionOptions: ParsableArguments {
         settings.proxy = self.proxy
         if let connectTimeout { settings.connectLimit = .seconds(connectTimeout) }
         if self.isInsecure, !Self.hasWarned.exchange(true) {
-            printToStandardError("blob: warning: certificates of web servers are not verified (--insecure)\n")
+            ProgressLine.printNotice("blob: warning: certificates of web servers are not verified (--insecure)\n")
         }
         return settings
     }

@@ -27,7 +27,7 @@ final class ParallelUploads: Sendable {
     private let options: UploadOptions
     private let list: ListOptions
     private let output: AnswerOutput
-    private let registry: BlobRegistry
+    private let sources: ArgumentSources
     private let journal: UploadJournal?
     private let offset: Int64
     private let state = Locked(State())
@@ -35,10 +35,10 @@ final class ParallelUploads: Sendable {
     /// - Parameter upload: The request that all have in common.
     init(
         _ items: UploadItems, _ upload: BlobUploadRequest, _ options: UploadOptions, _ list: ListOptions,
-        _ output: AnswerOutput, _ registry: BlobRegistry, offset: Int64
+        _ output: AnswerOutput, _ sources: ArgumentSources, offset: Int64
     ) throws(BlobError) {
         (self.items, self.upload, self.options, self.list) = (items, upload, options, list)
-        (self.output, self.registry, self.offset) = (output, registry, offset)
+        (self.output, self.sources, self.offset) = (output, sources, offset)
         self.journal = if let path = list.journal { try UploadJournal(path: path) } else { nil }
     }
 
@@ -117,7 +117,7 @@ final class ParallelUploads: Sendable {
     /// Returns what is to be sent; nil for what is there already.
     private func prepare(_ number: Int, _ context: BlobContext) throws(BlobError) -> Prepared? {
         let item = self.items.items[number]
-        let source = try item.source(self.registry, context)
+        let source = try item.source(self.sources, context)
         let info = try source.info(context)
         var upload = self.upload
         upload.url = item.url

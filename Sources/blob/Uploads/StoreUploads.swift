@@ -6,6 +6,9 @@ import Foundation
 
 /// The uploads of sources to a store with the interface of S3.
 struct StoreUploads: Sendable {
+    /// The longest time in seconds for an interrupted job to abort its uploads, as ``S3Uploader`` has it.
+    private static let abortLimit: UInt32 = 30
+
     private let uploader: S3Uploader
     private let upload: BlobUploadRequest
     private let jobs: Int
@@ -46,11 +49,11 @@ struct StoreUploads: Sendable {
     ///
     /// - Throws: The error of the only source, and that of a job that is over; otherwise, after all errors are printed,
     ///   the status of the first one that repeating does not help against, or of the first.
-    func run(_ items: UploadItems, _ registry: BlobRegistry, _ output: AnswerOutput, _ context: BlobContext) throws {
+    func run(_ items: UploadItems, _ sources: ArgumentSources, _ output: AnswerOutput, _ context: BlobContext) throws {
         let errors = Locked(items.errors)
         let all = items.items
         if all.count == 1, items.errors.isEmpty {
-            return try self.run(all[0].source(registry, context), words: [all[0].name], all[0].url, output, context)
+            return try self.run(all[0].source(sources, context), words: [all[0].name], all[0].url, output, context)
         }
         for error in items.errors { output.report(error) }
         let next = Locked(0)
@@ -61,7 +64,7 @@ struct StoreUploads: Sendable {
                         while case let number = next.withLock({ $0.postIncrement() }), number < all.count {
                             do throws(BlobError) {
                                 try context.check()
-                                let source = try all[number].source(registry, context)
+                                let source = try all[number].source(sources, context)
                                 try await self.store(
                                     source, [all[number].name], all[number].url, number, partsAtOnce: 1, output,
                                     context)
@@ -84,6 +87,8 @@ struct StoreUploads: Sendable {
     }
 
     private func block(_ body: @escaping @Sendable () async -> Void) {
+        // Parts that are left behind cost their owner money.
+        if !self.resumable.isOn { Interrupts.setCleanupLimit(Self.abortLimit) }
         let ended = WaitSignal()
         BlockingPool.openings.runTasks {
             await body()

@@ -35,12 +35,11 @@ struct UploadCommand: ParsableCommand {
     @OptionGroup var answers: AnswerOptions
 
     @Option(help: "Start at this byte of the body, from 0; for a form, give the same --boundary as before.")
-    var offset: Int64 = 0
+    var offset: ByteCount?
 
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
-        guard self.offset >= 0 else { throw ValidationError("--offset cannot be negative.") }
         guard !self.isStore else { return try self.validateStore() }
         guard self.resumable.resumption != .s3 else {
             throw ValidationError("--resumable s3 is for a URL that begins with s3://.")
@@ -59,7 +58,7 @@ struct UploadCommand: ParsableCommand {
         guard self.arguments.count >= (self.list.fromFile == nil ? 2 : 1) else {
             throw ValidationError("Name at least one source, then the URL.")
         }
-        guard self.list.skipExisting == nil || self.offset == 0 && self.request.contentEncoding == .identity else {
+        guard self.list.skipExisting == nil || self.startOffset == 0 && self.request.contentEncoding == .identity else {
             throw ValidationError("--skip-existing goes without --offset and --content-encoding.")
         }
         let isSingle = self.arguments.count == 2 && !self.list.recursive && self.list.fromFile == nil
@@ -70,7 +69,7 @@ struct UploadCommand: ParsableCommand {
 
     private func validateResumable() throws {
         guard self.resumable.isOn else { return }
-        guard self.offset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
+        guard self.startOffset == 0, self.request.method == nil, self.request.contentEncoding == .identity else {
             throw ValidationError("--resumable goes without --offset, -X and --content-encoding.")
         }
         guard !self.list.isAsked, !self.request.followsRedirections, !self.answers.isAsked else {
@@ -86,7 +85,7 @@ struct UploadCommand: ParsableCommand {
     private var isStore: Bool { self.url.hasPrefix("s3://") }
 
     private func validateStore() throws {
-        guard self.request.method == nil, self.request.contentEncoding == .identity, self.offset == 0,
+        guard self.request.method == nil, self.request.contentEncoding == .identity, self.startOffset == 0,
             !self.request.followsRedirections, !self.answers.isAsked, self.source.web.user == nil
         else { throw ValidationError("s3:// goes without -X, --content-encoding, --offset, -L, -o, -w and -u.") }
         guard self.list.skipExisting == nil, self.list.journal == nil, self.resumable.resumption.wire == nil else {
@@ -114,19 +113,23 @@ struct UploadCommand: ParsableCommand {
     private func sendToStore(_ context: BlobContext) throws {
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         let uploads = try StoreUploads(
-            upload, self.source.web.store.options(upload.settings), self.request, self.list, self.resumable)
+            upload, self.source.store.options(upload.settings), self.request, self.list, self.resumable)
         guard self.form.parts.isEmpty else {
             let body = try self.form.makeBody(self.reading, context)
             return try uploads.run(body, words: self.form.parts, self.url, AnswerOutput(self.answers), context)
         }
+        try self.checkSeveral()
+        guard !self.namesSeveral || self.resumable.stateFile == nil else {
+            throw BlobError(.invalidArgument, "--state is for one source.")
+        }
         let items = try self.items(context)
         let output = try AnswerOutput(self.answers, count: items.items.count == 1 ? nil : items.items.count)
-        try uploads.run(items, self.reading.registry, output, context)
+        try uploads.run(items, self.reading.sources, output, context)
     }
 
     private func items(_ context: BlobContext) throws -> UploadItems {
         let reading = self.reading
-        var items = UploadItems(self.url, isRecursive: self.list.recursive, reading.registry, context)
+        var items = UploadItems(self.url, reading.sources, context)
         for argument in self.arguments.dropLast() { try items.add(argument) }
         if let file = self.list.fromFile {
             for line in try UploadItems.lines(of: reading.source(file, context), context) { try items.add(line) }
@@ -134,7 +137,15 @@ struct UploadCommand: ParsableCommand {
         return items
     }
 
-    private var url: String { self.arguments.last ?? "" }
+    private var startOffset: Int64 { self.offset?.value ?? 0 }
+
+    /// The URL; `http://` is added to HOST:PORT, as curl does.
+    private var url: String {
+        let text = self.arguments.last ?? ""
+        let authority = text.prefix { $0 != "/" }
+        let port = authority.split(separator: ":", omittingEmptySubsequences: false).dropFirst().last
+        return port.flatMap { UInt16($0) } == nil ? text : "http://\(text)"
+    }
 
     /// The options for reading sources, whose servers get nothing that is for the receiver.
     private var reading: SourceOptions {
@@ -151,19 +162,35 @@ struct UploadCommand: ParsableCommand {
         let upload = try self.request.makeUpload(.put, self.url, self.source, context)
         try upload.validate()
         if self.resumable.isOn { return try self.sendResumably(upload, context) }
-        guard self.arguments.count > 2 || self.list.isAsked else { return try self.sendOne(upload, context) }
+        guard self.arguments.count > 2 || self.list.isAsked || self.namesSeveral else {
+            return try self.sendOne(upload, context)
+        }
+        try self.checkSeveral()
         let items = try self.items(context)
         try ParallelUploads(
             items, upload, self.request, self.list, AnswerOutput(self.answers, count: items.items.count),
-            self.reading.registry, offset: self.offset
+            self.reading.sources, offset: self.startOffset
         ).run(context)
+    }
+
+    /// True when the first source is a folder, or a pattern for members.
+    private var namesSeveral: Bool {
+        guard let first = self.arguments.dropLast().first else { return false }
+        let registry = self.reading.registry
+        return registry.folderPath(first) != nil || registry.memberSelection(first) != nil
+    }
+
+    /// - Throws: ``BlobError/Code/invalidArgument`` when several sources would have one URL.
+    private func checkSeveral() throws(BlobError) {
+        guard !self.namesSeveral || UploadFolder(self.url) != nil else {
+            throw BlobError(.invalidArgument, "A folder or a pattern needs a URL that ends with '/'.")
+        }
     }
 
     private func sendOne(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
         var upload = upload
-        let (argument, registry) = (self.arguments[0], self.reading.registry)
-        _ = try UploadItems.folderPath(argument, isRecursive: false, registry)
-        let source = try registry.source(for: argument, context: context)
+        let argument = self.arguments[0]
+        let source = try self.reading.source(argument, context)
         var folder = UploadFolder(self.url)
         upload.url = try folder?.url(for: source, argument: argument, context) ?? self.url
         try upload.setMediaType(of: source, nil, context)
@@ -221,7 +248,7 @@ struct UploadCommand: ParsableCommand {
         let output = try AnswerOutput(self.answers)
         var upload = upload
         upload.onAnswer = { try output.write($0) }
-        let body = self.offset > 0 ? source.slice(self.offset...) : source
+        let body = self.startOffset > 0 ? source.slice(self.startOffset...) : source
         let (result, facts) = try MeasuredUpload(upload, self.request, output, number: 0).run(body, context)
         try output.end(0, facts)
         _ = try result.get()

@@ -15,10 +15,10 @@ struct UploadItem: Sendable {
     var origin = Origin.argument
 
     func source(
-        _ registry: BlobRegistry, _ context: BlobContext
+        _ sources: ArgumentSources, _ context: BlobContext
     ) throws(BlobError) -> any BlobInputStreamDataSource {
         switch self.origin {
-        case .argument: try registry.source(for: self.name, context: context)
+        case .argument: try sources.source(self.name, context)
         case .file(let path): FileSource(pathBytes: path)
         }
     }
@@ -33,28 +33,27 @@ struct UploadItems {
     private(set) var errors: [BlobError] = []
     private let url: String
     private var folder: UploadFolder?
-    private let isRecursive: Bool
-    private let registry: BlobRegistry
+    private let sources: ArgumentSources
     private let context: BlobContext
 
-    init(_ url: String, isRecursive: Bool, _ registry: BlobRegistry, _ context: BlobContext) {
-        (self.url, self.isRecursive, self.registry, self.context) = (url, isRecursive, registry, context)
+    init(_ url: String, _ sources: ArgumentSources, _ context: BlobContext) {
+        (self.url, self.sources, self.context) = (url, sources, context)
         self.folder = UploadFolder(url)
     }
 
-    /// Adds the source of an argument, or the files in its folder.
+    /// Adds the source of an argument, the files in its folder, or the members that its pattern selects.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for a name that an earlier source has, and when the job is over.
     mutating func add(_ argument: String) throws(BlobError) {
         try self.context.check()
         do throws(BlobError) {
-            if let path = try Self.folderPath(argument, isRecursive: self.isRecursive, self.registry) {
-                return try self.addFiles(in: path, argument)
+            if let path = self.sources.registry.folderPath(argument) { return try self.addFiles(in: path, argument) }
+            for argument in try self.sources.registry.expanding([argument], self.context) {
+                let source = try self.sources.source(argument, self.context)
+                if self.folder == nil { _ = try source.info(self.context) }
+                let url = try self.folder?.url(for: source, argument: argument, self.context) ?? self.url
+                self.items.append(UploadItem(name: argument, url: url))
             }
-            let source = try self.registry.source(for: argument, context: self.context)
-            if self.folder == nil { _ = try source.info(self.context) }
-            let url = try self.folder?.url(for: source, argument: argument, self.context) ?? self.url
-            self.items.append(UploadItem(name: argument, url: url))
         } catch {
             // A mistake in the names sends nothing at all.
             guard error.code != .invalidArgument else { throw error }
@@ -70,24 +69,6 @@ struct UploadItems {
         let bytes = try source.data(upTo: self.maximumListByteCount, context: context)
         let end = bytes.contains(0) ? 0 : UInt8(ascii: "\n")
         return bytes.split(separator: end).map { RawArguments.decoded(Array($0)) }
-    }
-
-    /// Returns the path of an argument that is a folder; nil for any other.
-    ///
-    /// - Throws: ``BlobError/Code/unsupported`` for a folder, unless `isRecursive`.
-    static func folderPath(
-        _ argument: String, isRecursive: Bool, _ registry: BlobRegistry
-    ) throws(BlobError) -> [UInt8]? {
-        guard let locator = try? registry.locator(for: argument), let path = locator.filePath,
-            locator.selectors.isEmpty, locator.scheme == "file", !path.contains(0)
-        else { return nil }
-        guard fileType(at: path.cString, followingLinks: true) == S_IFDIR else { return nil }
-        guard isRecursive else {
-            throw BlobError(
-                .unsupported, "This is a folder; --recursive uploads the files in it.", operation: "open",
-                locator: locator.description)
-        }
-        return path
     }
 
     private mutating func addFiles(in path: [UInt8], _ argument: String) throws(BlobError) {

@@ -13,7 +13,7 @@ final class UploadJournal: Sendable {
 
     private static let digestLength = 64
     private static let maximumLineByteCount = 1 << 20
-    private static let writtenCharacters = Set<UInt8>(0x21...0x7E)
+    private static let writtenCharacters = ByteSet(0x21...0x7E)
 
     private let path: String
     private let descriptor: CInt

@@ -59,7 +59,7 @@ struct UploadOptions: ParsableArguments {
                 upload.fields.append(field)
             }
         }
-        upload.settings = try source.web.connection.checkedSettings(context)
+        upload.settings = try source.connection.checkedSettings(context)
         upload.settings.credentials = source.web.credentials
         upload.rateLimit = self.limitRate?.bytesPerSecond
         upload.idleLimit = source.idleLimit ?? Self.defaultIdleLimit

@@ -28,10 +28,6 @@ struct WebOptions: ParsableArguments {
             valueName: "user:password"))
     var user: String?
 
-    @OptionGroup var connection: ConnectionOptions
-
-    @OptionGroup var store: StoreOptions
-
     func validate() throws {
         guard self.user?.contains(":") ?? true else {
             throw ValidationError("-u takes USER:PASSWORD; it does not ask for a password.")
@@ -63,16 +59,19 @@ struct WebOptions: ParsableArguments {
     }
 
     /// Returns a registry whose web sources have these options.
-    func applied(to registry: BlobRegistry) -> BlobRegistry {
-        let settings = self.connection.settings
-        var registry = self.store.applied(to: registry, settings)
+    func applied(
+        to registry: BlobRegistry, _ connection: ConnectionOptions, _ store: StoreOptions
+    ) -> BlobRegistry {
+        let settings = connection.settings
+        var registry = store.applied(to: registry, settings)
         guard !self.headers.isEmpty || (self.headerFile ?? self.user) != nil || settings != BlobTransferSettings()
         else {
             return registry
         }
         let provider = BlobProvider(
             .origin { locator, context in
-                try HTTPSource(locator, options: Self.options.withLock { try $0 ?? self.make(&$0, context) })
+                let options = try Self.options.withLock { try $0 ?? self.make(&$0, connection, context) }
+                return try HTTPSource(locator, options: options)
             }, schemes: HTTPSource.provider.schemes)
         do {
             try registry.register(provider, replacing: true)
@@ -85,9 +84,11 @@ struct WebOptions: ParsableArguments {
     /// The options of the command, once a locator needed them.
     private static let options = Locked<HTTPSource.Options?>(nil)
 
-    private func make(_ made: inout HTTPSource.Options?, _ context: BlobContext) throws -> HTTPSource.Options {
+    private func make(
+        _ made: inout HTTPSource.Options?, _ connection: ConnectionOptions, _ context: BlobContext
+    ) throws -> HTTPSource.Options {
         var options = HTTPSource.Options()
-        options.transfers = try self.connection.checkedSettings(context)
+        options.transfers = try connection.checkedSettings(context)
         options.transfers.credentials = self.credentials
         let file = try self.headerFile.map { try Self.fields(in: $0, context) } ?? []
         options.headers = (try self.fields(context) + file).map { ($0.name, $0.value) }

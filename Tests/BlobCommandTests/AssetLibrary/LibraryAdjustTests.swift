@@ -55,12 +55,37 @@ import Testing
         #expect(try Array(self.run("cat", self.url).output) == self.picture)
     }
 
+    @Test func sidecarsAndRendersOfOthersAreKept() throws {
+        let sidecar = try self.folder.write("Apple's", to: "b.AAE")
+        expect(try self.run("library", "adjust", self.url, "--sidecar", sidecar), prints: "")
+        expect(try self.run("cat", self.url), failsWith: "unsupported", 65, saying: "AAE")
+        let file = try self.folder.write("rendered", to: "b.jpg")
+        let render = String(try self.run("library", "import", file).text.dropLast())
+        expect(try self.run("library", "adjust", self.url, "--stored-render", render), prints: "")
+        expect(try self.run("cat", "\(self.url)&unrenderable=render"), prints: "rendered")
+        // Made of another adjustment.
+        try self.folder.write("Another", to: "b.AAE")
+        expect(try self.run("library", "adjust", self.url, "--sidecar", sidecar), prints: "")
+        expect(try self.run("cat", "\(self.url)&unrenderable=render"), failsWith: "unsupported", 65)
+        expect(
+            try self.run("library", "adjust", self.url, "--sidecar", file), failsWith: "invalidArgument", 64,
+            saying: "AAE")
+        expect(
+            try self.run("library", "adjust", self.url, "--stored-render", UUID().uuidString), failsWith: "notFound",
+            66)
+    }
+
     @Test func aPictureThatCannotBeRenderedIsNeverTheOriginal() throws {
         try self.folder.write(Array("Apple's".utf8), to: "c.AAE")
         let file = try self.folder.write(self.picture + [0], to: "c.png")
         let url = String(try self.run("library", "import", file).text.dropLast())
         expect(try self.run("cat", url), failsWith: "unsupported", 65, saying: url, "AAE")
         #expect(try self.run("cat", "\(url)&version=original").ending == .status(0))
+        let original = try self.run("cat", "\(url)&unrenderable=original")
+        #expect(original.ending == .status(0) && Array(original.output) == self.picture + [0])
+        expect(try self.run("cat", "\(url)&unrenderable=render"), failsWith: "unsupported", 65, saying: "AAE")
+        expect(try self.run("cat", "\(url)&unrenderable=x"), failsWith: "invalidLocator", 64, saying: "render")
+        expect(try self.run("cat", "\(url)&unrenderable=fail"), failsWith: "unsupported", 65)
         // Our own adjustment replaces the other; without a helper it cannot be rendered.
         expect(try self.run("library", "adjust", url, "--rotate", "180"), prints: "")
         let launch = Launch("cat", url, "--library", self.library).with {

@@ -146,7 +146,7 @@ import Testing
         let id = try #require(url.split(separator: "=").dropFirst().first?.prefix(36))
         try Data("jello".utf8).write(
             to: URL(fileURLWithPath: "\(self.library)/originals/\(id.prefix(2))/\(id).txt"))
-        expect(try self.run("cat", url), failsWith: "checksumMismatch", 65, saying: url, "at byte 0")
+        expect(try self.run("cat", url), failsWith: "checksumMismatch", 65, saying: url)
         // Also where reading begins behind the damage, or ends before the end.
         expect(try self.run("cat", url, "--offset", "1"), failsWith: "checksumMismatch", 65, saying: url)
         expect(try self.run("cat", url, "--length", "1"), failsWith: "checksumMismatch", 65, saying: url)

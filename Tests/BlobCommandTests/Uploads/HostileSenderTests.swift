@@ -117,6 +117,33 @@ import Testing
         }
     }
 
+    /// 200 connections, each of which has sent a request, as some have that are slow: not 256 KiB each, as much as a
+    /// large read takes.
+    @Test func aSmallReadTakesLittleMemory() throws {
+        try withReceiver { receiver, port in
+            let before = receiver.residentByteCount
+            let clients = try (0..<200).map { _ in try Client(port) }
+            for client in clients {
+                client.send(Self.head + "Content-Length: 1\r\n\r\na")
+                #expect(client.receiveOnce().hasPrefix("HTTP/1.1 201 "))
+            }
+            let growth = receiver.residentByteCount - before
+            #expect(growth < 200 * 100_000, "\(growth) bytes")
+        }
+    }
+
+    /// The system drops connections that nobody accepts, beyond a number.
+    @Test func manyConnectionsAtOnceWait() throws {
+        try withReceiver { receiver, port in
+            receiver.send(SIGSTOP)
+            let clients = try (0..<400).map { _ in try Client(port, connectingWithin: 5) }
+            receiver.send(SIGCONT)
+            let last = try #require(clients.last)
+            last.send(Self.head + "Content-Length: 1\r\n\r\na")
+            #expect(last.receiveOnce().hasPrefix("HTTP/1.1 201 "))
+        }
+    }
+
     /// More lines than fit into a pipe.
     @Test func outputThatNobodyReadsStopsNothing() throws {
         try withReceiver { receiver, port in

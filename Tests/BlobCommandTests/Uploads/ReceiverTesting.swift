@@ -37,8 +37,10 @@ final class Client {
     private let descriptor: CInt
     private var isOpen = true
 
-    init(_ port: UInt16) throws {
+    /// - Parameter connectLimit: The maximum number of seconds until the connection is made; nil is none.
+    init(_ port: UInt16, connectingWithin connectLimit: Int? = nil) throws {
         self.descriptor = makeStreamSocket()
+        if let connectLimit { self.limitSending(to: connectLimit) }
         var address = makeLoopbackAddress(port: port)
         let status = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {

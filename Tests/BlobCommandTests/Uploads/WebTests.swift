@@ -44,7 +44,7 @@ import Testing
         let outcome = try Launch(["cat"] + urls).run()
         #expect(!isMissing.withLock { $0 })
         // Not compared in #expect, which would look for the edits.
-        let isEqual = outcome.output == bytes + bytes + bytes
+        let isEqual = outcome.output == bytes + bytes + bytes + bytes
         #expect(isEqual)
         #expect(outcome.errorText.contains("notFound") && outcome.errorText.contains("missing"))
     }

@@ -1,0 +1,115 @@
+import BlobCore
+
+/// The state of a progress line: the count reached, its rate over the last seconds, and stalls. Does no I/O.
+package struct ProgressMeter: Sendable {
+    package typealias Instant = ContinuousClock.Instant
+
+    /// What is counted.
+    package enum Unit: Hashable, Sendable {
+        case bytes
+        /// Things with this name, in the singular; the plural has an `s`.
+        case items(String)
+    }
+
+    /// The time over which the rate is measured.
+    private static let window = Duration.seconds(5)
+    /// The time between two samples: their number stays small however often the count changes.
+    private static let sampleInterval = Duration.milliseconds(250)
+    /// The time without a byte after which a line shows a stall.
+    private static let stallLimit = Duration.seconds(2)
+    private static let barWidths = 10...40
+
+    private let unit: Unit
+    private var count: Int64 = 0
+    private var total: Int64?
+    private var note = ""
+    /// The counts at some instants, oldest first; the first is the base of the rate.
+    private var samples: [(instant: Instant, count: Int64)]
+    private var lastAdvance: Instant
+
+    package init(_ unit: Unit = .bytes, at now: Instant) {
+        self.unit = unit
+        self.samples = [(now, 0)]
+        self.lastAdvance = now
+    }
+
+    /// Notes the count reached.
+    ///
+    /// - Parameters:
+    ///   - count: The count of all that was done, which may also fall when something is done again.
+    ///   - total: The count at the end; nil when it is unknown.
+    ///   - note: The beginning of the line.
+    package mutating func advance(to count: Int64, of total: Int64?, note: String, at now: Instant) {
+        if count != self.count { self.lastAdvance = now }
+        (self.count, self.total, self.note) = (count, total, note)
+        guard let last = self.samples.last, now - last.instant >= Self.sampleInterval else { return }
+        self.samples.append((now, count))
+        while self.samples.count > 2, now - self.samples[1].instant >= Self.window { self.samples.removeFirst() }
+    }
+
+    /// Returns the line at an instant, of fewer than `width` columns.
+    package func line(width: Int, at now: Instant) -> String {
+        var parts: [String] = []
+        let total = self.total.flatMap { $0 > 0 ? $0 : nil }
+        if let total { parts.append("\(Int(100 * self.fraction(of: total)))%") }
+        if self.unit == .bytes { parts += self.pace(total, at: now) }
+        let amount = self.note + self.amount(of: total)
+        // Whole parts go where there is no room: the time left, then the rate; beside a stall, the percentage.
+        while parts.count > 1, amount.count + 2 + parts.joined(separator: ", ").count >= width {
+            parts.remove(at: self.isStalled(at: now) ? 0 : parts.count - 1)
+        }
+        let rest = parts.joined(separator: ", ")
+        let barWidth = min(width - amount.count - rest.count - 5, Self.barWidths.upperBound)
+        let bar = total.flatMap { barWidth < Self.barWidths.lowerBound ? nil : self.bar(of: $0, width: barWidth) }
+        let separator = rest.isEmpty ? "" : bar.map { " \($0) " } ?? ", "
+        return String((amount + separator + rest).prefix(max(width - 1, 0)))
+    }
+
+    private func fraction(of total: Int64) -> Double { min(1, max(0, Double(self.count) / Double(total))) }
+
+    private func amount(of total: Int64?) -> String {
+        switch self.unit {
+        case .bytes: byteCountText(self.count) + (total.map { " of \(byteCountText($0))" } ?? "")
+        case .items(let name):
+            "\(self.count)\(total.map { " of \($0)" } ?? "") \((total ?? self.count) == 1 ? name : name + "s")"
+        }
+    }
+
+    private func isStalled(at now: Instant) -> Bool {
+        self.unit == .bytes && now - self.lastAdvance >= Self.stallLimit
+    }
+
+    /// The rate and the time left, or the length of a stall.
+    private func pace(_ total: Int64?, at now: Instant) -> [String] {
+        guard !self.isStalled(at: now) else { return ["stalled \(Self.text((now - self.lastAdvance).seconds))"] }
+        let base = self.samples[0]
+        // The difference and the rate may be more than 64 bits hold.
+        let rate = (Double(self.count) - Double(base.count)) / max((now - base.instant).seconds, 0.001)
+        let pace = "\(byteCountText(Int64(min(max(rate, 0), 1e18))))/s"
+        guard let total, rate >= 1, self.count < total else { return [pace] }
+        return [pace, "\(Self.text((Double(total) - Double(self.count)) / rate)) left"]
+    }
+
+    private func bar(of total: Int64, width: Int) -> String {
+        let filled = Int(self.fraction(of: total) * Double(width))
+        let head = filled < width ? ">" : ""
+        let rest = String(repeating: " ", count: max(width - filled - 1, 0))
+        return "[\(String(repeating: "=", count: filled))\(head)\(rest)]"
+    }
+
+    /// Returns a number of seconds as `5 s`, `1:05` or `2:01:05`; more than 99 hours as such.
+    private static func text(_ seconds: Double) -> String {
+        let seconds = Int(min(seconds, 360_000))
+        let twoDigits = { (value: Int) in value < 10 ? "0\(value)" : "\(value)" }
+        switch seconds {
+        case ..<60: return "\(seconds) s"
+        case ..<3600: return "\(seconds / 60):\(twoDigits(seconds % 60))"
+        case ..<360_000: return "\(seconds / 3600):\(twoDigits(seconds / 60 % 60)):\(twoDigits(seconds % 60))"
+        default: return "over 99 hours"
+        }
+    }
+}
+
+extension Duration {
+    fileprivate var seconds: Double { Double(self.components.seconds) + Double(self.components.attoseconds) / 1e18 }
+}

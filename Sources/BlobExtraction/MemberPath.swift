@@ -1,0 +1,64 @@
+package import BlobCore
+
+/// The path of a member beneath a folder: names joined by slashes, none of them empty, `.` or `..`.
+package struct MemberPath: Hashable, Sendable {
+    /// The bytes of the path, without a zero and without a slash at either end; empty for the folder itself.
+    package let bytes: [UInt8]
+
+    private static let slash = UInt8(ascii: "/")
+    private static let parent = Array("..".utf8)
+    private static let current = Array(".".utf8)
+
+    /// The number of bytes that a path has at most: PATH_MAX of Linux, without the zero behind it.
+    private static let maximumByteCount = 4095
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    /// Creates the path of a member from its name, in which empty names and `.` are left out.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` for a name that is absolute, has `..` as a part, contains a zero, or is
+    ///   longer than 4095 bytes.
+    package init(_ name: [UInt8]) throws(BlobError) {
+        guard !name.contains(0) else { throw Self.unsafe("contains a zero byte") }
+        guard name.count <= Self.maximumByteCount else {
+            throw Self.unsafe("is longer than \(Self.maximumByteCount) bytes")
+        }
+        guard name.first != Self.slash else { throw Self.unsafe("is absolute") }
+        let parts = Self.parts(of: name)
+        guard !parts.contains(Self.parent[...]) else { throw Self.unsafe("has '..' as a part") }
+        self.bytes = Array(parts.joined(separator: CollectionOfOne(Self.slash)))
+    }
+
+    /// The path of the folder that the member is in; empty for the topmost one.
+    package var folder: MemberPath {
+        let end = self.bytes.lastIndex(of: Self.slash) ?? self.bytes.startIndex
+        return MemberPath(bytes: Array(self.bytes[..<end]))
+    }
+
+    /// The last name of the path.
+    package var name: [UInt8] {
+        Array(self.bytes[(self.bytes.lastIndex(of: Self.slash).map { $0 + 1 } ?? self.bytes.startIndex)...])
+    }
+
+    /// The names of the path, the topmost first.
+    package var names: [[UInt8]] { self.bytes.split(separator: Self.slash).map(Array.init) }
+
+    /// Returns true when a symbolic link at this path leads to a place beneath the folder, through whatever links.
+    ///
+    /// The target is relative; `..` is only at its beginning, where it means the folders that the link is in, which are
+    /// no links, and not as often as there are such folders above.
+    package func isLinkBeneath(_ target: [UInt8]) -> Bool {
+        guard !target.isEmpty, target.first != Self.slash, !target.contains(0) else { return false }
+        let parts = Self.parts(of: target)
+        let upward = parts.prefix { $0 == Self.parent[...] }
+        return upward.count < self.names.count && !parts[upward.count...].contains(Self.parent[...])
+    }
+
+    private static func parts(of name: [UInt8]) -> [ArraySlice<UInt8>] {
+        name.split(separator: self.slash).filter { $0 != self.current[...] }
+    }
+
+    private static func unsafe(_ fault: String) -> BlobError {
+        BlobError(.unsupported, "The name of this member \(fault), and is no place beneath the folder.")
+    }
+}

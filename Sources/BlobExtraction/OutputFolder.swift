@@ -1,0 +1,225 @@
+package import BlobCore
+import BlobPlatform
+internal import CPlatform
+
+/// A folder to which members are extracted, and beyond which nothing is written, whatever their names and links are.
+///
+/// A path is resolved beneath the folder and through no symbolic link, by `openat2(2)` where the system has it, and
+/// name by name otherwise. A file appears under its name when it is complete. An existing file is kept, and so is one
+/// that differs in case or Unicode form alone where the file system takes both names for one.
+package final class OutputFolder {
+    /// The folders made, with what their members say, in the order in which they were made.
+    private var folders: [(path: MemberPath, member: BlobMember?)] = []
+    private var folderNumbers: [MemberPath: Int] = [:]
+    private var tree: FolderTree
+    private var staging: StagingFolder?
+    private let isReplacing: Bool
+    /// The files and links made.
+    private var made: Set<FileIdentity> = []
+    /// The hashes of their paths.
+    private var madePaths: Set<Int> = []
+    /// The paths of the hard links without bytes of their own, by target.
+    private var links: [MemberPath: [MemberPath]] = [:]
+
+    /// The number of folders made, from 0, including those that no member stands for.
+    package var folderCount: Int { self.folders.count }
+
+    /// Opens the folder, and makes it if only its last name is missing. Links in `path` are followed.
+    ///
+    /// - Parameters:
+    ///   - isReplacing: True to replace existing files and links, though not folders.
+    ///   - resolvesInKernel: False to resolve paths name by name on any system.
+    /// - Throws: The error of the system.
+    package init(path: [UInt8], isReplacing: Bool = false, resolvesInKernel: Bool = true) throws(BlobError) {
+        if path.withPath({ mkdir($0, 0o777) }) != 0, errno != EEXIST {
+            throw writeFailure("Could not make the folder \(BlobMember.printable(path))")
+        }
+        let root = try Descriptor(
+            path.withPath { openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) },
+            doing: "Could not open the folder \(BlobMember.printable(path))")
+        StagingFolder.removeLeftovers(in: root)
+        self.tree = FolderTree(root, resolvesInKernel: resolvesInKernel)
+        self.isReplacing = isReplacing
+    }
+
+    /// Makes a folder, unless it exists. Its time and permissions are set by ``finish()``, if it is new.
+    package func makeFolder(_ member: BlobMember) throws(BlobError) {
+        let path = try Self.path(of: member)
+        guard !path.bytes.isEmpty else { return }
+        let folder = try self.open(path)
+        guard let number = self.folderNumbers[path] else { return }
+        self.folders[number].member = member
+        // At once, so that a private folder is never open to others; what its owner may not do comes at the end.
+        var status = stat()
+        guard let permissions = member.permissions, fstat(folder.number, &status) == 0 else { return }
+        _ = fchmod(folder.number, status.st_mode & (mode_t(permissions) | 0o700) & 0o777)
+    }
+
+    /// Creates a file, which is written and then given to ``commit(_:)``. One at a time.
+    package func makeFile(_ member: BlobMember) throws(BlobError) -> NewFile {
+        let path = try Self.path(of: member)
+        let folder = try self.openFolder(of: path)
+        // Found now rather than after the bytes.
+        try self.checkPlace(path, folder)
+        return try NewFile(member, path, in: folder, staging: self.stagingFolder())
+    }
+
+    /// Gives a file its name. One with bytes of a hard link takes the place of its target and of earlier links to that.
+    package func commit(_ file: NewFile) throws(BlobError) {
+        try file.finish()
+        try self.nameStagedFile(file.path, file.folder)
+        guard file.member.kind == .hardLink, let target = try? MemberPath(file.member.linkTarget ?? []) else { return }
+        for path in [target] + (self.links.removeValue(forKey: target) ?? []) where path != file.path {
+            guard let folder = self.tree.find(path.folder),
+                let old = FileIdentity(path.name, in: folder, type: S_IFREG), self.made.contains(old)
+            else { continue }
+            try self.stageLink(to: file.path, file.folder)
+            try self.nameStagedFile(path, folder, replacing: old)
+        }
+    }
+
+    /// Makes a symbolic link.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` when its target is not certainly beneath the folder.
+    package func makeSymbolicLink(_ member: BlobMember) throws(BlobError) {
+        let path = try Self.path(of: member)
+        guard let target = member.linkTarget, path.isLinkBeneath(target) else {
+            throw BlobError(
+                .unsupported,
+                "This symbolic link to '\(BlobMember.printable(member.linkTarget ?? []))' may lead out of the folder.")
+        }
+        let folder = try self.openFolder(of: path)
+        try self.checkPlace(path, folder)
+        let staging = try self.stagingFolder()
+        let name = StagingFolder.fileName
+        let result = target.withPath { target in name.withPath { symlinkat(target, staging.number, $0) } }
+        guard result == 0 else { throw writeFailure("Could not make the link \(BlobMember.printable(path.bytes))") }
+        if let times = member.times {
+            _ = name.withPath { utimensat(staging.number, $0, times, AT_SYMLINK_NOFOLLOW) }
+        }
+        try self.nameStagedFile(path, folder)
+    }
+
+    /// Makes a hard link to a file that was extracted before.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` when its target is none.
+    package func makeHardLink(_ member: BlobMember) throws(BlobError) {
+        let path = try Self.path(of: member)
+        let target = try MemberPath(member.linkTarget ?? [])
+        guard let from = self.tree.find(target.folder),
+            let file = FileIdentity(target.name, in: from, type: S_IFREG), self.made.contains(file)
+        else {
+            throw BlobError(
+                .unsupported,
+                "This is a hard link to '\(BlobMember.printable(member.linkTarget ?? []))', which was not extracted.")
+        }
+        let folder = try self.openFolder(of: path)
+        try self.checkPlace(path, folder)
+        try self.stageLink(to: target, from)
+        try self.nameStagedFile(path, folder)
+        self.links[target, default: []].append(path)
+    }
+
+    /// Sets the times and permissions of the folders made, and removes what is not complete. Called once, at the end.
+    package func finish() {
+        self.staging = nil
+        // The folders above come last, because their permissions may close them.
+        for (path, member) in self.folders.reversed() {
+            guard let member, let folder = self.tree.find(path) else { continue }
+            if let times = member.times { _ = futimens(folder.number, times) }
+            var status = stat()
+            guard let permissions = member.permissions, fstat(folder.number, &status) == 0 else { continue }
+            // What the file mode creation mask took away stays away.
+            _ = fchmod(folder.number, status.st_mode & mode_t(permissions) & 0o777)
+        }
+    }
+
+    private static func path(of member: BlobMember) throws(BlobError) -> MemberPath {
+        let path = try MemberPath(member.name)
+        guard !path.bytes.isEmpty || member.kind == .directory else {
+            throw BlobError(.unsupported, "The name of this member is that of the folder itself.")
+        }
+        guard path.names.first.map(StagingFolder.isName) != true else {
+            throw BlobError(.unsupported, "The name of this member is one of those for incomplete files.")
+        }
+        return path
+    }
+
+    private func open(_ path: MemberPath) throws(BlobError) -> Descriptor {
+        try self.tree.open(path) { made in
+            self.folderNumbers[made] = self.folders.count
+            self.folders.append((made, nil))
+        }
+    }
+
+    private func openFolder(of path: MemberPath) throws(BlobError) -> Descriptor { try self.open(path.folder) }
+
+    private func stagingFolder() throws(BlobError) -> Descriptor {
+        let staging = if let made = self.staging { made } else { try StagingFolder(in: self.tree.root) }
+        self.staging = staging
+        return staging.descriptor
+    }
+
+    /// Throws when a member cannot have this name, because of what has it.
+    private func checkPlace(_ path: MemberPath, _ folder: Descriptor) throws(BlobError) {
+        var status = stat()
+        guard path.name.withPath({ fstatat(folder.number, $0, &status, AT_SYMLINK_NOFOLLOW) }) == 0 else { return }
+        guard status.st_mode & S_IFMT != S_IFDIR else { throw Self.exists(path, "is a folder", EISDIR) }
+        guard self.isReplacing else { throw Self.exists(path, "exists, and is kept", EEXIST) }
+        guard !self.made.contains(FileIdentity(status)) || self.madePaths.contains(path.hashValue) else {
+            throw Self.exists(path, "is the name of another member in this file system", EEXIST)
+        }
+    }
+
+    private static func exists(_ path: MemberPath, _ fault: String, _ number: CInt) -> BlobError {
+        var error = BlobError(.io, "\(BlobMember.printable(path.bytes)) \(fault).", operation: "write")
+        error.systemErrorNumber = number
+        return error
+    }
+
+    /// Makes a further name for a file in the staging folder, and verifies that it is that of a file made.
+    private func stageLink(to target: MemberPath, _ folder: Descriptor) throws(BlobError) {
+        let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
+        let result = target.name.withPath { target in
+            name.withPath { linkat(folder.number, target, staging.number, $0, 0) }
+        }
+        guard result == 0 else { throw writeFailure("Could not link to \(BlobMember.printable(target.bytes))") }
+        guard let file = FileIdentity(name, in: staging, type: S_IFREG), self.made.contains(file)
+        else {
+            self.discardStagedFile()
+            throw BlobError(.changed, "\(BlobMember.printable(target.bytes)) was replaced before it was linked to.")
+        }
+    }
+
+    /// Gives the staged file its name.
+    ///
+    /// - Parameter old: A file that is replaced even when existing files are kept.
+    private func nameStagedFile(
+        _ path: MemberPath, _ folder: Descriptor, replacing old: FileIdentity? = nil
+    ) throws(BlobError) {
+        var isNamed = false
+        defer { if !isNamed { self.discardStagedFile() } }
+        let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
+        if self.isReplacing, old == nil { try self.checkPlace(path, folder) }
+        let identity = FileIdentity(name, in: staging)
+        let replaced = self.isReplacing || old != nil ? FileIdentity(path.name, in: folder) : nil
+        let result = name.withPath { name in
+            path.name.withPath { new in
+                replaced == nil
+                    ? blob_rename_new(staging.number, name, folder.number, new)
+                    : renameat(staging.number, name, folder.number, new)
+            }
+        }
+        guard result == 0 else { throw writeFailure("Could not name \(BlobMember.printable(path.bytes))") }
+        // When both names are of one file already, a rename leaves both.
+        isNamed = replaced == nil || replaced != identity
+        if let identity { self.made.insert(identity) }
+        self.madePaths.insert(path.hashValue)
+    }
+
+    /// Removes the staged file, if it still has its first name.
+    private func discardStagedFile() {
+        guard let staging = self.staging else { return }
+        _ = StagingFolder.fileName.withPath { unlinkat(staging.descriptor.number, $0, 0) }
+    }
+}

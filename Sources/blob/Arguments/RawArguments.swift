@@ -1,0 +1,126 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+/// A command that takes any number of names.
+protocol NameListCommand: ParsableCommand {
+    var locators: [String] { get set }
+}
+
+extension NameListCommand {
+    /// Returns the command with the names that were joined.
+    func separated() throws -> Self {
+        var command = self
+        command.locators = RawArguments.separated(self.locators)
+        try command.validate()
+        return command
+    }
+}
+
+/// The arguments of the process, of which those that are not UTF-8 are converted to locators.
+enum RawArguments {
+    /// Separates names, and parts of a form, within one argument; no argument of a process contains it.
+    static let separator: Character = "\0"
+
+    private static let partOptions = ["-F", "--form"]
+
+    /// - Parameter listCommands: The names of the commands whose names are joined, each a ``NameListCommand``.
+    /// - Throws: ``BlobError/Code/invalidArgument`` for an option with such bytes in its value; ``BlobError/Code/io``
+    ///   when the system does not tell the arguments.
+    static func decoded(_ listCommands: [String] = []) throws(BlobError) -> [String] {
+        // Swift reads them from a file. Without any, not even a name, help would be printed, which is a success.
+        guard CommandLine.argc > 0 else { throw BlobError(.io, "Could not read the arguments of the command.") }
+        var arguments: [String] = []
+        var isBehindTerminator = false
+        for index in 1..<Int(CommandLine.argc) {
+            guard let pointer = CommandLine.unsafeArgv[index] else { break }
+            let argument = UnsafeBufferPointer(start: pointer, count: strlen(pointer)).map(UInt8.init(bitPattern:))
+            let text = self.decoded(argument)
+            // A part of a form contains a locator, but cannot be converted to one.
+            let isPart = arguments.last.map(self.partOptions.contains) == true
+            if !isBehindTerminator, !isPart, text.hasPrefix("-#"), let locator = self.memberOfInput(text) {
+                arguments.append(locator)
+                continue
+            }
+            let isOption = argument.first == UInt8(ascii: "-") && !isBehindTerminator
+            guard !isOption && !isPart || Array(text.utf8) == argument else {
+                throw BlobError(
+                    .invalidArgument,
+                    "The option '\(PercentEncoding.encode(argument, leaving: ByteSet(0x20...0x7E)))' "
+                        + "is no UTF-8: give its value as an argument of its own.")
+            }
+            if isOption, !isPart, text.hasPrefix("-F"), text.utf8.count > 2 {
+                // The argument parser would split `-Fname=value` at its '='.
+                arguments += ["-F", String(text.dropFirst(2))]
+            } else {
+                arguments.append(isOption && text == "--skip-existing" ? "--skip-existing=digest" : text)
+                if text == "--" { isBehindTerminator = true }
+            }
+        }
+        // The words of an unfinished command are not to be joined.
+        guard arguments.first != CompleteCommand.configuration.commandName else { return arguments }
+        let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
+        let joined = self.joiningParts(Array(arguments[..<end])) + arguments[end...]
+        return self.joiningNames(joined, listCommands)
+    }
+
+    /// Joins names that follow each other, as ``joiningParts(_:)`` joins parts, for each ``NameListCommand``.
+    private static func joiningNames(_ arguments: [String], _ listCommands: [String]) -> [String] {
+        guard let command = arguments.first, listCommands.contains(command) else { return arguments }
+        var joined = [command]
+        var names: [String] = []
+        var (isBehindTerminator, mayBeValue) = (false, false)
+        for argument in arguments.dropFirst() {
+            let isOption = argument.hasPrefix("-") && !isBehindTerminator
+            // What follows an option may be its value. A name that begins with a hyphen cannot be the first.
+            if !mayBeValue, !isOption || argument == "-" && !names.isEmpty {
+                names.append(argument)
+                continue
+            }
+            if !names.isEmpty { joined.append(names.joined(separator: String(self.separator))) }
+            names = []
+            joined.append(argument)
+            if argument == "--" { isBehindTerminator = true }
+            mayBeValue = isOption && argument != "-" && argument != "--"
+        }
+        return names.isEmpty ? joined : joined + [names.joined(separator: String(self.separator))]
+    }
+
+    /// Returns the names that were joined.
+    static func separated(_ arguments: [String]) -> [String] {
+        arguments.flatMap { $0.split(separator: self.separator, omittingEmptySubsequences: false).map(String.init) }
+    }
+
+    /// Returns the locator for a member of standard input, which the argument parser would take for options.
+    private static func memberOfInput(_ text: String) -> String? {
+        try? BlobRegistry.standard.locator(for: text).text
+    }
+
+    /// Joins options for parts of a form that follow each other: the time that the argument parser takes grows with the
+    /// square of the number of options.
+    private static func joiningParts(_ arguments: [String]) -> [String] {
+        var joined: [String] = []
+        var index = 0
+        while index < arguments.count {
+            joined.append(arguments[index])
+            guard self.partOptions.contains(arguments[index]), index + 1 < arguments.count else {
+                index += 1
+                continue
+            }
+            var parts = [arguments[index + 1]]
+            index += 2
+            while index + 1 < arguments.count, self.partOptions.contains(arguments[index]) {
+                parts.append(arguments[index + 1])
+                index += 2
+            }
+            joined.append(parts.joined(separator: String(self.separator)))
+        }
+        return joined
+    }
+
+    /// Returns an argument as text; bytes that are not UTF-8, which a `String` would damage, as the locator of a file.
+    static func decoded(_ bytes: [UInt8]) -> String {
+        if let text = String(validating: bytes, as: UTF8.self) { return text }
+        return BlobLocator(filePath: bytes).text
+    }
+}

@@ -1,0 +1,68 @@
+import BlobStreamsStandard
+import Foundation
+
+/// The completion of locators: files, wrappers, schemes, and the members of archives behind a `#`.
+enum LocatorCompletion {
+    /// The time for listing an archive, and the maximum number of names printed: a person is waiting.
+    private static let patience = Duration.seconds(1)
+    private static let maximumCount = 1000
+
+    static func candidates(for word: String) -> [String] {
+        if let mark = self.lastMark(in: word) {
+            let names = self.members(of: String(word[..<mark.lowerBound]), beginning: String(word[mark.upperBound...]))
+            return names.map { word[..<mark.upperBound] + $0 }
+        }
+        // Behind wrappers, a file.
+        let start = word.lastIndex(of: "+").map { word.index(after: $0) } ?? word.startIndex
+        let isPlain = !word[start...].contains("/") && !word[start...].contains(":")
+        let schemes = BlobRegistry.forCommand(library: nil).providers.flatMap { provider in
+            provider.schemes.map { scheme in
+                if case .origin = provider.kind { "\(scheme):" } else { "\(scheme)+" }
+            }
+        }
+        let known = isPlain && start < word.endIndex ? schemes.sorted().filter { $0.hasPrefix(word[start...]) } : []
+        return (known + self.files(beginning: String(word[start...]))).map { word[..<start] + $0 }
+    }
+
+    /// Returns the paths of files, with a slash behind those of folders.
+    static func files(beginning path: String) -> [String] {
+        let end = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        let (folder, beginning) = (String(path[..<end]), path[end...])
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: folder.isEmpty ? "." : folder)) ?? []
+        return names.sorted().filter { name in
+            name.hasPrefix(beginning) && !name.contains("\n") && (beginning.hasPrefix(".") || !name.hasPrefix("."))
+        }.prefix(self.maximumCount).map { name in
+            let path = folder + name
+            return fileType(at: Array(path.utf8).cString, followingLinks: true) == S_IFDIR ? path + "/" : path
+        }
+    }
+
+    /// The place of the last `#` or `!/`, behind which a member is named; nil when there is none.
+    private static func lastMark(in word: String) -> Range<String.Index>? {
+        guard let hash = word.firstIndex(of: "#") else { return nil }
+        return word.range(of: "!/", options: .backwards, range: hash..<word.endIndex)
+            ?? hash..<word.index(after: hash)
+    }
+
+    /// Returns the names of members, as they are written in a locator, each up to the next slash.
+    private static func members(of archive: String, beginning: String) -> [String] {
+        let registry = BlobRegistry.forCommand(library: nil)
+        // Nothing is asked of the network, nor of standard input.
+        guard let locator = try? registry.locator(for: archive), locator.origin.text.hasPrefix("file:") else {
+            return []
+        }
+        let context = BlobContext(deadline: .now + self.patience, index: .automatic)
+        guard let container = try? registry.openContainer(for: locator, context) else { return [] }
+        var (found, seen): ([String], Set<String>) = ([], [])
+        // The names before an error are as good as others.
+        try? container.forEachMember(context) { member in
+            let name = member.printableName
+            guard name.hasPrefix(beginning), name != beginning else { return true }
+            let rest = name.dropFirst(beginning.count)
+            let part = beginning + (rest.firstIndex(of: "/").map { rest[...$0] } ?? rest)
+            if seen.insert(part).inserted { found.append(part) }
+            return found.count < self.maximumCount
+        }
+        return found
+    }
+}

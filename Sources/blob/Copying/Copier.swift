@@ -1,0 +1,88 @@
+import BlobStreamsStandard
+import Foundation
+
+enum Copying {
+    /// The size of the buffer in bytes: it fits the second-level cache, and an enlarged pipe takes it in few pieces.
+    static let bufferByteCount = 256 * 1024
+}
+
+/// Copies sources to an output, with one buffer for all of them.
+struct Copier<Output: ByteOutput>: ~Copyable {
+    /// True with a rate: nothing is gained by reading more than is printed.
+    var isThrottled: Bool { self.allowance != nil }
+
+    private let output: Output
+    private let limit: Int64?
+    private let allowance: ByteAllowance?
+    private let context: BlobContext
+    private let buffer: UnsafeMutableRawBufferPointer
+    private let progress: ProgressLine
+    private let itemCount: Int?
+    private var finishedCount = 0
+    /// The number of bytes of all copies so far.
+    private(set) var written: Int64 = 0
+
+    /// - Parameters:
+    ///   - limit: The maximum number of bytes of all copies together; nil is no limit.
+    ///   - rate: The maximum rate of all copies together; nil is no limit.
+    ///   - itemCount: The number of copies; nil when it is unknown.
+    init(
+        _ output: Output, limit: Int64?, rate: ByteRate? = nil, progress: ProgressMode, itemCount: Int? = 1,
+        _ context: BlobContext
+    ) {
+        self.output = output
+        self.limit = limit
+        self.allowance = rate.map { ByteAllowance(bytesPerSecond: $0.bytesPerSecond) }
+        self.progress = ProgressLine(progress, writesData: output is StandardOutput)
+        self.itemCount = itemCount
+        self.context = context
+        self.buffer = .allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
+    }
+
+    deinit { self.buffer.deallocate() }
+
+    /// Copies the bytes from `byteOffset` on, at most `length` of them.
+    ///
+    /// - Parameter opened: A reader that is open at `byteOffset` already, and is closed by this; without a rate.
+    /// - Throws: ``BlobError/Code/limitExceeded`` when all copies together exceed the limit;
+    ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
+    mutating func copy(
+        _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
+        isWhole: Bool = false, matching validator: BlobValidator?, opened: BlobGuardedReader? = nil
+    ) throws {
+        let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
+        let reader = try opened ?? throttled.open(at: byteOffset, matching: validator, context: self.context)
+        defer {
+            reader.close()
+            self.finishedCount += 1
+        }
+        var rest = length ?? .max
+        let total = self.itemCount == 1 ? reader.info.byteCount.map { min($0 - byteOffset, rest) } : nil
+        while rest > 0 {
+            let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer.prefix(Int(clamping: rest)))
+            let count = try reader.readWaiting(into: room)
+            guard count > 0 else {
+                guard isWhole, let length else { return }
+                throw BlobError(
+                    .invalidArgument,
+                    "The range \(byteOffset) \(length) is past the end of \(reader.byteOffset) bytes.",
+                    operation: "read", locator: source.locator?.description, byteOffset: reader.byteOffset)
+            }
+            let allowed = self.limit.map { min(Int64(count), $0 - self.written) } ?? Int64(count)
+            try self.output.write(UnsafeRawBufferPointer(rebasing: room[..<Int(allowed)]))
+            self.written += allowed
+            rest -= allowed
+            guard allowed == count else {
+                throw BlobError(
+                    .limitExceeded, "There are more bytes than the limit of \(self.limit ?? 0).", operation: "read",
+                    locator: source.locator?.description, byteOffset: reader.byteOffset - Int64(count) + allowed)
+            }
+            self.progress.show(
+                self.written, of: total, note: ProgressLine.note(self.finishedCount, of: self.itemCount))
+        }
+        // All bytes up to the end were requested: then the end must pass its checks too.
+        if reader.byteOffset == reader.info.byteCount { _ = try reader.readWaiting(into: self.buffer) }
+    }
+
+    func finish() { self.progress.clear() }
+}

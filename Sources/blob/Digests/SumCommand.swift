@@ -1,0 +1,110 @@
+import ArgumentParser
+import BlobCommandLine
+import BlobStreamsStandard
+
+struct SumCommand: NameListCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sum", abstract: "Prints digests of locators, as sha256sum does, or checks them.",
+        discussion: """
+            Several algorithms read each source once, and print lines as 'SHA256 (NAME) = HEX'. 'x.tgz#**' has a line \
+            for each member.
+            """)
+
+    @Argument(help: "The locators to read (default: '-', standard input); with -c, the lists of checksums.")
+    var locators: [String] = []
+
+    @Option(
+        name: .shortAndLong,
+        help: ArgumentHelp(
+            "The algorithms (default: sha256): \(DigestNames.allValueStrings.joined(separator: ", ")), or several of "
+                + "them with commas between.", valueName: "names"))
+    var algorithm: [DigestNames] = []
+
+    @Flag(
+        name: .shortAndLong,
+        help: "Read lists that this command, sha256sum or its relatives wrote, and compare (--quiet: only failures).")
+    var check = false
+
+    @Flag(help: "Print lines as 'SHA256 (NAME) = HEX', also for one algorithm.")
+    var tag = false
+
+    @Option(help: "Also read the locators in this file, one per line ('-': standard input).")
+    var fromFile: String?
+
+    @Flag(help: "Stop at the first error; without this, the others are read, and the status is the first error's.")
+    var failFast = false
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    @OptionGroup var retries: RetryOptions
+
+    @OptionGroup var source: SourceOptions
+
+    private var reading: ReadingOptions { ReadingOptions(self.source, self.retries) }
+
+    func validate() throws {
+        guard !self.check || !self.tag && self.fromFile == nil else {
+            throw ValidationError("-c goes without --tag and --from-file.")
+        }
+    }
+
+    func run() throws {
+        let context = try self.reading.makeContext()
+        let names = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
+        let chosen = self.algorithm.flatMap(\.algorithms)
+        let line = ProgressLine(self.progress)
+        defer { line.clear() }
+        guard !self.check else {
+            var check = ChecksumCheck(chosen, isFailFast: self.failFast)
+            for name in names { try check.add(name, self.source, context) }
+            return try check.run(self.reading.sources, line, context)
+        }
+        let algorithms = chosen.isEmpty ? [.sha256] : chosen
+        var arguments = ArgumentList(names)
+        if let fromFile { try arguments.add(fromFile, self.source, context) }
+        try arguments.expand(self.reading.registry, context)
+        let hasPipedPattern = arguments.texts.contains { self.reading.registry.pipedSelection($0, context) != nil }
+        let hashing = Hashing(
+            algorithms, itemCount: hasPipedPattern ? nil : arguments.texts.count, line, context)
+        var members = SharedMembers(arguments.texts, self.reading.sources)
+        var failures = SourceFailures(isFailFast: self.failFast)
+        for (position, argument) in arguments.texts.enumerated() {
+            do {
+                if let selection = self.reading.registry.pipedSelection(argument, context) {
+                    try self.printSums(of: selection, hashing, algorithms, context)
+                    continue
+                }
+                let result = members.result(position, context, hashing)
+                line.clear()
+                for text in self.lines(algorithms, try result.get(), argument) { try printLine(text) }
+            } catch {
+                try failures.note(arguments.naming(BlobError(wrapping: error), position))
+            }
+        }
+        try failures.end()
+    }
+
+    /// Prints the digests of members, after all of the archive has passed its checks.
+    private func printSums(
+        of selection: BlobRegistry.MemberSelection, _ hashing: Hashing, _ algorithms: [CryptoDigest],
+        _ context: BlobContext
+    ) throws {
+        var texts: [String] = []
+        defer { hashing.line.clear() }
+        try self.reading.registry.forEachMember(of: selection, context) { name, source in
+            let source = try self.reading.sources.decoded(source, context)
+            texts += self.lines(algorithms, try hashing.digests(of: source), name)
+        }
+        hashing.line.clear()
+        for text in texts { try printLine(text) }
+    }
+
+    private func lines(_ algorithms: [CryptoDigest], _ digests: [[UInt8]], _ argument: String) -> [String] {
+        let name = printableArgument(argument)
+        return zip(algorithms, digests).map { algorithm, digest in
+            self.tag || algorithms.count > 1
+                ? "\(algorithm.name.uppercased()) (\(name)) = \(digest.hexadecimal)" : "\(digest.hexadecimal)  \(name)"
+        }
+    }
+}

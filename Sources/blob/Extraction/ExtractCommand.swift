@@ -1,0 +1,91 @@
+import ArgumentParser
+import BlobCommandLine
+import BlobExtraction
+import BlobStreamsStandard
+import Foundation
+
+struct ExtractCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "extract", abstract: "Extracts the members of an archive to a folder.",
+        discussion: """
+            Members are read to their ends, with all checks, and get their names when they are complete; they are not \
+            synchronised to the disk. Nothing is written beyond the folder, nor through a symbolic link, also one that \
+            exists: names that are absolute or have '..' as a part, links that may lead out of the folder, hard links \
+            to what was not extracted, devices and FIFOs are errors. Permissions are without set-id bits and what the \
+            umask takes away; times are kept, owners are not. An error of a member is reported, and the others are \
+            extracted; the status is that of the first error. Most tars have no checksums: an error at the end of the \
+            archive puts all members in doubt.
+
+            A GLOB selects members by name: '*', '?' and '[...]' stand for characters other than '/', '**' for any \
+            folders, and a folder for all that is in it. Characters as %XX, as 'blob ls' prints them, are no wildcards.
+            """)
+
+    /// More than a program of the usual kind makes of a folder, in bytes: 64 GiB.
+    private static let defaultMaximumByteCount: Int64 = 64 << 30
+
+    /// The ratio that no deflate data exceed (1032), and those of better methods only when they were made to.
+    private static let defaultMaximumRatio = 2000
+
+    @Argument(help: "The archive, also inside other layers: outer.tar.gz#inner.zip.")
+    var locator: String
+
+    @Argument(help: ArgumentHelp("Patterns of the names of members (default: all members).", valueName: "glob"))
+    var globs: [String] = []
+
+    @Option(
+        name: [.customShort("C"), .long],
+        help: ArgumentHelp("The folder, which is made if only its last name is missing.", valueName: "path"))
+    var directory = "."
+
+    @Flag(help: "Replace existing files and links, though not folders; the last of several members of a name stays.")
+    var overwrite = false
+
+    @Flag(help: "End at the first error.")
+    var failFast = false
+
+    @Option(help: "End after this many bytes of all members together (default: \(defaultMaximumByteCount)).")
+    var maxBytes: ByteCount?
+
+    @Option(help: "End after this many members and folders (default: \(BlobArchive.defaultMaximumCount)).")
+    var maxMembers = BlobArchive.defaultMaximumCount
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    @OptionGroup var source: SourceOptions
+
+    func validate() throws {
+        guard !self.source.decode else {
+            throw ValidationError("extract goes without -z: members are written as they are.")
+        }
+        guard self.maxMembers >= 0 else { throw ValidationError("--max-members cannot be negative.") }
+    }
+
+    func run() throws {
+        var context = try self.source.makeContext()
+        context.ratioLimit = context.ratioLimit ?? Self.defaultMaximumRatio
+        let registry = self.source.registry
+        let locator = try registry.locator(for: self.locator)
+        let archive = try registry.openArchive(at: locator, context)
+        let folder = try OutputFolder(path: Array(self.directory.utf8), isReplacing: self.overwrite)
+        let extractor = Extractor(
+            locator, folder, self.globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
+        var copier = Copier(
+            extractor.output, limit: self.maxBytes?.value ?? Self.defaultMaximumByteCount, progress: self.progress,
+            itemCount: nil, context)
+        defer { copier.finish() }
+        do {
+            defer { folder.finish() }
+            try archive.forEachSource(isWhole: self.globs.isEmpty, context) { member, source in
+                try extractor.extract(member, source, &copier)
+            }
+        } catch {
+            let error = BlobError(wrapping: error)
+            guard extractor.firstError != nil, error.code != .cancelled else { throw error }
+            copier.finish()
+            report(error)
+        }
+        extractor.reportUnusedGlobs()
+        if let error = extractor.firstError { throw ExitCode(error.code.exitStatus) }
+    }
+}

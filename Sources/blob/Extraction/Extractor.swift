@@ -1,0 +1,113 @@
+import BlobExtraction
+import BlobStreamsStandard
+import Foundation
+
+/// The members of one archive on their way to a folder, and their errors.
+final class Extractor {
+    let output = MemberOutput()
+    private let archive: BlobLocator
+    private let folder: OutputFolder
+    private let globs: [(text: String, pattern: MemberPattern)]
+    private var usedGlobs: Set<Int> = []
+    private let maximumCount: Int
+    private let endsAtError: Bool
+    private var count = 0
+
+    /// The first error of a member; nil when there was none.
+    private(set) var firstError: BlobError?
+
+    /// - Parameters:
+    ///   - globs: The patterns that select members, and all that is in a folder; none select all.
+    ///   - maximumCount: The maximum number of members that are selected, and of folders made.
+    ///   - endsAtError: True to throw the first error of a member.
+    init(_ archive: BlobLocator, _ folder: OutputFolder, _ globs: [String], maximumCount: Int, endsAtError: Bool) {
+        self.archive = archive
+        self.folder = folder
+        self.globs = globs.map { glob in
+            (glob, MemberPattern(glob.hasSuffix("/") ? glob.dropLast() : glob[...]))
+        }
+        self.maximumCount = maximumCount
+        self.endsAtError = endsAtError
+    }
+
+    /// Extracts a member, if it is selected.
+    ///
+    /// - Throws: Errors that concern all members, such as a limit or a full disk. Others are reported.
+    func extract(
+        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: inout Copier<MemberOutput>
+    ) throws {
+        guard self.isSelected(member) else { return }
+        self.count += 1
+        do {
+            guard max(self.count, self.folder.folderCount) <= self.maximumCount else {
+                throw BlobError(
+                    .limitExceeded, "There are more members and folders than the limit of \(self.maximumCount).")
+            }
+            try self.make(member, source, &copier)
+        } catch {
+            var error = BlobError(wrapping: error)
+            // Those of reading have the member's index, which says less.
+            error.locator = self.archive.selecting(.name(member.name)).description
+            if self.endsAtError || error.concernsAllMembers { throw error }
+            copier.finish()
+            report(error)
+            self.firstError = self.firstError ?? error
+        }
+    }
+
+    private func isSelected(_ member: BlobMember) -> Bool {
+        guard !self.globs.isEmpty else { return true }
+        let numbers = self.globs.indices.filter { self.globs[$0].pattern.matches(member.name, orItsFolder: true) }
+        self.usedGlobs.formUnion(numbers)
+        return !numbers.isEmpty
+    }
+
+    private func make(
+        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: inout Copier<MemberOutput>
+    ) throws {
+        switch member.kind {
+        case .directory: try self.folder.makeFolder(member)
+        case .symbolicLink: try self.folder.makeSymbolicLink(member)
+        case .hardLink where member.byteCount ?? 0 == 0: try self.folder.makeHardLink(member)
+        case .special:
+            throw BlobError(.unsupported, "This member is a device or another special file, and is not extracted.")
+        case .file, .hardLink:
+            let file = try self.folder.makeFile(member)
+            defer { file.discard() }
+            // Without a checksum, no check is left for an empty one. In a cpio, a later name has the bytes.
+            if member.byteCount != 0 || member.checksum != nil || member.isEncrypted {
+                self.output.file = file
+                try copier.copy(source, matching: nil)
+            }
+            try self.folder.commit(file)
+        }
+    }
+
+    /// Reports the patterns that selected no member.
+    func reportUnusedGlobs() {
+        for (number, glob) in self.globs.enumerated() where !self.usedGlobs.contains(number) {
+            let error = BlobError(
+                .notFound, "No member fits '\(printable(glob.text))'.", operation: "read",
+                locator: self.archive.description)
+            report(error)
+            self.firstError = self.firstError ?? error
+        }
+    }
+}
+
+/// The member that is being written.
+final class MemberOutput: ByteOutput {
+    var file: NewFile?
+
+    func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) { try self.file?.write(bytes) }
+}
+
+extension BlobError {
+    /// True for an error after which no other member can be extracted either, or should be.
+    fileprivate var concernsAllMembers: Bool {
+        switch self.code {
+        case .cancelled, .limitExceeded: true
+        default: self.systemErrorNumber.map([ENOSPC, EDQUOT, EROFS, EIO].contains) ?? false
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import ArgumentParser
+import BlobStreamsStandard
+import MultipartFormData
+
+/// The options of all commands that compose forms.
+struct FormOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("F"), .customLong("form")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "A part: 'NAME=VALUE', 'NAME=@LOCATOR' for a file, 'NAME=<LOCATOR' for a field with these bytes.",
+            discussion: """
+                May be followed by ';type=MEDIA/TYPE' and ';filename=NAME'. Put text with a ';' or a ',' in double \
+                quotes: 'a="one;two"', 'f=@"x,y";type=text/plain'. Several files of one name: 'f=@one,two', 'f=@folder' \
+                for all files below it, 'f=@x.tgz#dir/*' for the members that match. Parts are sent in the given order.
+                """, valueName: "part"))
+    var parts: [String] = []
+
+    @Option(
+        help: """
+            The boundary between the parts (default: random): 1 to 70 letters, digits and hyphens. Give one that \
+            begins with a hyphen as --boundary=TEXT.
+            """)
+    var boundary: String?
+
+    /// Returns the body of all parts; warns about parts without a name, which receivers may lose.
+    func makeBody(_ source: SourceOptions, _ context: BlobContext) throws(BlobError) -> MultipartBody {
+        let boundary: MultipartBoundary = if let text = self.boundary { try MultipartBoundary(text) } else { .random() }
+        var form = MultipartForm()
+        for text in RawArguments.separated(self.parts) {
+            let argument = try FormArgument(text)
+            if argument.name.isEmpty {
+                ProgressLine.printNotice(
+                    "blob: warning: '\(printable(text))' has no name, and many receivers lose it\n")
+            }
+            for item in argument.items { try self.append(item, name: argument.name, to: &form, source, context) }
+        }
+        return try form.body(boundary: boundary, context: context)
+    }
+
+    /// Returns the locators of the files below a folder, or of the members that a pattern selects; otherwise the one
+    /// that is given.
+    private func files(
+        _ argument: String, _ source: SourceOptions, _ context: BlobContext
+    ) throws(BlobError) -> [String] {
+        let registry = source.registry
+        guard let folder = registry.folderPath(argument) else { return try registry.expanding([argument], context) }
+        let files = FolderFiles(in: folder)
+        if let error = files.errors.first { throw error }
+        let base = folder.last == UInt8(ascii: "/") ? folder : folder + [UInt8(ascii: "/")]
+        return files.paths.map { BlobLocator(filePath: base + $0).text }
+    }
+
+    private func append(
+        _ item: FormArgument.Item, name: String, to form: inout MultipartForm, _ source: SourceOptions,
+        _ context: BlobContext
+    ) throws(BlobError) {
+        let type = item.mediaType
+        switch item.content {
+        case .value(let value):
+            if let fileName = item.fileName {
+                try form.appendPart(source: MemorySource(value.utf8), name: name, fileName: fileName, mediaType: type)
+            } else if let type {
+                try form.appendPart(value: MemorySource(value.utf8), name: name, mediaType: type)
+            } else {
+                try form.appendPart(value: value, name: name)
+            }
+        case .file(let locator):
+            for file in try self.files(locator, source, context) {
+                try form.appendPart(
+                    source: source.source(file, context), name: name, fileName: item.fileName, mediaType: type)
+            }
+        case .contents(let locator):
+            try form.appendPart(value: source.source(locator, context), name: name, mediaType: type)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import ArgumentParser
+import BlobIndex
+import BlobStreamsStandard
+import Foundation
+
+struct IndexBuildCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "build",
+        abstract: "Builds the index of a locator, unless there is a valid one, and prints its path.")
+
+    @OptionGroup var options: IndexOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Compare an index of bgzip, indexed_gzip, rapidgzip or gztool with the data.",
+            discussion: "Builds the index anew, and only if each point of the other one is right.", valueName: "file"))
+    var from: String?
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    func run() throws {
+        var context = try self.options.makeContext()
+        let locator = try self.options.parsedLocator()
+        let file = try self.options.file(for: locator)
+        let registry = self.options.source.registry
+        let indexable = try registry.indexable(for: locator, context: context)
+        let origin = try registry.source(for: locator.origin, context: context).info(context)
+        let (line, read) = (ProgressLine(self.progress), Locked(Int64(0)))
+        context.eventSink = { event in
+            guard event.kind == .bytes else { return }
+            read.withLock { read in
+                read += event.value
+                line.show(read, of: origin.byteCount)
+            }
+        }
+        defer { line.clear() }
+        guard try self.build(indexable, context) else {
+            throw BlobError(
+                .unsupported, "No index is of use here: bytes are found without one, or must be read in their order.",
+                locator: locator.description)
+        }
+        line.clear()
+        try printLine(printable(file.path))
+    }
+
+    private func build(_ indexable: any BlobIndexing, _ context: BlobContext) throws -> Bool {
+        guard let from else { return try indexable.buildIndex(context) }
+        guard let file = IndexFile(.file(from), for: nil), file.exists else {
+            throw BlobError(.notFound, "There is no index \(from).")
+        }
+        guard let foreign = try file.foreignIndex() else {
+            throw BlobError(.unsupported, "\(from) is no index of bgzip, indexed_gzip or gztool, or not of this user.")
+        }
+        guard let importing = indexable as? any ForeignIndexImporting else {
+            throw BlobError(.unsupported, "The index \(from) is one of gzip data, and no layer of this is gzip.")
+        }
+        return try importing.importIndex(foreign, context)
+    }
+}

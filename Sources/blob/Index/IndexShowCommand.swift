@@ -1,0 +1,88 @@
+import ArgumentParser
+import BlobIndex
+import BlobStreamsStandard
+import Foundation
+
+struct IndexShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "show", abstract: "Prints the path and the sections of the index of a locator.",
+        discussion: """
+            Prints the path, then one line for each section: layer, kind, bytes, and whether it is valid for the \
+            current content or stale. The path alone means that there is no index. An index of another tool has one \
+            line: gzip, the name of the tool, bytes, and foreign.
+            """)
+
+    @OptionGroup var options: IndexOptions
+
+    @Flag(help: "Print one JSON object.")
+    var json = false
+
+    func run() throws {
+        Verbosity.isJSON = self.json
+        let context = try self.options.makeContext()
+        let locator = try self.options.parsedLocator()
+        let file = try self.options.file(for: locator)
+        let sections = file.sections()
+        let contents = sections.isEmpty ? [] : try self.contents(of: locator, in: file, context)
+        let foreign = sections.isEmpty ? try file.foreignIndex() : nil
+        let report = Report(
+            path: printable(file.path),
+            sections: sections.map { Report.Section($0, contents) } + (foreign.map { [Report.Section($0)] } ?? []))
+        guard self.json else {
+            try printLine(report.path)
+            for section in report.sections { try printLine(section.line) }
+            return
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        try printLine(String(decoding: encoder.encode(report), as: UTF8.self))
+    }
+
+    /// Returns the identities of the content that sections may be bound to: of the origin, and of each layer over it.
+    private func contents(
+        of locator: BlobLocator, in file: IndexFile, _ context: BlobContext
+    ) throws -> Set<IndexedContent> {
+        let registry = self.options.source.registry
+        var contents: Set<IndexedContent> = []
+        let origin = try registry.source(for: locator.origin, context: context)
+        if let content = try file.content(of: origin, context) { contents.insert(content) }
+        guard let source = try? registry.source(for: locator, context: context) else { return contents }
+        for layer in layerChain(of: source) {
+            if let content = try? file.content(of: layer, context) { contents.insert(content) }
+        }
+        return contents
+    }
+}
+
+/// The output of `show`.
+private struct Report: Encodable {
+    struct Section: Encodable {
+        let layer: String
+        let kind: String
+        let byteCount: Int64
+        let isValid: Bool
+        /// True for the index of another tool; nil otherwise.
+        let isForeign: Bool?
+
+        init(_ index: ForeignIndex) {
+            (self.layer, self.kind, self.byteCount) = ("gzip", index.format.rawValue, index.fileByteCount)
+            (self.isValid, self.isForeign) = (false, true)
+        }
+
+        init(_ summary: IndexSection.Summary, _ contents: Set<IndexedContent>) {
+            self.layer = printable(summary.key.layer)
+            self.kind = printable(summary.key.kind.description)
+            self.byteCount = summary.byteCount
+            (self.isValid, self.isForeign) = (contents.contains(summary.content), nil)
+        }
+
+        var line: String {
+            let state = self.isForeign == true ? "foreign" : self.isValid ? "valid" : "stale"
+            return "\(self.layer) \(self.kind) \(self.byteCount) \(state)"
+        }
+    }
+
+    let path: String
+    let sections: [Section]
+}

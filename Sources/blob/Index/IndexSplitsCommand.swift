@@ -1,0 +1,115 @@
+import ArgumentParser
+import BlobIndex
+import BlobStreamsStandard
+import Foundation
+
+/// The kinds of records that bytes are divided into.
+enum Records: String, ExpressibleByArgument, CaseIterable {
+    case lines
+}
+
+struct IndexSplitsCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "splits",
+        abstract: "Prints ranges of the decoded bytes that cost the same to read, for reading in parallel.",
+        discussion: """
+            Prints one JSON object a line: locator, offset and length of the decoded bytes, and the offset of the \
+            first compressed byte that has to be read. Filters are taken off as by 'blob cat -z'. The ranges begin at \
+            restart points, blocks or members, so that nothing is decoded twice; there are fewer when there are not \
+            enough of these. Compressed data that do not list their blocks need an index: 'blob index build'.
+
+            'blob cat LOCATOR --offset OFFSET --length LENGTH' prints a range. With --records lines in both commands, \
+            it prints the lines that begin in the range, each to its end, so that all ranges together have each line \
+            once.
+            """)
+
+    /// The size of the splits of other engines (spark.sql.files.maxPartitionBytes): 128 MiB.
+    private static let defaultByteCount: Int64 = 128 << 20
+
+    /// The maximum number of ranges, each of which is a task somewhere.
+    private static let maximumCount: Int64 = 1_000_000
+
+    @OptionGroup var options: IndexOptions
+
+    @Option(help: "The number of ranges.")
+    var count: Int?
+
+    @Option(help: "The length of a range in decoded bytes, on average (default: 128M).")
+    var bytes: ByteCount?
+
+    @Option(help: ArgumentHelp("Cut for records, which 'blob cat --records' reads.", valueName: "lines"))
+    var records: Records?
+
+    private struct Split: Encodable {
+        let locator: String
+        let offset: Int64
+        let length: Int64
+        let compressedOffset: Int64?
+        let records: String?
+    }
+
+    func validate() throws {
+        guard self.count == nil || self.bytes == nil else { throw ValidationError("--count goes without --bytes.") }
+        guard (1...Self.maximumCount).contains(Int64(self.count ?? 1)) else {
+            throw ValidationError("--count takes a number from 1 to \(Self.maximumCount).")
+        }
+        guard self.bytes?.value != 0 else { throw ValidationError("--bytes takes a number from 1.") }
+    }
+
+    func run() throws {
+        let context = try self.options.makeContext()
+        let sources = ArgumentSources(registry: self.options.source.registry, decodes: true)
+        let source = try sources.source(self.options.locator, context)
+        let locator = printable(source.locator?.text ?? self.options.locator)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        let (cuts, byteCount) = try self.cuts(of: source, context)
+        // One byte behind the place at which decoding begins: reading for records begins one byte before a range.
+        let shift: Int64 = self.records == nil ? 0 : 1
+        let offsets = cuts.map { $0.byteOffset == 0 ? 0 : $0.byteOffset + shift } + [byteCount]
+        for (cut, (start, end)) in zip(cuts, zip(offsets, offsets.dropFirst())) {
+            let split = Split(
+                locator: locator, offset: start, length: end - start, compressedOffset: cut.compressedByteOffset,
+                records: self.records?.rawValue)
+            try printLine(String(decoding: encoder.encode(split), as: UTF8.self))
+        }
+    }
+
+    /// Returns the starts of the ranges, and the number of all bytes.
+    private func cuts(
+        of source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws -> (cuts: [RestartPoints.Point], byteCount: Int64) {
+        // Only this layer is known to leave the bytes as they are.
+        let bytes = (source as? NamedMemberSource)?.underlying ?? source
+        if let points = try (bytes as? any RestartPointListing)?.restartPoints(context) {
+            guard points.byteCount > 0 else {
+                return ([RestartPoints.Point(byteOffset: 0, compressedByteOffset: 0)], 0)
+            }
+            return (points.cuts(count: try self.count(of: points.byteCount)), points.byteCount)
+        }
+        let info = try source.info(context)
+        guard let byteCount = info.byteCount, info.isRandomAccess else {
+            throw BlobError(
+                .unsupported,
+                "There are no places at which reading could begin: 'blob index build' makes them for gzip, bzip2 and zstd.",
+                locator: source.locator?.description)
+        }
+        let count = try self.count(of: byteCount)
+        let cuts = (0..<Int64(count)).map { byteCount.multipliedFullWidth(by: $0) }
+            .map { Int64(count).dividingFullWidth($0).quotient }
+        return (
+            Set(cuts).sorted().map { RestartPoints.Point(byteOffset: $0, compressedByteOffset: $0) }, byteCount
+        )
+    }
+
+    private func count(of byteCount: Int64) throws(BlobError) -> Int {
+        if let count { return count }
+        let size = self.bytes?.value ?? Self.defaultByteCount
+        let count = max(1, byteCount / size + (byteCount % size == 0 ? 0 : 1))
+        guard count <= Self.maximumCount else {
+            throw BlobError(.limitExceeded, "There are more ranges than the limit of \(Self.maximumCount).")
+        }
+        return Int(count)
+    }
+}

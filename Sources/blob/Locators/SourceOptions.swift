@@ -1,0 +1,149 @@
+import ArgumentParser
+import BlobStreamsStandard
+import Foundation
+
+/// The options of all commands that read from locators.
+struct SourceOptions: ParsableArguments {
+    @Flag(
+        name: [.customShort("z"), .long],
+        help: "Take off every filter that the content shows, such as gzip and xz, also of members.")
+    var decode = false
+
+    @Option(help: "Fail if nothing arrives for this many seconds (default: 60 from web servers, otherwise never).")
+    var idleTimeout: Double?
+
+    @Option(
+        help: ArgumentHelp(
+            "Where indexes for random access are kept: auto (in the user's cache folder), none, or a file.",
+            valueName: "auto|none|path"))
+    var index = BlobIndexPolicy.automatic
+
+    @Option(
+        help: ArgumentHelp(
+            "Fail rather than copy an archive of more bytes than this to a temporary file (default: 1 GiB).",
+            valueName: "bytes"))
+    var spoolLimit: ByteCount?
+
+    @Option(
+        help: ArgumentHelp(
+            "Fail if compressed data decode to more than this many times their length, after the first mebibyte.",
+            valueName: "ratio"))
+    var maxRatio: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "Read encrypted zips and 7z with the password in the first line of this file ('-': standard input).",
+            valueName: "file"))
+    var passwordFile: String?
+
+    @Option(
+        help: """
+            The folder of the asset library, or to be read: a folder of photos, or the catalogue of digiKam or Shotwell \
+            (default: \(LibraryLocation.variable) in the environment).
+            """)
+    var library: String?
+
+    @Option(
+        help: """
+            Read archives of this format even without the program blob-archive-helper, in this process (may be given \
+            more than once): \(ArchiveFormat.isolated.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
+            are known to fail badly on damaged archives.
+            """)
+    var allowFormat: [ArchiveFormat] = []
+
+    // Side by side: in a debug build, the argument parser checks the options of a group anew for each group around it.
+    @OptionGroup var web: WebOptions
+    @OptionGroup var connection: ConnectionOptions
+    @OptionGroup var store: StoreOptions
+
+    @OptionGroup var verbosity: VerbosityOptions
+
+    /// The registry of everything that locators can name.
+    var registry: BlobRegistry { PasswordFile.registryForData(self.fullRegistry, besides: self.passwordFile) }
+
+    /// The sources of arguments.
+    var sources: ArgumentSources { ArgumentSources(registry: self.registry, decodes: self.decode) }
+
+    private var fullRegistry: BlobRegistry {
+        let registry = BlobRegistry.forCommand(library: self.library, allowing: Set(self.allowFormat))
+        return self.web.applied(to: registry, self.connection, self.store)
+    }
+
+    var idleLimit: Duration? { self.idleTimeout.map { .seconds($0) } }
+
+    func validate() throws {
+        if let maxRatio, maxRatio < 1 { throw ValidationError("--max-ratio takes a number from 1.") }
+        try Seconds.validate(self.idleTimeout, "--idle-timeout")
+    }
+
+    /// Returns the context of the command. Called once: reads the password file.
+    func makeContext() throws(BlobError) -> BlobContext {
+        Verbosity.set(self.verbosity)
+        var context = Interrupts.makeContext(idleLimit: self.idleLimit)
+        context.ratioLimit = self.maxRatio
+        context.index = self.index
+        if let spoolLimit { context.spoolLimit = spoolLimit.value }
+        context.mayBlock = true  // Commands may block the threads on which they read.
+        if let passwordFile {
+            let password = try PasswordFile(passwordFile, self.fullRegistry).password(context)
+            context.password = { _ in password }
+        }
+        return context
+    }
+
+    func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
+        try self.sources.source(argument, context)
+    }
+
+    /// Throws when `source` does not exist or can be read only once; `purpose` ends the sentence.
+    func requireRepeatable(
+        _ source: any BlobInputStreamDataSource, _ context: BlobContext, purpose: String
+    ) throws(BlobError) {
+        // The source's own error comes first: that a folder is not repeatable is not its main problem.
+        _ = try source.info(context)
+        guard source.traits.contains(.repeatable) else {
+            throw BlobError(
+                .unsupported, "This source can be read only once, \(purpose).", locator: source.locator?.description)
+        }
+    }
+
+    /// Calls `body` with each line of a file of locators or ranges, as it arrives, and its number from 1; '-' is
+    /// standard input.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded`` for a line longer than 1 MiB.
+    func forEachLine(
+        of argument: String, _ context: BlobContext, _ body: (_ line: String, _ number: Int) throws -> Void
+    ) throws {
+        try self.forEachLine(of: argument, context) { (line: [UInt8], number) in
+            try body(RawArguments.decoded(line), number)
+        }
+    }
+
+    /// Calls `body` with the bytes of each line, without the newline at its end.
+    func forEachLine(
+        of argument: String, _ context: BlobContext, _ body: (_ line: [UInt8], _ number: Int) throws -> Void
+    ) throws {
+        // A list is not decoded.
+        let reader = try self.registry.source(for: argument, context: context).open(context: context)
+        defer { reader.close() }
+        var (rest, number) = (Data(), 0)
+        let maximumLineByteCount = 1 << 20  // As `lines(ofAtMost:)` has it.
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 16)
+        defer { buffer.deallocate() }
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+            rest.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                number += 1
+                try body(Array(rest[..<end]), number)
+                rest = rest[(end + 1)...]
+            }
+            rest = Data(rest)
+            guard rest.count <= maximumLineByteCount else {
+                throw BlobError(
+                    .limitExceeded, "A line is longer than \(maximumLineByteCount) bytes.",
+                    operation: "read", byteOffset: reader.byteOffset - Int64(rest.count))
+            }
+        }
+        if !rest.isEmpty { try body(Array(rest), number + 1) }
+    }
+}

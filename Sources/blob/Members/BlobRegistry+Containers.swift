@@ -1,0 +1,51 @@
+import BlobStreamsStandard
+
+extension BlobRegistry {
+    /// Returns the container at a locator.
+    ///
+    /// A name on the way to it that no member has stands for the only one that differs by a leading `./`.
+    func openContainer(for locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> any BlobContainer {
+        try self.findingNames(in: locator, context) { locator throws(BlobError) in
+            try self.container(for: locator, context: context)
+        }
+    }
+
+    /// Returns the archive at a locator, as ``openContainer(for:_:)`` does.
+    func openArchive(at locator: BlobLocator, _ context: BlobContext) throws(BlobError) -> BlobArchive {
+        try self.findingNames(in: locator, context) { locator throws(BlobError) in
+            try BlobArchive(locator, registry: self, context: context)
+        }
+    }
+
+    private func findingNames<Found>(
+        in locator: BlobLocator, _ context: BlobContext, _ open: (BlobLocator) throws(BlobError) -> Found
+    ) throws(BlobError) -> Found {
+        do {
+            return try open(locator)
+        } catch {
+            guard error.code == .notFound, let found = try? self.found(locator, context), found != locator else {
+                throw error
+            }
+            return try open(found)
+        }
+    }
+
+    /// Returns a locator in which each name is that of a member.
+    private func found(_ locator: BlobLocator, _ context: BlobContext) throws -> BlobLocator {
+        var found = locator
+        while let container = found.container { found = container }
+        // The formats on the way are detected, whatever wrappers the locator has.
+        var step = locator.origin
+        for selector in locator.selectors {
+            var selector = selector
+            let container = try self.container(for: step, context: context)
+            if case .name(let name) = selector {
+                let member = try container.member(selector, context: context)
+                let source = NamedMemberSource(member, named: name) { _ in container }
+                if let other = try source.nameFound(context) { selector = .name(other) }
+            }
+            (found, step) = (found.selecting(selector), step.selecting(selector))
+        }
+        return found
+    }
+}

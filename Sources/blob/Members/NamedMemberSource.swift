@@ -1,0 +1,124 @@
+import BlobStreamsStandard
+
+/// A member of a container; when there is none of its name, the only one whose name differs by a leading `./`.
+struct NamedMemberSource: BlobLayer {
+    /// The number of names among which a similar one is looked for.
+    private static let maximumNameCount = 10_000
+
+    /// The number of errors that get a suggestion: each looks through the names of its archive.
+    private static let maximumSuggestionCount = 10
+
+    private static let suggestionCount = Locked(0)
+
+    let underlying: any BlobInputStreamDataSource
+    private let name: [UInt8]
+    private let openContainer: @Sendable (BlobContext) throws -> any BlobContainer
+
+    /// - Parameter openContainer: Opens the container, in which another name is looked for.
+    init(
+        _ member: any BlobInputStreamDataSource, named name: [UInt8],
+        _ openContainer: @escaping @Sendable (BlobContext) throws -> any BlobContainer
+    ) {
+        (self.underlying, self.name, self.openContainer) = (member, name, openContainer)
+    }
+
+    var traits: BlobTraits { self.underlying.traits }
+
+    var locator: BlobLocator? { self.underlying.locator }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        do {
+            return try self.underlying.describe(context)
+        } catch {
+            return try self.substitute(for: error, context).describe(context)
+        }
+    }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        do {
+            return try self.underlying.makeReader(at: byteOffset, matching: validator, context: context)
+        } catch {
+            return try self.substitute(for: error, context)
+                .makeReader(at: byteOffset, matching: validator, context: context)
+        }
+    }
+
+    /// Returns the member itself, or the one that stands in for it.
+    func found(_ context: BlobContext) throws -> any BlobInputStreamDataSource {
+        do {
+            _ = try self.underlying.info(context)
+            return self.underlying
+        } catch {
+            return try self.substitute(for: error, context)
+        }
+    }
+
+    /// Returns the name of the member that stands in for this one; nil when there is no need.
+    func nameFound(_ context: BlobContext) throws -> [UInt8]? {
+        do {
+            _ = try self.underlying.info(context)
+            return nil
+        } catch {
+            _ = try self.substitute(for: error, context)
+            return Self.toggled(self.name)
+        }
+    }
+
+    private func substitute(
+        for error: any Error, _ context: BlobContext
+    ) throws -> any BlobInputStreamDataSource {
+        guard BlobError(wrapping: error).code == .notFound else { throw error }
+        guard !self.name.contains(UInt8(ascii: "#")) else {
+            throw Self.adding("Behind the first '#', write '!/' before a member of a member.", to: error)
+        }
+        guard self.underlying.traits.contains(.repeatable) else { throw error }
+        let container = try self.openContainer(context)
+        do {
+            let other = try container.member(.name(Self.toggled(self.name)), context: context)
+            _ = try other.info(context)
+            return other
+        } catch {
+            try context.check()
+        }
+        guard let name = try self.suggestion(in: container, context) else { throw error }
+        throw Self.adding("Did you mean '\(name)'?", to: error)
+    }
+
+    /// Returns the name of a member that is similar; nil when there is none, or errors had enough suggestions.
+    private func suggestion(in container: any BlobContainer, _ context: BlobContext) throws -> String? {
+        let count = Self.suggestionCount.withLock { count in
+            count += 1
+            return count
+        }
+        guard count <= Self.maximumSuggestionCount else { return nil }
+        var names: [String] = []
+        try container.forEachMember(context) { member in
+            names.append(member.printableName)
+            return names.count < Self.maximumNameCount
+        }
+        let (name, last) = (BlobMember.printable(self.name), Self.lastComponent(of: self.name))
+        return Suggestion.nearest(to: name, among: names)
+            ?? names.first { Self.lastComponent(of: Array($0.utf8)) == last }
+    }
+
+    private static func adding(_ advice: String, to error: any Error) -> BlobError {
+        let error = BlobError(wrapping: error)
+        var advised = BlobError(
+            error.code, "\(error.message) \(advice)", operation: error.operation, locator: error.locator,
+            cause: error.cause)
+        advised.layers = error.layers
+        return advised
+    }
+
+    private static func lastComponent(of name: [UInt8]) -> ArraySlice<UInt8>? {
+        name.split(separator: UInt8(ascii: "/")).last
+    }
+
+    /// The name without its leading `./`, or with one.
+    private static func toggled(_ name: [UInt8]) -> [UInt8] {
+        let prefix = Array("./".utf8)
+        return name.starts(with: prefix) ? Array(name[2...]) : prefix + name
+    }
+}

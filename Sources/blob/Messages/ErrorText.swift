@@ -1,0 +1,84 @@
+import BlobStreamsStandard
+import Foundation
+
+/// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without what is said
+/// already or tells nothing.
+struct ErrorText {
+    /// The codes of errors about a place in data, for which the byte tells something.
+    private static let codesWithByte: Set<BlobError.Code> = [
+        .invalidLocator, .invalidArgument, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData,
+        .inconsistent, .limitExceeded, .changed, .timedOut, .io, .unavailable, .misbehavingPlugin, .internalError,
+    ]
+
+    private let error: BlobError
+
+    init(_ error: BlobError) { self.error = error }
+
+    var line: String {
+        var plain = BlobError(self.error.code, self.error.message)
+        if let place = self.place, !self.error.message.contains(place) { plain.locator = place }
+        if let byteOffset = self.error.byteOffset, byteOffset > 0, Self.codesWithByte.contains(self.error.code) {
+            plain.byteOffset = byteOffset
+        }
+        return plain.description
+    }
+
+    /// The layers and the causes, one a line, for `--verbose`.
+    var details: [String] {
+        var lines: [String] = []
+        let layers = self.error.layers.joined(separator: " of ")
+        if !layers.isEmpty { lines.append("in \(layers)") }
+        if let locator = self.error.locator {
+            lines.append("\(self.error.operation ?? "use") of \(locator), byte \(self.error.byteOffset ?? 0)")
+        }
+        lines += self.causes.map { "because of \($0)" }
+        return lines.map(printable)
+    }
+
+    /// The causes, the nearest first.
+    private var causes: [String] {
+        var (causes, rest): ([String], (any Error)?) = ([], self.error.cause)
+        while let current = rest {
+            causes.append("\(current)")
+            rest = (current as? BlobError)?.cause
+        }
+        return causes
+    }
+
+    /// The fields of the error as one line of JSON, for programs that read the JSON of results.
+    var json: String? {
+        struct Report: Encodable {
+            struct Fields: Encodable {
+                let byteOffset: Int64?
+                let causes: [String]
+                let code: String
+                let isTransient: Bool
+                let layers: [String]
+                let locator: String?
+                let message: String
+                let operation: String?
+            }
+
+            let error: Fields
+        }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        encoder.keyEncodingStrategy = .convertToSnakeCase
+        let fields = Report.Fields(
+            byteOffset: self.error.byteOffset, causes: self.causes, code: "\(self.error.code)",
+            isTransient: self.error.isTransient, layers: self.error.layers, locator: self.error.locator,
+            message: self.error.message, operation: self.error.operation)
+        return (try? encoder.encode(Report(error: fields))).map { printableJSON(String(decoding: $0, as: UTF8.self)) }
+    }
+
+    /// The source as people write it: the path of a file, with its wrappers and members.
+    private var place: String? {
+        guard let text = self.error.locator else { return nil }
+        guard let locator = try? BlobLocator(text), let path = locator.filePath,
+            let name = String(validating: path, as: UTF8.self), printable(name) == name
+        else { return text }
+        let wrappers = locator.scheme.split(separator: "+").dropLast().map { "\($0)+" }.joined()
+        let members = locator.selectors.map(\.text).joined(separator: "!/")
+        return wrappers + name + (members.isEmpty ? "" : "#\(members)")
+    }
+}

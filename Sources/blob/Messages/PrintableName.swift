@@ -1,0 +1,34 @@
+import BlobStreamsStandard
+
+/// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator.
+func printableArgument(_ argument: String) -> String {
+    guard printable(argument) != argument else { return argument }
+    return (try? BlobRegistry.standard.locator(for: argument).description) ?? printable(argument)
+}
+
+/// Returns a name on one line: if it has control characters, they and `%` become `%XX`.
+func printable(_ text: String) -> String {
+    guard !text.unicodeScalars.allSatisfy(\.isPrintable) else { return text }
+    return text.unicodeScalars.reduce(into: "") { printable, character in
+        if character.isPrintable, character != "%" {
+            printable.unicodeScalars.append(character)
+        } else {
+            printable += PercentEncoding.encode(String(character).utf8, leaving: [])
+        }
+    }
+}
+
+/// Returns JSON in which strings have no control characters beyond ASCII either, which a terminal may obey.
+func printableJSON(_ json: String) -> String {
+    guard !json.unicodeScalars.allSatisfy(\.isPrintable) else { return json }
+    return json.unicodeScalars.reduce(into: "") { text, character in
+        if character.isPrintable {
+            text.unicodeScalars.append(character)
+        } else {
+            for unit in String(character).utf16 {
+                let digits = String(unit, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+import BlobCommandLine
+import BlobStreamsStandard
+import Foundation
+
+/// The progress line on standard error, of which a process shows one at a time.
+///
+/// Drawn at most ten times a second when the count changes, and twice a second by a thread otherwise, so that a stall
+/// is visible.
+struct ProgressLine: Sendable {
+    private static let interval = Duration.milliseconds(100)
+    private static let idleMicroseconds: UInt32 = 500_000
+    private static let defaultWidth = 80
+
+    private struct Screen {
+        var meter = ProgressMeter(at: .now)
+        /// True from the first count to ``clear()``, after which something else may be printed.
+        var isActive = false
+        var next = ContinuousClock.now
+        /// The width of the line that standard error shows now.
+        var shownWidth = 0
+        var hasThread = false
+    }
+
+    // Also held while a line is written: that is what keeps lines and notices in their order.
+    private static let screen = Locked(Screen())
+
+    private let isShown: Bool
+
+    /// - Parameters:
+    ///   - unit: What is counted.
+    ///   - writesData: True when data go to standard output: if that is a terminal, the line would be among them.
+    init(_ mode: ProgressMode, of unit: ProgressMeter.Unit = .bytes, writesData: Bool = false) {
+        self.isShown =
+            mode == .always
+            || mode == .auto && !Verbosity.isQuiet && isatty(STDERR_FILENO) == 1
+                && !(writesData && isatty(STDOUT_FILENO) == 1)
+        guard self.isShown else { return }
+        _ = Self.erasesAtBrokenPipe
+        Self.screen.withLock { screen in
+            (screen.meter, screen.isActive) = (ProgressMeter(unit, at: .now), unit == .bytes)
+            guard !screen.hasThread else { return }
+            screen.hasThread = true
+            Thread.detachNewThread(Self.drawForEver)
+        }
+    }
+
+    /// Shows a count, at once if the last one is old enough.
+    ///
+    /// - Parameters:
+    ///   - total: The count at the end; nil when it is unknown.
+    ///   - note: The beginning of the line.
+    func show(_ count: Int64, of total: Int64?, note: @autoclosure () -> String = "") {
+        guard self.isShown else { return }
+        Self.screen.withLock { screen in
+            let now = ContinuousClock.now
+            screen.meter.advance(to: count, of: total, note: note(), at: now)
+            screen.isActive = true
+            if now >= screen.next { Self.draw(&screen, now) }
+        }
+    }
+
+    /// Returns the beginning of a line about many sources; nothing for one, or an unknown number.
+    static func note(_ finishedCount: Int, of count: Int?) -> String {
+        count.map { $0 == 1 ? "" : "\(finishedCount) of \($0), " } ?? ""
+    }
+
+    /// Erases the line, so that something else can be printed; the next count shows it again.
+    func clear() {
+        guard self.isShown else { return }
+        Self.screen.withLock { screen in
+            screen.isActive = false
+            Self.erase(&screen)
+        }
+    }
+
+    /// Prints a text in the place of the line, which appears again below it.
+    ///
+    /// Nothing with `--quiet`.
+    static func printNotice(_ text: String) {
+        if !Verbosity.isQuiet { self.printError(text) }
+    }
+
+    /// Prints a text as ``printNotice(_:)`` does, whatever the options.
+    static func printError(_ text: String) {
+        self.screen.withLock { screen in
+            self.erase(&screen)
+            printToStandardError(text)
+        }
+    }
+
+    /// Erases the line when the process ends because standard output is closed.
+    private static let erasesAtBrokenPipe: Void = {
+        signal(SIGPIPE) { number in
+            // Functions that a handler may call: signal-safety(7).
+            var text: (UInt8, UInt8, UInt8, UInt8) = (0x0D, 0x1B, 0x5B, 0x4B)  // The line from its beginning: ECMA-48.
+            _ = write(STDERR_FILENO, &text, 4)
+            signal(number, SIG_DFL)
+            raise(number)
+        }
+    }()
+
+    private static func drawForEver() {
+        while true {
+            usleep(self.idleMicroseconds)
+            self.screen.withLock { screen in
+                let now = ContinuousClock.now
+                if screen.isActive, now >= screen.next { self.draw(&screen, now) }
+            }
+        }
+    }
+
+    private static func draw(_ screen: inout Screen, _ now: ContinuousClock.Instant) {
+        let line = screen.meter.line(width: self.width, at: now)
+        let padding = String(repeating: " ", count: max(0, screen.shownWidth - line.count))
+        printToStandardError("\r" + line + padding)
+        (screen.shownWidth, screen.next) = (line.count, now + self.interval)
+    }
+
+    private static func erase(_ screen: inout Screen) {
+        guard screen.shownWidth > 0 else { return }
+        printToStandardError("\r" + String(repeating: " ", count: screen.shownWidth) + "\r")
+        screen.shownWidth = 0
+    }
+
+    /// The number of columns of the terminal, which the user may change.
+    private static var width: Int {
+        var size = winsize()
+        guard ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return self.defaultWidth }
+        return Int(size.ws_col)
+    }
+}

@@ -1,0 +1,5 @@
+import ArgumentParser
+
+enum ProgressMode: String, ExpressibleByArgument, CaseIterable {
+    case auto, always, never
+}

@@ -1,0 +1,41 @@
+import BlobCommandLine
+import BlobStreamsStandard
+import Foundation
+
+/// The modules of the schemes that a build can leave out, as errors name these.
+private let optionalModules = [
+    "'assets-library'": "AssetLibrarySource", "'http'": "HTTPSource (with the headers of libcurl)",
+    "'https'": "HTTPSource (with the headers of libcurl)", "'s3'": "S3Source (with the headers of libcurl)",
+]
+
+/// Prints an error as one line on standard error, and one about a source with `--json` also as a line of JSON; names
+/// the module of a scheme that this build leaves out.
+func report(_ error: BlobError) {
+    var error = error
+    let message = error.message
+    if error.code == .notRegistered, let (_, module) = optionalModules.first(where: { message.contains($0.key) }) {
+        error = BlobError(
+            error.code, "\(error.message) The module \(module), which this build leaves out, has that scheme.",
+            operation: error.operation, locator: error.locator, byteOffset: error.byteOffset, cause: error.cause)
+    }
+    let text = ErrorText(error.suggestingSchemes(of: .standard))
+    let details = Verbosity.isVerbose ? text.details.map { "blob:   \($0)\n" }.joined() : ""
+    let json = Verbosity.isJSON && error.operation != "write" ? text.json.map { "\($0)\n" } ?? "" : ""
+    ProgressLine.printError("blob: \(text.line)\n\(details)\(json)")
+}
+
+/// Prints to standard error; a failure is ignored, since it cannot be reported.
+func printToStandardError(_ text: String) {
+    try? Array(text.utf8).withUnsafeBytes { try writeAll($0, to: STDERR_FILENO, named: "standard error") }
+}
+
+/// Prints a line of results; unlike `print`, throws when it cannot be written.
+func printLine(_ line: String) throws(BlobError) {
+    do {
+        try Array("\(line)\n".utf8).withUnsafeBytes {
+            try writeAll($0, to: STDOUT_FILENO, named: "standard output")
+        }
+    } catch {
+        throw BlobError(wrapping: error)
+    }
+}

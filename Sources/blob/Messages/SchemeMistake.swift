@@ -1,0 +1,36 @@
+import BlobStreamsStandard
+
+extension BlobError {
+    /// This error with what the user may have meant by a name that looks like a scheme, if that is what is wrong.
+    func suggestingSchemes(of registry: BlobRegistry) -> BlobError {
+        guard [.notFound, .notRegistered].contains(self.code), let text = self.locator,
+            let suggestion = Self.suggestion(for: text, self.code, registry)
+        else { return self }
+        var error = BlobError(
+            self.code, "\(self.message) Did you mean '\(suggestion)'?", operation: self.operation,
+            locator: self.locator, byteOffset: self.byteOffset, isTransient: self.isTransient, cause: self.cause)
+        (error.layers, error.systemErrorNumber) = (self.layers, self.systemErrorNumber)
+        return error
+    }
+
+    private static func suggestion(for text: String, _ code: Code, _ registry: BlobRegistry) -> String? {
+        let schemes = registry.providers.flatMap(\.schemes)
+        guard let locator = try? BlobLocator(text) else { return nil }
+        guard code == .notRegistered else {
+            // A file that is not there, whose name begins as a wrapper might.
+            guard let name = locator.filePath?.split(separator: UInt8(ascii: "/")).last,
+                let plus = name.firstIndex(of: UInt8(ascii: "+")),
+                let scheme = Suggestion.nearest(to: String(decoding: name[..<plus], as: UTF8.self), among: schemes)
+            else { return nil }
+            return scheme + String(decoding: name[plus...], as: UTF8.self)
+        }
+        let rest = locator.schemeSpecificPart
+        if locator.scheme.contains("."), rest.first?.isNumber == true { return "http://\(text)" }
+        if rest.prefix(while: \.isNumber).count > 1, !rest.hasPrefix("/") { return "http://\(text)" }
+        for scheme in locator.scheme.split(separator: "+").map(String.init) where !schemes.contains(scheme) {
+            guard let near = Suggestion.nearest(to: scheme, among: schemes) else { return nil }
+            return text.replacing(scheme, with: near, maxReplacements: 1)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,48 @@
+/// The search for what somebody may have meant.
+enum Suggestion {
+    /// The length above which a word has no suggestion: comparing such words takes too long.
+    private static let maximumLength = 255
+
+    /// Returns the candidate that is nearest to a word, if it is near enough to be a slip; the first of several.
+    ///
+    /// - Complexity: O(lengths of all candidates).
+    static func nearest(to word: String, among candidates: some Sequence<String>) -> String? {
+        let limit = max(1, min(word.count / 3, 3))
+        var best: (candidate: String, distance: Int)?
+        let word = Array(word)
+        guard word.count <= Self.maximumLength else { return nil }
+        for candidate in candidates {
+            let other = Array(candidate)
+            guard other != word, abs(other.count - word.count) <= limit else { continue }
+            let distance = Self.distance(word, other, atMost: limit)
+            if distance <= limit, distance < best?.distance ?? .max { best = (candidate, distance) }
+        }
+        return best?.candidate
+    }
+
+    /// Returns the number of characters to insert, remove, replace, or exchange with their neighbours; any number above
+    /// the limit for more than that.
+    private static func distance(_ word: [Character], _ other: [Character], atMost limit: Int) -> Int {
+        let prefix = zip(word, other).prefix { $0 == $1 }.count
+        let (word, other) = (Array(word[prefix...]), Array(other[prefix...]))
+        // Beyond the limit from the diagonal, no number is small enough to count.
+        let tooMany = limit + 1
+        var (last, current) = ([Int](), (0...other.count).map { min($0, tooMany) })
+        for (row, character) in word.enumerated() {
+            var next = [Int](repeating: tooMany, count: other.count + 1)
+            if row < limit { next[0] = row + 1 }
+            for column in max(0, row - limit)..<max(0, row - limit, min(other.count, row + limit + 1)) {
+                let own = other[column]
+                var best = min(
+                    current[column] + (own == character ? 0 : 1), current[column + 1] + 1, next[column] + 1)
+                if row > 0, column > 0, own == word[row - 1], other[column - 1] == character {
+                    best = min(best, last[column - 1] + 1)
+                }
+                next[column + 1] = min(best, tooMany)
+            }
+            guard next.contains(where: { $0 <= limit }) else { return tooMany }
+            (last, current) = (current, next)
+        }
+        return current[other.count]
+    }
+}

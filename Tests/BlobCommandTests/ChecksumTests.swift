@@ -1,0 +1,132 @@
+import BlobCommandLine
+import BlobTestSupport
+import Foundation
+import Testing
+
+/// `sum -c`, and several algorithms at once.
+@Suite struct ChecksumTests {
+    private let folder: TemporaryFolder
+    private let files: [String]
+
+    init() throws {
+        self.folder = try TemporaryFolder()
+        let folder = self.folder
+        self.files = try ["a", "b c", "(d) = e", "x\\y"].map { try folder.write("content of \($0)", to: $0) }
+    }
+
+    private func tool(_ name: String, _ arguments: String...) throws -> String {
+        try Launch(arguments + self.files).with { $0.program = "/usr/bin/\(name)" }.run().text
+    }
+
+    private var allAreRight: String { self.files.map { "\($0): OK\n" }.joined() }
+
+    @Test(.enabled(if: isLinux), arguments: ["md5sum", "sha1sum", "sha256sum", "sha384sum", "sha512sum"])
+    func listsOfTheToolsOfTheSystemAreChecked(name: String) throws {
+        for options in [[], ["--tag"], ["-b"]] {
+            let text = try Launch(options + self.files).with { $0.program = "/usr/bin/\(name)" }.run().text
+            #expect(!text.isEmpty)
+            let list = try self.folder.write(text, to: "SUMS")
+            expect(try Launch("sum", "-c", list).run(), prints: self.allAreRight)
+            expect(try Launch("sum", "--check").run(input: Array(text.utf8)), prints: self.allAreRight)
+            expect(try Launch("sum", "-c", "--quiet", list).run(), prints: "")
+        }
+    }
+
+    @Test(.enabled(if: isLinux)) func theToolsOfTheSystemCheckOurLists() throws {
+        for options in [[], ["--tag"]] {
+            let list = try self.folder.write(Launch(["sum"] + options + self.files.dropLast()).run().text, to: "SUMS")
+            let outcome = try Launch("-c", list).with { $0.program = "/usr/bin/sha256sum" }.run()
+            #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        }
+    }
+
+    @Test(.enabled(if: isLinux)) func severalAlgorithmsReadASourceOnce() throws {
+        let outcome = try Launch("sum", "-a", "sha256,md5", "-").run(input: Array("hello".utf8))
+        expect(
+            outcome,
+            prints: """
+                SHA256 (-) = 2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824
+                MD5 (-) = 5d41402abc4b2a76b9719d911017c592
+
+                """)
+        let list = try Launch(["sum", "-a", "sha1", "-a", "sha512"] + self.files).run()
+        #expect(list.text.split(separator: "\n").count == 8)
+        let check = try Launch("sum", "-c").run(input: list.output)
+        #expect(check.ending == .status(0) && check.text.split(separator: "\n").count == 8)
+    }
+
+    @Test func whatIsDifferentOrMissingIsToldAndTheOthersAreChecked() throws {
+        let list = try Launch(["sum"] + self.files).run().output
+        try self.folder.write("other", to: "a")
+        try #require(unlink(self.files[1]) == 0)
+        let outcome = try Launch("sum", "-c").run(input: list)
+        #expect(outcome.ending == .status(65))
+        #expect(
+            outcome.text
+                == "\(self.files[0]): FAILED\n\(self.files[1]): FAILED open or read\n"
+                + self.files[2...].map { "\($0): OK\n" }.joined())
+        let errors = outcome.errorText.split(separator: "\n")
+        #expect(errors.count == 2 && errors[0].hasPrefix("blob: checksumMismatch: ") && errors[1].contains("notFound"))
+    }
+
+    @Test func aLineThatIsNoneIsToldByItsNumber() throws {
+        let line = try Launch("sum", self.files[0]).run().text
+        let outcome = try Launch("sum", "-c").run(input: Array("\(line)\nbogus\n\(line)".utf8))
+        expect(
+            outcome, failsWith: "invalidArgument", 64, saying: "Line 3 of the list",
+            after: Array("\(self.files[0]): OK\n\(self.files[0]): OK\n".utf8))
+        expect(
+            try Launch("sum", "-c", "-a", "md5").run(input: Array(line.utf8)), failsWith: "invalidArgument", 64,
+            saying: "md5")
+        expect(try Launch("sum", "-c", self.folder.path("none")).run(), failsWith: "notFound", 66)
+    }
+
+    @Test(.enabled(if: isLinux)) func theMembersOfAnArchiveHaveATreeOfDigests() throws {
+        let tgz = self.folder.path("x.tgz")
+        _ = try Launch("-czf", tgz, "-C", self.folder.path, "a", "b c", "(d) = e").with { $0.program = "/usr/bin/tar" }
+            .run()
+        let list = try Launch("sum", "\(tgz)#**").run()
+        #expect(list.text.split(separator: "\n").count == 3)
+        let check = try Launch("sum", "-c").run(input: list.output)
+        #expect(check.ending == .status(0) && check.text.components(separatedBy: ": OK\n").count == 4)
+    }
+
+    // MARK: Lines
+
+    @Test func theFormsOfLines() throws {
+        let line = { (text: String) in ChecksumLine(text.utf8) }
+        #expect(line("00ff  name")?.name == Array("name".utf8))
+        #expect(line("00FF *name")?.digest == [0, 255])
+        #expect(line("\\00ff  a\\nb\\\\c\\r")?.name == Array("a\nb\\c\r".utf8))
+        #expect(line("SHA2-256 (x) = 00")?.algorithm == "sha2256")
+        #expect(line("SHA256 (a) (b) = 00ff\r")?.name == Array("a) (b".utf8))
+        #expect(line("MD5(x)= 00")?.algorithm == "md5")
+        for text in [
+            "", " ", "00ff", "00ff name", "00f  name", "0g  name", "00ff  ", "\\00ff  a\\", "\\00ff  a\\x", "(x) = 00",
+            "MD5 (x) 00", "MD5 (x) = ", "MD5 () = 00", "MD5 )x( = 00", "\\", "é  x",
+        ] {
+            #expect(line(text) == nil, "\(text)")
+        }
+    }
+
+    @Test func damagedLinesNeverTrap() {
+        for text in ["\\00ff  a\\nb\\\\c", "00ff *name", "SHA256 (a b) = 00ff11", "MD5(x)= 00\r"] {
+            let bytes = Array(text.utf8)
+            for count in 0...bytes.count { _ = ChecksumLine(bytes.prefix(count)) }
+            for index in bytes.indices {
+                for bit in 0..<8 {
+                    var flipped = bytes
+                    flipped[index] ^= 1 << bit
+                    if let line = ChecksumLine(flipped) { #expect(!line.name.isEmpty && !line.digest.isEmpty) }
+                }
+            }
+        }
+    }
+
+    @Test func aListWithoutChecksumsVerifiesNothing() throws {
+        for list in ["", "\n\n"] {
+            let outcome = try Launch("sum", "-c").run(input: Array(list.utf8))
+            expect(outcome, failsWith: "invalidArgument", 64, saying: "no checksums")
+        }
+    }
+}

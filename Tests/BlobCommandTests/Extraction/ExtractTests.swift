@@ -1,0 +1,180 @@
+import BlobTestSupport
+import Foundation
+import Testing
+
+/// `blob extract`.
+@Suite struct ExtractTests {
+    private let folder: TemporaryFolder
+
+    init() throws { self.folder = try TemporaryFolder() }
+
+    /// Makes an archive of Python's `tarfile` or `zipfile`.
+    ///
+    /// - Parameter program: Writes to `archive`, with `add(name, content, mode, type, target)` for a tar.
+    private func make(_ name: String, _ program: String) throws -> String {
+        let path = self.folder.path(name)
+        let preamble = """
+            import io, sys, tarfile, zipfile
+            archive = zipfile.ZipFile(sys.argv[1], "w") if ".zip" in sys.argv[1] else tarfile.open(sys.argv[1], "w:gz")
+            def add(name, content=b"", mode=0o644, type=tarfile.REGTYPE, target=""):
+                info = tarfile.TarInfo(name)
+                info.size, info.mode, info.type, info.linkname, info.mtime = len(content), mode, type, target, 1000000000
+                archive.addfile(info, io.BytesIO(content))
+
+            """
+        let made = try FinishedProcess("python3", ["-c", preamble + program + "\narchive.close()", path])
+        try #require(made.status == 0, "\(made.errors)")
+        return path
+    }
+
+    private func sample() throws -> String {
+        try self.make(
+            "a.tgz",
+            """
+            add("./", type=tarfile.DIRTYPE, mode=0o755)
+            add("./d/b.txt", b"b")
+            add("./d/deep/c.json", b"c")
+            add("./x.sh", b"#!", mode=0o4755)
+            add("./l", type=tarfile.SYMTYPE, target="d/b.txt")
+            add("./h", type=tarfile.LNKTYPE, target="./x.sh")
+            """)
+    }
+
+    private func extract(_ arguments: String...) throws -> Outcome {
+        try Launch(["extract"] + arguments + ["-C", self.folder.path("out")]).run()
+    }
+
+    private var names: [String] {
+        (FileManager.default.enumerator(atPath: self.folder.path("out"))?.compactMap { $0 as? String } ?? []).sorted()
+    }
+
+    @Test func membersAreFilesWithTheirTimesAndPermissions() throws {
+        let path = try self.sample()
+        expect(try self.extract(path), prints: "")
+        #expect(self.names == ["d", "d/b.txt", "d/deep", "d/deep/c.json", "h", "l", "x.sh"])
+        #expect(self.folder.read("out/l") == "b" && self.folder.read("out/h") == "#!")
+        #expect(try self.folder.mode("out/x.sh") & 0o7700 == 0o700)
+        let attributes = try FileManager.default.attributesOfItem(atPath: self.folder.path("out/d/b.txt"))
+        #expect(attributes[.modificationDate] as? Date == Date(timeIntervalSince1970: 1_000_000_000))
+    }
+
+    @Test func anArchiveInAnotherOneAndOneFromAPipeAreExtracted() throws {
+        let inner = try self.make("inner.zip", "archive.writestr('dir/in.txt', b'inside')")
+        let outer = try self.make("outer.tgz", "add('inner.zip', open('\(inner)', 'rb').read())")
+        expect(try self.extract("\(outer)#inner.zip"), prints: "")
+        #expect(self.folder.read("out/dir/in.txt") == "inside")
+        let bytes = try #require(FileManager.default.contents(atPath: outer))
+        expect(try Launch("extract", "-", "-C", self.folder.path("out")).run(input: Array(bytes)), prints: "")
+        #expect(self.names == ["dir", "dir/in.txt", "inner.zip"])
+    }
+
+    @Test(arguments: [
+        (["**/*.json"], ["d", "d/deep", "d/deep/c.json"]), (["d"], ["d", "d/b.txt", "d/deep", "d/deep/c.json"]),
+        (["*.txt"], []), (["d/*.txt", "?.sh"], ["d", "d/b.txt", "x.sh"]), (["[lx]%2Esh"], ["x.sh"]), (["%2A"], []),
+        (["./d/**/b.txt"], ["d", "d/b.txt"]),
+    ])
+    func globsSelectMembers(_ globs: [String], _ expected: [String]) throws {
+        let outcome = try Launch(["extract", self.sample()] + globs + ["-C", self.folder.path("out")]).run()
+        #expect(self.names == expected)
+        if expected.isEmpty {
+            expect(outcome, failsWith: "notFound", 66, saying: globs[0])
+        } else {
+            expect(outcome, prints: "")
+        }
+    }
+
+    @Test func existingFilesAreKeptUnlessAsked() throws {
+        let path = try self.make("a.tgz", "add('a', b'new'); add('b', b'b')")
+        expect(try self.extract(path), prints: "")
+        try self.folder.write("mine", to: "out/a")
+        let outcome = try self.extract(path, "b", "a")
+        #expect(outcome.ending == .status(74))
+        #expect(outcome.errorText.contains("a exists, and is kept"))
+        #expect(self.folder.read("out/a") == "mine")
+        expect(try self.extract(path, "--overwrite"), prints: "")
+        #expect(self.folder.read("out/a") == "new")
+    }
+
+    @Test func aSecondMemberOfANameReplacesNothingUnlessAsked() throws {
+        let path = try self.make("a.tgz", "add('a', b'first'); add('./a', b'second'); add('b', b'')")
+        expect(try self.extract(path), failsWith: "io", 74, saying: "a exists, and is kept")
+        #expect(self.folder.read("out/a") == "first" && self.folder.read("out/b") == "")
+        expect(try self.extract(path, "--overwrite"), prints: "")
+        #expect(self.folder.read("out/a") == "second")
+    }
+
+    @Test func aBadMemberIsReportedAndTheOthersAreExtracted() throws {
+        let path = try self.make(
+            "a.zip", "for name in ['a', 'b', 'c\\n']: archive.writestr(name, b'content of ' + name.encode())")
+        var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let place = try #require(bytes.firstRange(of: Array("content of b".utf8))?.lowerBound)
+        bytes[place] ^= 1
+        try self.folder.write(bytes, to: "a.zip")
+        expect(try self.extract(path), failsWith: "checksumMismatch", 65, saying: "#b")
+        #expect(self.names == ["a", "c\n"])
+        let again = try self.folder.write(bytes, to: "b.zip")
+        let outcome = try Launch("extract", again, "-C", self.folder.path("two"), "--fail-fast").run()
+        expect(outcome, failsWith: "checksumMismatch", 65)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: self.folder.path("two")) == ["a"])
+        // Names are printed on one line.
+        let kept = try self.extract(path)
+        #expect(kept.errorText.contains("c%0A exists") && kept.errorText.split(separator: "\n").count == 3)
+    }
+
+    @Test func anArchiveThatIsCutOffGivesWholeFilesAlone() throws {
+        let path = try self.make(
+            "a.tgz", "import os\nfor n in range(9): add(f'{n}', os.urandom(100000))")
+        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        for count in [1, 100, 200_000, bytes.count / 2, bytes.count - 9, bytes.count - 1] {
+            let out = self.folder.path("cut\(count)")
+            let cut = try self.folder.write(Array(bytes.prefix(count)), to: "cut.tgz")
+            let outcome = try Launch("extract", cut, "-C", out).run()
+            #expect(outcome.ending == .status(65) && outcome.errorText.hasPrefix("blob: "))
+            #expect(outcome.errorText.split(separator: "\n").count <= 2)
+            for name in (try? FileManager.default.contentsOfDirectory(atPath: out)) ?? [] {
+                #expect(FileManager.default.contents(atPath: "\(out)/\(name)")?.count == 100_000)
+            }
+        }
+    }
+
+    @Test func bytesRatioAndNumberOfMembersAreLimited() throws {
+        let path = try self.make("a.tgz", "add('a', bytes(3 << 20)); add('b/c/d', b'd')")
+        for arguments in [["--max-bytes", "3145727"], ["--max-ratio", "100"], ["--max-members", "0"]] {
+            let outcome = try Launch(["extract", path, "-C", self.folder.path("out")] + arguments).run()
+            expect(outcome, failsWith: "limitExceeded", 65, saying: arguments[1])
+            #expect(self.names.isEmpty)
+        }
+        // Folders count, too: the one that a member would be the second of.
+        expect(try self.extract(path, "--max-members", "2"), prints: "")
+        let deep = try self.make("deep.tgz", "add('e/f/g/h', b''); add('i', b'')")
+        expect(try self.extract(deep, "--max-members", "2"), failsWith: "limitExceeded", 65)
+    }
+
+    @Test func aKilledExtractionLeavesWholeFilesAloneAndTheNextRemovesTheRest() throws {
+        let path = try self.make("a.tgz", "import os\nfor n in range(3): add(f'{n}', os.urandom(1 << 20))")
+        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let process = try Launch("extract", "-", "-C", self.folder.path("out")).start()
+        process.write(Array(bytes.prefix(3 << 19)))
+        // The second file is being written when the first has its name.
+        process.wait { self.folder.read("out/0") != nil && self.names.contains { $0.hasSuffix("/file") } }
+        process.send(SIGKILL)
+        #expect(process.finish().ending == .signal(SIGKILL))
+        #expect(self.names.filter { !$0.hasPrefix(".blob-extract-") } == ["0"])
+        expect(try self.extract(path, "1", "2"), prints: "")
+        #expect(self.names == ["0", "1", "2"])
+    }
+
+    @Test func progressGoesToStandardErrorAlone() throws {
+        let outcome = try self.extract(self.sample(), "--progress", "always")
+        #expect(outcome.ending == .status(0) && outcome.output.isEmpty)
+        #expect(outcome.errorText.hasPrefix("\r") && outcome.errorText.hasSuffix(" \r"))
+    }
+
+    /// Every fifth archive of the script that makes them all.
+    @Test(.timeLimit(.minutes(10))) func hostileArchivesChangeNothingOutsideOfTheFolder() throws {
+        let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appendingPathComponent("hostile_archives.py").path
+        let run = try FinishedProcess("python3", [script, Launch.blob, "--every", "5"])
+        #expect(run.status == 0, "\(run.errors.suffix(2000))")
+    }
+}
