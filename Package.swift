@@ -144,6 +144,9 @@ let package = Package(
                 hasXz ? "WithoutXz" : "Xz", hasZstd ? "WithoutZstd" : "Zstd", hasBzip2 ? "WithoutBzip2" : "Bzip2",
             ],
             swiftSettings: settings),
+        // Members to a folder, and nothing beyond it.
+        .target(
+            name: "BlobExtraction", dependencies: ["BlobCore", "BlobPlatform", "CPlatform"], swiftSettings: settings),
         // Shared by the commands.
         .target(name: "BlobCommandLine", dependencies: ["BlobCore"], swiftSettings: settings),
         // Apart from the receiver: a parser alone, without files and digests.
@@ -162,9 +165,10 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobCommandLine", "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting", "MultipartFormData",
+                "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting",
+                "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
-            ], exclude: filesLeftOut + ["functions.order"], swiftSettings: partSettings),
+            ], exclude: filesLeftOut + ["functions.order", "Shell"], swiftSettings: partSettings),
         // Without Foundation: it starts in a millisecond.
         .executableTarget(
             name: "blob-archive-helper", dependencies: ["ArchiveExchange", "CArchive", "CHelper", "HelperExchange"],
@@ -201,11 +205,16 @@ let package = Package(
         example("BoundPairPump"),
         example("Checksum"),
         example("ComposeForm", "MultipartFormData"),
+        example("CountedStream"),
         example("CustomSource", "BlobStreamsTesting"),
         example("EventDrivenSource", "BlobStreamsTesting"),
+        example("JoinedStreams"),
         example("ObservedProgress"),
-        example("RunLoopChecksum"),
-        example("SynchronousChecksum"),
+        example("RunLoopChecksum", "LibraryRegistry"),
+        example("SynchronousChecksum", "LibraryRegistry"),
+        .target(
+            name: "LibraryRegistry", dependencies: ["BlobStreamsStandard"], path: "Examples/LibraryRegistry",
+            swiftSettings: partSettings),
 
         // What the tests of several modules share.
         .target(
@@ -218,8 +227,7 @@ let package = Package(
             name: "BlobCommandTests",
             dependencies: [
                 "blob", "blob-archive-helper", "blob-media-helper", "blob-receive", "ArchiveSource", "BlobCommandLine",
-                "BlobIndex",
-                "BlobStreams", "BlobTestSupport", "FileSource",
+                "BlobExtraction", "BlobIndex", "BlobStreams", "BlobTestSupport", "FileSource",
             ],
             exclude: filesLeftOut,
             swiftSettings: partSettings),
@@ -237,8 +245,8 @@ let package = Package(
         tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
         tests(
             "ExamplesTests", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm",
-            "CustomSource", "EventDrivenSource", "ObservedProgress", "RunLoopChecksum", "SmallChecksum",
-            "SynchronousChecksum"),
+            "CountedStream", "CustomSource", "EventDrivenSource", "JoinedStreams", "ObservedProgress",
+            "RunLoopChecksum", "SmallChecksum", "SynchronousChecksum"),
         tests("FileSourceTests", "BlobTestSupport", "BlobStreams", "FileSource"),
         // What fuzzers check; the tests check the stored inputs in the same way.
         .target(
@@ -262,11 +270,8 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-if hasISAL {
-    package.targets += [.systemLibrary(name: "CIsal", providers: [.apt(["libisal-dev"]), .brew(["isa-l"])])]
-}
-
 // Their libraries are loaded when they are first needed, as libarchive is.
+if hasISAL { package.targets += [.target(name: "CIsal")] }
 if hasXz { package.targets += [.target(name: "CLzma")] }
 if hasZstd { package.targets += [.target(name: "CZstd")] }
 if hasBzip2 { package.targets += [.target(name: "CBzip2")] }
@@ -307,6 +312,7 @@ if hasUploads {
         example("ResumeUpload", "BlobTransfer"),
         example("UploadCustomSource", "BlobTransfer"),
         example("UploadFile", "BlobTransfer"),
+        example("UploadMappedFile", "BlobTransfer"),
         example("FolderToS3", "S3Source"),
         plugin("HTTPSource", "BlobTransfer"),
         plugin("S3Source", "BlobTransfer", .product(name: "Crypto", package: "swift-crypto")),
@@ -332,15 +338,35 @@ if hasUploads {
     package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies += ["HTTPSource", "S3Source"]
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobTransfer")
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
-    package.targets.first { $0.name == "ExamplesTests" }?.dependencies += ["ResumeUpload", "UploadCustomSource"]
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies += [
+        "ResumeUpload", "UploadCustomSource", "UploadMappedFile",
+    ]
     package.targets.first { $0.name == "soak" }?.dependencies += [
         "HTTPTestSupport", .product(name: "Crypto", package: "swift-crypto"),
     ]
 }
 
 if hasAssetLibrary && hasUploads {
-    package.targets += [example("UploadAsset", "BlobTransfer", "MultipartFormData")]
-    package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("UploadAsset")
+    package.targets += [
+        example("UploadAsset", "BlobTransfer", "MultipartFormData"),
+        example("UploadLibrary", "BlobTransfer"),
+        .executableTarget(
+            name: "AssetPicker",
+            dependencies: [
+                "AssetLibrarySource", "BlobStreamsStandard", "BlobTransfer",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Examples/AssetPicker", resources: [.embedInCode("Page")], swiftSettings: settings),
+        tests(
+            "AssetPickerTests", "AssetPicker", "BlobStreams", "BlobTestSupport", "FileSource", "blob-receive",
+            .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
+            .product(name: "NIOHTTP1", package: "swift-nio")),
+    ]
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies += [
+        "UploadAsset", "UploadLibrary", "blob-media-helper",
+    ]
 }
 
 if let fuzzer {

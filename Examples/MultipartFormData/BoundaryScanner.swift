@@ -2,8 +2,8 @@ import Foundation
 
 /// Searches the bytes of a part, which arrive in pieces, for two hyphens and a boundary.
 ///
-/// Finds them anywhere. They end a part only at the beginning of a line (RFC 2046, section 5.1.1), but some receivers let
-/// a line begin after a CR or an LF alone, some look for no line at all, and many ignore what follows.
+/// Finds them anywhere. They end a part only at the beginning of a line (RFC 2046, section 5.1.1), but some receivers
+/// let a line begin after a CR or an LF alone, some look for no line at all, and many ignore what follows.
 struct BoundaryScanner {
     private let pattern: [UInt8]
     private var tail: [UInt8] = []  // The last bytes of earlier pieces, one fewer than the pattern has.

@@ -37,8 +37,8 @@ struct FormPart: Sendable {
         return header
     }
 
-    /// Returns the media type that the beginning of a file shows, if nothing else tells one; nil if it shows none, or the
-    /// file cannot be read twice or has no known length. An error is left to the reading of the body.
+    /// Returns the media type that the beginning of a file shows, if nothing else tells one; nil if it shows none, or
+    /// the file cannot be read twice or has no known length. An error is left to the reading of the body.
     func signedType(_ info: BlobInfo, _ context: BlobContext) -> String? {
         guard case .file(let fileName, nil) = self.heading, info.mediaType == nil,
             MediaType.named(fileName ?? info.name ?? "") == nil, info.byteCount != nil

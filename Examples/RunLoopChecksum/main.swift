@@ -1,5 +1,6 @@
 import BlobStreamsStandard
 import Foundation
+import LibraryRegistry
 
 /// A stream delegate that computes the digest of the bytes.
 final class ChecksumCalculator: NSObject, StreamDelegate {
@@ -27,7 +28,7 @@ final class ChecksumCalculator: NSObject, StreamDelegate {
 
 // Prints the SHA-256 digest of the locator on the command line, read by a delegate on a run loop without blocking.
 let calculator = ChecksumCalculator()
-let stream = try BlobInputStream(CommandLine.arguments[1], registry: .standard, mode: .asynchronous)
+let stream = try BlobInputStream(CommandLine.arguments[1], registry: .standardWithLibrary(), mode: .asynchronous)
 stream.delegate = calculator
 stream.schedule(in: .current, forMode: .default)
 stream.open()

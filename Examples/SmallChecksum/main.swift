@@ -4,8 +4,8 @@ import CryptoDigest
 import FileSource
 import GzipSource
 
-// Prints the SHA-256 digest of each locator on the command line, without Foundation: linked statically, it is a third of
-// the size of Examples/Checksum. A registry of one's own holds the providers that a program needs.
+// Prints the SHA-256 digest of each locator on the command line, without Foundation: linked statically, it is a third
+// of the size of Examples/Checksum. A registry of one's own holds the providers that a program needs.
 var registry = BlobRegistry()
 for provider in [FileSource.provider, .gzip, .zlib, .deflate] + BlobProvider.archives {
     try registry.register(provider)

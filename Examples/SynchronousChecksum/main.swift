@@ -1,9 +1,11 @@
 import BlobStreamsStandard
 import Foundation
+import LibraryRegistry
 
 // Prints the SHA-256 digest of each locator on the command line, read through an InputStream whose calls block.
+let registry = try BlobRegistry.standardWithLibrary()
 for argument in CommandLine.arguments.dropFirst() {
-    let stream = try BlobInputStream(argument, registry: .standard)
+    let stream = try BlobInputStream(argument, registry: registry)
     stream.open()
     var hasher = CryptoDigest.sha256.makeHasher()
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)

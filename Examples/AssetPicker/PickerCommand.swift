@@ -1,0 +1,61 @@
+import ArgumentParser
+import AssetLibrarySource
+import BlobStreamsStandard
+import Foundation
+
+/// Serves a page on which a person chooses assets of a library, and uploads them: prints the URL of the page.
+@main
+struct PickerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "AssetPicker", abstract: "Lets a person choose assets in a browser, and uploads them by tus.",
+        discussion: """
+            Only this machine reaches the page, and only by the printed URL, which is as good as a password. Started \
+            again with the same folder of state, it has the same URL, and goes on with the uploads.
+            """)
+
+    @Argument(help: "The asset library, a folder of photos, or the database of digiKam or Shotwell.")
+    var library: String
+
+    @Argument(help: "The URL at which a tus server creates uploads.")
+    var url: String
+
+    @Argument(help: "The folder that keeps the state of uploads, made if it is missing.")
+    var state: String
+
+    @Option(help: "The number of assets that can be chosen at once, from 1.")
+    var limit = 50
+
+    @Option(help: "The media types that are offered, separated by commas; a part may be '*', as in image/*.")
+    var types = "*/*"
+
+    @Option(help: "The number of uploads at a time, from 1.")
+    var jobs = 3
+
+    @Option(help: "The maximum rate of each upload, in bytes per second (default: none).")
+    var limitRate: Int64?
+
+    func validate() throws {
+        guard self.limit > 0, self.jobs > 0, self.limitRate ?? 1 > 0 else {
+            throw ValidationError("--limit, --jobs and --limit-rate take numbers above 0.")
+        }
+    }
+
+    func run() async throws {
+        let folder = URL(fileURLWithPath: self.state)
+        try FileManager.default.createDirectory(
+            at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        let catalogue = LibraryCatalogue(try AssetLibrary.catalogue(at: URL(fileURLWithPath: self.library)))
+        let uploads = try PickerUploads(
+            of: catalogue, to: self.url, keepingStateIn: folder, atOnce: self.jobs, rateLimit: self.limitRate)
+        let assets = PickerAssets(catalogue, types: self.types)
+        let server = try await PickerServer(keepingStateIn: folder) { session in
+            PickerRoutes(session, assets, uploads, limit: self.limit)
+        }
+        FileHandle.standardOutput.write(Data("\(server.session.url)\n".utf8))
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await server.run() }
+            group.addTask { await uploads.run() }
+            try await group.waitForAll()
+        }
+    }
+}

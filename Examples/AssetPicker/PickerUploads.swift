@@ -1,0 +1,121 @@
+import BlobStreamsStandard
+import BlobTransfer
+import Foundation
+
+/// Uploads the assets of a queue, which outlives the process: another one goes on where this one was killed.
+actor PickerUploads {
+    /// The time without activity after which a connection is given up, and another one tried.
+    private static let idleLimit = Duration.seconds(60)
+
+    /// The queue, which pages follow.
+    nonisolated let queue: BlobObservable<UploadQueue>
+
+    private let catalogue: any PickerCatalogue
+    private let folder: URL
+    private let jobCount: Int
+    private let request: BlobUploadRequest
+    /// The contexts of the uploads that are under way, by the identifiers of their assets.
+    private var contexts: [String: BlobContext] = [:]
+
+    /// - Parameters:
+    ///   - catalogue: The assets.
+    ///   - url: The URL at which a tus server creates uploads.
+    ///   - folder: The folder of the queue, and of a state file for each upload.
+    ///   - jobCount: The number of uploads at a time, from 1.
+    ///   - rateLimit: The maximum rate of each, in bytes per second; nil for no limit.
+    /// - Throws: The error of reading a queue.
+    init(
+        of catalogue: any PickerCatalogue, to url: String, keepingStateIn folder: URL, atOnce jobCount: Int,
+        rateLimit: Int64? = nil
+    ) throws {
+        (self.catalogue, self.folder, self.jobCount) = (catalogue, folder, jobCount)
+        var request = BlobUploadRequest(.post, url)
+        (request.rateLimit, request.idleLimit) = (rateLimit, Self.idleLimit)
+        self.request = request
+        let file = Self.file(in: folder)
+        let items =
+            FileManager.default.fileExists(atPath: file.path)
+            ? try JSONDecoder().decode([UploadItem].self, from: Data(contentsOf: file)) : []
+        let queue = UploadQueue(items, version: Int(Date().timeIntervalSince1970 * 1000))
+        // Pages show the present: of several changes that wait for one, the last is enough.
+        self.queue = BlobObservable(queue, coalescing: { _, _ in true })
+    }
+
+    /// Adds assets to the queue, and returns when they are stored.
+    func add(_ assets: [PickerAsset]) throws { try self.change { $0.add(assets) } }
+
+    /// Cancels an upload, and forgets it.
+    func remove(_ id: String) throws {
+        // First, because a full disk must not keep an upload going that nobody sees.
+        self.contexts[id]?.cancellation.cancel()
+        try self.change { $0.remove(id) }
+    }
+
+    /// Forgets the uploads that have ended.
+    func clear() throws { try self.change { $0.clear() } }
+
+    /// Uploads, for ever.
+    func run() async {
+        await withDiscardingTaskGroup { group in
+            for await _ in self.queue.states {
+                let ending = Set(self.contexts.keys)
+                for item in self.queue.update({ $0.start(atMost: self.jobCount, except: ending) }) {
+                    group.addTask { await self.upload(item.id) }
+                }
+            }
+        }
+    }
+
+    /// Returns the queue once it is newer than a version, or after a time.
+    nonisolated func queue(after version: Int, within time: Duration) async -> UploadQueue {
+        await withTaskGroup { group in
+            group.addTask { await self.queue.states.first { $0.version > version } }
+            group.addTask {
+                try? await Task.sleep(for: time)
+                return nil
+            }
+            defer { group.cancelAll() }
+            return await group.next().flatMap { $0 } ?? self.queue.value
+        }
+    }
+
+    private func upload(_ id: String) async {
+        // It may have been cancelled since it was started.
+        guard self.queue.value.items.contains(where: { $0.id == id }) else { return }
+        var uploader = ResumableUploader(self.request)
+        uploader.stateFile = UploadStateFile(path: self.stateFile(of: id).path)
+        // A server that is away is waited for; one that refuses is not.
+        uploader.patience = .max
+        uploader.request.onProgress = { [queue] sent, byteCount in
+            queue.update { $0.note(sent, of: byteCount, id) }
+        }
+        uploader.onRecovery = { [queue] error in queue.update { $0.note(error.message, id) } }
+        let context = BlobContext()
+        self.contexts[id] = context
+        var message: String?
+        do {
+            _ = try await uploader.upload(self.catalogue.source(of: id), context: context)
+        } catch {
+            message = (error as? BlobError)?.message ?? "\(error)"
+        }
+        self.contexts[id] = nil
+        guard !context.cancellation.isCancelled else { return self.queue.update { $0.endCancelled() } }
+        // Where the disk is full, the queue in memory is right; the next run uploads again.
+        try? self.change { $0.end(id, message) }
+    }
+
+    /// Changes the queue, and stores it.
+    private func change(_ body: (inout UploadQueue) -> Void) throws {
+        self.queue.update(body)
+        try JSONEncoder().encode(self.queue.value.items).write(to: Self.file(in: self.folder), options: .atomic)
+    }
+
+    /// Its name is a digest, because an identifier may be a path.
+    private func stateFile(of id: String) -> URL {
+        var hasher = CryptoDigest.sha256.makeHasher()
+        Array(id.utf8).withUnsafeBytes { hasher.update($0) }
+        return self.folder.appendingPathComponent("\(hasher.finalizeHexadecimal()).upload")
+    }
+
+    private static func file(in folder: URL) -> URL { folder.appendingPathComponent("uploads.json") }
+}

@@ -1,0 +1,38 @@
+import NIOCore
+import NIOHTTP1
+
+/// Closes a connection on which a request, or its answer, takes too long: whoever sends or reads slowly keeps no place.
+final class RequestDeadline: ChannelDuplexHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundIn = HTTPServerResponsePart
+
+    /// The time for a whole request, and again for its whole answer.
+    static let limit = TimeAmount.seconds(60)
+
+    private var timer: Scheduled<Void>?
+
+    func channelActive(context: ChannelHandlerContext) {
+        self.restart(context)
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if case .end = self.unwrapInboundIn(data) { self.restart(context) }
+        context.fireChannelRead(data)
+    }
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if case .end = self.unwrapOutboundIn(data) { self.restart(context) }
+        context.write(data, promise: promise)
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        self.timer?.cancel()
+        context.fireChannelInactive()
+    }
+
+    private func restart(_ context: ChannelHandlerContext) {
+        self.timer?.cancel()
+        self.timer = context.eventLoop.assumeIsolated().scheduleTask(in: Self.limit) { context.close(promise: nil) }
+    }
+}

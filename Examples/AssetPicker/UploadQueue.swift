@@ -1,0 +1,100 @@
+import Foundation
+
+/// One asset on its way to the server.
+struct UploadItem: Codable, Equatable, Sendable {
+    enum Phase: String, Codable, Sendable {
+        case waiting, uploading, done, failed
+    }
+
+    let id: String
+    let name: String
+    /// The length in bytes: an estimate until the upload begins.
+    var byteCount: Int64
+    /// The number of bytes that were sent, from 0.
+    var sent: Int64 = 0
+    var phase = Phase.waiting
+    /// The last error since bytes were sent; nil without one.
+    var message: String?
+}
+
+/// The uploads in the order in which they were chosen: events in, what to start out.
+struct UploadQueue: Equatable, Sendable {
+    private(set) var items: [UploadItem]
+
+    /// Grows with each change, and from one run of the server to the next.
+    private(set) var version: Int
+
+    /// - Parameters:
+    ///   - items: The items of an earlier run; those that were under way wait again.
+    ///   - version: A number above all versions of earlier runs.
+    init(_ items: [UploadItem] = [], version: Int) {
+        (self.items, self.version) = (items, version)
+        for index in items.indices where items[index].phase == .uploading { self.items[index].phase = .waiting }
+    }
+
+    /// Adds assets; one that failed before is tried again, and any other that is there already is ignored.
+    mutating func add(_ assets: [PickerAsset]) {
+        for asset in assets {
+            if let index = self.items.firstIndex(where: { $0.id == asset.id }) {
+                guard self.items[index].phase == .failed else { continue }
+                (self.items[index].phase, self.items[index].message) = (.waiting, nil)
+            } else {
+                self.items.append(UploadItem(id: asset.id, name: asset.name, byteCount: asset.byteCount))
+            }
+        }
+        self.version += 1
+    }
+
+    /// Returns the items to upload now, so that `count` are under way.
+    ///
+    /// - Parameter ending: The identifiers of uploads that were cancelled, and have not ended yet.
+    mutating func start(atMost count: Int, except ending: Set<String> = []) -> [UploadItem] {
+        let room = count - self.items.count { $0.phase == .uploading }
+        let indices = self.items.indices.filter {
+            self.items[$0].phase == .waiting && !ending.contains(self.items[$0].id)
+        }
+        .prefix(max(0, room))
+        for index in indices { self.items[index].phase = .uploading }
+        if !indices.isEmpty { self.version += 1 }
+        return indices.map { self.items[$0] }
+    }
+
+    /// Notes that bytes of an upload were sent.
+    mutating func note(_ sent: Int64, of byteCount: Int64?, _ id: String) {
+        self.change(id) { ($0.sent, $0.byteCount, $0.message) = (sent, byteCount ?? $0.byteCount, nil) }
+    }
+
+    /// Notes an error after which an upload goes on.
+    mutating func note(_ message: String, _ id: String) {
+        self.change(id) { $0.message = message }
+    }
+
+    /// Notes the end of an upload: a success without a message.
+    mutating func end(_ id: String, _ message: String?) {
+        self.change(id) { item in
+            (item.phase, item.message) = (message == nil ? .done : .failed, message)
+            if message == nil { item.sent = item.byteCount }
+        }
+    }
+
+    /// Notes the end of an upload that was cancelled: another one of the same asset may begin now.
+    mutating func endCancelled() { self.version += 1 }
+
+    /// Forgets an upload, which is cancelled.
+    mutating func remove(_ id: String) {
+        self.items.removeAll { $0.id == id }
+        self.version += 1
+    }
+
+    /// Forgets the uploads that have ended.
+    mutating func clear() {
+        self.items.removeAll { $0.phase == .done || $0.phase == .failed }
+        self.version += 1
+    }
+
+    private mutating func change(_ id: String, _ change: (inout UploadItem) -> Void) {
+        guard let index = self.items.firstIndex(where: { $0.id == id }) else { return }
+        change(&self.items[index])
+        self.version += 1
+    }
+}

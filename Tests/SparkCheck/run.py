@@ -1,0 +1,124 @@
+"""The module of Examples/Spark on real Spark: python3 run.py BLOB [MIB]. Needs pyspark, pyarrow and Java.
+
+Cuts a file of 64 MiB of lines in 200 ways, and compares each with the whole; counts the lines of one gzip of MIB decoded
+mebibytes (default: 1024) with Spark's own reader and with this one, in turn, and compares digests.
+"""
+
+import gzip
+import hashlib
+import os
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "Examples", "Spark"))
+import blob_spark
+from pyspark.sql import SparkSession, functions
+
+BLOB = os.path.abspath(sys.argv[1])
+MEBIBYTES = int(sys.argv[2]) if len(sys.argv) > 2 else 1024
+
+
+def odd_lines(byte_count):
+    """Lines with LF and CRLF, empty ones, some longer than a range, and a last one without an end."""
+    random.seed(3)
+    words = [random.randbytes(random.randint(1, 9)).hex().encode() for _ in range(3000)]
+    parts, count = [], 0
+    while count < byte_count:
+        line = b" ".join(random.choices(words, k=random.choice([0, 3, 12, 40])))
+        if random.random() < 0.00001:
+            line *= 20_000
+        line += random.choice([b"\n", b"\n", b"\r\n"])
+        parts.append(line)
+        count += len(line)
+    return b"".join(parts) + b"the last"
+
+
+def compress(folder, name, content, times=1):
+    path = os.path.join(folder, name)
+    with open(path, "wb") as file:
+        packer = subprocess.Popen(["gzip", "-6"], stdin=subprocess.PIPE, stdout=file)
+        for _ in range(times):
+            packer.stdin.write(content)
+        packer.stdin.close()
+        assert packer.wait() == 0
+    subprocess.run([BLOB, "index", "build", path], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def cut_in_many_ways(folder):
+    content = odd_lines(64 << 20)
+    path = compress(folder, "odd.gz", content)
+    want, line_count = hashlib.sha256(content).digest(), len(content.splitlines())
+    for way in range(1, 201):
+        options = {"blob": BLOB, "count": str(way)} if way % 2 else {"blob": BLOB, "bytes": str((64 << 20) // way + way)}
+        hasher, count = hashlib.sha256(), 0
+        for one in blob_spark.splits(path, options):
+            for chunk in blob_spark.chunks(one, options):
+                hasher.update(chunk)
+                count += len(blob_spark.lines(chunk))
+        assert hasher.digest() == want, f"way {way} has other bytes"
+        assert count == content.count(b"\n") + 1, f"way {way} has {count} lines"
+        if way % 20 == 0:
+            print(f"{way} ways of cutting {len(content)} bytes: each line once", flush=True)
+    return path, content
+
+
+def digest(frame):
+    """The number of rows, and a sum of their digests, whatever their order."""
+    value = functions.sum(functions.xxhash64("value").cast("decimal(38,0)"))
+    return tuple(frame.agg(functions.count("*"), value).collect()[0])
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = folder
+        odd, content = cut_in_many_ways(folder)
+        spark = (
+            SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.local.dir", folder).config("spark.sql.warehouse.dir", folder).getOrCreate()
+        )
+        spark.sparkContext.setLogLevel("ERROR")
+        blob_spark.register(spark)
+        mine = spark.read.format("blob").option("blob", BLOB).option("count", "9").load(odd)
+        own = spark.read.option("lineSep", "\n").text(odd)
+        own = own.select(functions.regexp_replace("value", "\r$", "").alias("value"))
+        assert digest(mine) == digest(own), "Spark's own reader has other lines"
+        print(f"{mine.count()} odd lines: those of Spark's own reader", flush=True)
+        broken = os.path.join(folder, "broken.gz")
+        shutil.copy(odd, broken)
+        subprocess.run([BLOB, "index", "build", broken], check=True, stdout=subprocess.DEVNULL)
+        with open(broken, "r+b") as file:
+            file.seek(os.path.getsize(broken) // 2)
+            file.write(bytes(64))
+        try:
+            spark.read.format("blob").option("blob", BLOB).option("count", "9").load(broken).count()
+            raise SystemExit("a damaged gzip was counted")
+        except Exception as error:
+            print(f"a damaged gzip fails: {type(error).__name__}", flush=True)
+        text = odd_lines(16 << 20)[: -len(b"the last")]
+        large = compress(folder, "large.gz", text, MEBIBYTES // 16)
+        times = {"text": [], "blob": []}
+        for _ in range(3):
+            for name in times:
+                reader = spark.read.format(name)
+                if name == "blob":
+                    reader = reader.option("blob", BLOB).option("count", "16")
+                start = time.monotonic()
+                found = digest(reader.load(large))
+                times[name].append(time.monotonic() - start)
+                assert found[0] == text.count(b"\n") * (MEBIBYTES // 16), found
+        text_time, blob_time = (statistics.median(times[name]) for name in ("text", "blob"))
+        print(f"{MEBIBYTES} MiB: Spark's own reader {text_time:.1f} s, 16 ranges {blob_time:.1f} s,", end=" ")
+        print(f"{text_time / blob_time:.2f} times as fast")
+        spark.stop()
+
+
+main()
