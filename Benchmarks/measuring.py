@@ -1,5 +1,7 @@
 """Shared by the scripts of this folder: runs commands in turn, and generates data that are the same in every run."""
-import array, ctypes, importlib.util, json, os, random, shutil, statistics, subprocess, sys, time
+import array, atexit, ctypes, importlib.util, json, os, random, shutil, statistics, subprocess, sys, time
+
+import pictures
 
 
 def tool(name):
@@ -59,8 +61,16 @@ def peak_memory(argv):
     shell = subprocess.Popen(['/bin/sh', '-c', '"$@" > /dev/null & echo $!', 'sh', *argv], stdout=subprocess.PIPE)
     pid = int(shell.stdout.readline())
     shell.wait()
-    _, _, usage = os.wait4(pid, 0)
+    try:
+        _, _, usage = os.wait4(pid, 0)
+    except ChildProcessError:  # So short that the shell has waited for it.
+        return None
     return usage.ru_maxrss / 1024
+
+
+# What `compare` printed: the subject that the banner named, a title, the rows, and the programs of the peers.
+TABLES = []
+SUBJECTS = ['']
 
 
 def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memory=True):
@@ -94,13 +104,15 @@ def compare(title, commands, goal='', runs=5, into_pipe=False, before=None, memo
                 before(name)
             times[name].append(run(argv, into_pipe))
     ours = times[first]
+    TABLES.append((SUBJECTS[-1], title, rows := [], {argv[0] for _, argv in commands[1:]} - {commands[0][1][0]}))
     for name, argv in commands:
         theirs = times[name]
         wall, cpu = (statistics.median(a[i] / max(b[i], 1e-4) for a, b in zip(ours, theirs)) for i in (0, 1))
         if before:
             before(name)
         peak = peak_memory(argv) if memory else None
-        print(f'  {name:<34} {statistics.median(t[0] for t in theirs):>9.4f} s {statistics.median(t[1] for t in theirs):>9.4f} cpu'
+        rows.append((name, *(statistics.median(t[i] for t in theirs) for i in (0, 1)), peak))
+        print(f'  {name:<34} {rows[-1][1]:>9.4f} s {rows[-1][2]:>9.4f} cpu'
               + (f' {peak:>7.1f} MiB' if peak else ' ' * 12)
               + ('' if theirs is ours else f'   ours/this: wall {wall:>6.2f}, cpu {cpu:>6.2f}'), flush=True)
     return {name: statistics.median(t[0] for t in values) for name, values in times.items()}
@@ -113,8 +125,22 @@ def measure_python(code, *arguments):
 
 
 def banner(what, blob, options):
+    """Prints what is measured where; at the end, draws the tables in the folder BENCHMARK_PICTURES, if it is set."""
+    SUBJECTS.append(what)
+    if folder := os.environ.get('BENCHMARK_PICTURES'):
+        atexit.unregister(draw)
+        atexit.register(draw, os.path.abspath(folder))
     print(f'{what}; {options.runs} runs of each, in turn, from the page cache; '
           f'load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores; {blob}', flush=True)
+
+
+def draw(folder):
+    """Draws the tables of this script, each as a file of its own."""
+    os.makedirs(folder, exist_ok=True)
+    script = os.path.splitext(os.path.basename(sys.argv[0]))[0].replace('_', '-')
+    for number, table in enumerate(TABLES, 1):
+        path = os.path.join(folder, f'benchmark-{script}-{number}.svg')
+        pictures.draw(path, *table)
 
 
 def mixed_pieces(count, byte_count=1 << 20, seed=1):
