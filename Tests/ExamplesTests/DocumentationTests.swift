@@ -69,10 +69,16 @@ import Testing
                 import BlobStreamsStandard
                 import BlobStreamsTesting
                 import BlobURLSession
+                #if canImport(BlobTransfer)
+                import BlobTransfer
+                import HTTPSource
+                import S3Source
+                #endif
                 import Foundation
                 #if canImport(FoundationNetworking)
                 import FoundationNetworking
                 #endif
+                import MultipartFormData
 
                 """
             let text = self.text.replacing("#expect(", with: "precondition(")
@@ -88,6 +94,8 @@ import Testing
                 let (url, path, digest, data) = (URL(fileURLWithPath: "/"), "/", [UInt8](), Data())
                 let context = BlobContext()
                 let request = URLRequest(url: url)
+                let photo = url
+                var form = MultipartForm()
                 do {
                 \(text)
                 }
@@ -100,8 +108,10 @@ import Testing
             .deletingLastPathComponent()
         var files = [root.appendingPathComponent("README.md")]
         for folder in [
-            "Sources/BlobCore", "Sources/BlobStreams", "Sources/BlobStreamsTesting", "Sources/BlobURLSession",
-        ] {
+            "Examples/MultipartFormData", "Sources/BlobCore", "Sources/BlobStreams", "Sources/BlobStreamsTesting",
+            "Sources/BlobTransfer", "Sources/BlobURLSession", "Plugins/ArchiveSource", "Plugins/AssetLibrarySource",
+            "Plugins/FileSource", "Plugins/GzipSource", "Plugins/HTTPSource", "Plugins/S3Source",
+        ] where Self.isBuilt(URL(fileURLWithPath: folder).lastPathComponent) {
             let found = FileManager.default.enumerator(
                 at: root.appendingPathComponent(folder), includingPropertiesForKeys: nil)
             files += (found?.compactMap { $0 as? URL } ?? []).filter { ["md", "swift"].contains($0.pathExtension) }
@@ -125,6 +135,12 @@ import Testing
         }
     }
 
+    /// False for a module that this build leaves out.
+    private static func isBuilt(_ module: String) -> Bool {
+        let path = productsFolder.appendingPathComponent("Modules/\(module).swiftmodule").path
+        return FileManager.default.fileExists(atPath: path)
+    }
+
     /// Returns the errors of the compiler; an empty text when there are none.
     private static func errors(in file: URL) throws -> String {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -132,10 +148,10 @@ import Testing
         let products = try FileManager.default.contentsOfDirectory(at: productsFolder, includingPropertiesForKeys: nil)
         let maps =
             products.filter { $0.pathExtension == "build" }.map { $0.appendingPathComponent("module.modulemap") }
-            + ["CZlib", "CIsal"].map { root.appendingPathComponent("Sources/\($0)/module.modulemap") }
             + [
+                root.appendingPathComponent("Sources/CZlib/module.modulemap"),
                 productsFolder.appendingPathComponent(
-                    "../../checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap")
+                    "../../checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap"),
             ]
         let mapArguments = maps.filter { FileManager.default.fileExists(atPath: $0.path) }.flatMap {
             ["-Xcc", "-fmodule-map-file=\($0.path)"]
