@@ -1,6 +1,7 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
-# Both first install what is missing (make setup). Other targets: sanitize, fuzz, faults, asset-changes, soak, nio, benchmark, install.
+# Both first install what is missing (make setup). Other targets: install, dist, deb, docs, sanitize, fuzz,
+# faults, asset-changes, soak, nio, benchmark.
 
 BLOB := .build/release/blob
 
@@ -10,8 +11,8 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libturbojpeg0 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults asset-changes soak nio s3-check s3-kills form-check link-check api-check setup archives \
-  release install benchmark clean
+.PHONY: all demo test sanitize fuzz faults asset-changes soak nio s3-check s3-kills form-check picker-check spark-check link-check api-check setup archives \
+  release install dist deb deb-check docs benchmark clean
 
 all: release
 
@@ -97,18 +98,21 @@ sanitize: setup
 FUZZ_SECONDS := 120
 FUZZ_SEED := 0
 FUZZ_TARGETS :=
+FUZZ_SCRATCH := .build-fuzz
 FUZZ_RESOURCES = $(shell swiftc -print-target-info | sed -n 's/.*"runtimeResourcePath": "\(.*\)".*/\1/p')
 fuzz: setup
 	BLOBSTREAMS_FUZZER=$(FUZZ_RESOURCES)/clang/lib/linux/libclang_rt.fuzzer_no_main-$(shell uname -m).a \
-	  swift build -c release --product fuzz --scratch-path .build-fuzz
-	Tests/Fuzzing/run.sh .build-fuzz/release/fuzz .build-fuzz/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
+	  swift build -c release --product fuzz --scratch-path $(FUZZ_SCRATCH)
+	Tests/Fuzzing/run.sh $(FUZZ_SCRATCH)/release/fuzz $(FUZZ_SCRATCH)/inputs $(FUZZ_SECONDS) $(FUZZ_SEED) $(FUZZ_TARGETS)
 
 # Fails the system calls of the command one after the other, on Linux, and the calls by which libraries get memory: all
-# of them, or FAULT_RUNS at random; then uploads to a server that goes wrong, at each stage of a request.
+# of them, or FAULT_RUNS at random; then uploads to a server that goes wrong, at each stage of a request. Before them,
+# extracts hostile archives.
 FAULT_RUNS := 0
 FAULT_SEED :=
 faults: setup
 	for product in blob blob-archive-helper blob-receive; do swift build --product $$product || exit 1; done
+	Tests/hostile_archives.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,5)
 	Tests/SystemCallFaults/run.py .build/debug/blob --runs $(FAULT_RUNS) $(if $(FAULT_SEED),--seed $(FAULT_SEED))
 	Tests/UploadFaults/run.py .build/debug/blob --every $(if $(filter 0,$(FAULT_RUNS)),1,4)
 
@@ -128,7 +132,7 @@ $(STORE)/bin/swift-proxy-server:
 
 s3-check: setup $(STORE)/bin/swift-proxy-server
 	swift build --build-tests
-	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter OpenStackTests
+	$(STORE)/bin/python Tests/openstack.py $(STORE)/data swift test --skip-build --filter 'OpenStack.*Tests'
 
 # Forms of `blob form`, read by the parsers of servers: those of PyPI in a folder of their own, and what is installed of
 # PHP (php-cli), Go (golang-go) and Node.js (node-busboy).
@@ -138,6 +142,21 @@ form-check: setup
 	  starlette python-multipart multipart falcon tornado; }
 	swift build --product blob
 	$(PARSERS)/bin/python Tests/FormParsers/run.py .build/debug/blob
+
+# Cuts lines in 200 ways and reads them, and counts those of a large gzip, with Spark (PyPI; Java from Debian) and the
+# module of Examples/Spark.
+SPARK := .build/spark
+spark-check: release
+	test -x $(SPARK)/bin/python || { python3 -m venv $(SPARK) && $(SPARK)/bin/pip install -q pyspark pyarrow; }
+	$(SPARK)/bin/python Tests/SparkCheck/run.py .build/release/blob
+
+# Chooses assets on the page of the example AssetPicker in Chromium (chromium) and uploads them, while its servers are
+# killed. The pictures of the page are to be looked at.
+PICKER := .build/picker
+picker-check: setup
+	test -x $(PICKER)/bin/python || { python3 -m venv $(PICKER) && $(PICKER)/bin/pip install -q websockets pillow; }
+	for product in blob blob-receive blob-media-helper AssetPicker; do swift build --product $$product || exit 1; done
+	$(PICKER)/bin/python Tests/PickerCheck/run.py .build/debug --pictures $(PICKER)/pictures
 
 # Kills uploads of a file to that store, S3_KILLS times at random places, and compares what is there in the end.
 S3_KILLS := 50
@@ -161,10 +180,9 @@ nio: setup
 	swift test $(NIO) --skip-build
 
 # What a static executable on the core, file, gzip, archive and digest links: no ICU, and at most 18 MB stripped.
-SCRATCH := .build
 link-check: archives
-	swift build -c release --scratch-path $(SCRATCH) --product SmallChecksum $(STATIC)
-	Tests/check-link.sh $(SCRATCH)/release/SmallChecksum
+	swift build -c release --product SmallChecksum $(ORDERED)
+	Tests/check-link.sh .build/release/SmallChecksum
 
 # The public API against that of the last release: without a tag there is none.
 API_TARGETS := BlobCore BlobStreams BlobStreamsTesting BlobURLSession FileSource GzipSource ArchiveSource CryptoDigest
@@ -172,16 +190,59 @@ api-check: RELEASE := $(shell git describe --tags --abbrev=0 2>/dev/null)
 api-check:
 	$(if $(RELEASE),swift package diagnose-api-breaking-changes $(RELEASE) --targets $(API_TARGETS),@echo "There is no release to compare the API with.")
 
+# Without the symbols for debuggers, which are two thirds of the programs; manual pages and completions are made from the
+# command itself.
+INSTALLED := $(DESTDIR)$(or $(PREFIX),/usr/local)
 install: release
-	install -d $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
-	install $(BLOB) $(BLOB)-receive $(BLOB)-archive-helper $(BLOB)-media-helper $(DESTDIR)$(or $(PREFIX),/usr/local)/bin
+	install -d $(INSTALLED)/bin $(INSTALLED)/share/bash-completion/completions $(INSTALLED)/share/zsh/site-functions \
+	  $(INSTALLED)/share/fish/vendor_completions.d
+	install -s $(BLOB) $(BLOB)-receive $(BLOB)-archive-helper $(BLOB)-media-helper $(INSTALLED)/bin
+	install -m 644 Sources/blob/Shell/blob.bash $(INSTALLED)/share/bash-completion/completions/blob
+	install -m 644 Sources/blob/Shell/_blob $(INSTALLED)/share/zsh/site-functions
+	install -m 644 Sources/blob/Shell/blob.fish $(INSTALLED)/share/fish/vendor_completions.d
+	Sources/blob/Shell/manual_pages.py $(BLOB) $(INSTALLED)/share/man/man1
 
-# The build folder is outside Benchmarks, so that the style check sees only sources.
+# Packages of the installed files, below .build/packages: a tarball, to be unpacked in a folder such as /usr/local, and a
+# Debian package for the release of Debian that it is made on.
+PACKAGES := .build/packages
+VERSION = $(shell sed -n 's/^## \([0-9][0-9.]*\).*/\1/p' CHANGELOG.md | head -1)
+
+dist: NAME = blobstreams-$(VERSION)-$(shell uname -s | tr A-Z a-z)-$(shell uname -m)
+dist: release
+	rm -rf $(PACKAGES)/$(NAME)
+	$(MAKE) -o release install DESTDIR=$(PACKAGES)/$(NAME) PREFIX=/
+	strip $(PACKAGES)/$(NAME)/bin/*
+	cp README.md CHANGELOG.md $(PACKAGES)/$(NAME)
+	.ci/notices .build/checkouts > $(PACKAGES)/$(NAME)/LICENSES
+	tar -C $(PACKAGES) --owner=0 --group=0 --sort=name -czf $(PACKAGES)/$(NAME).tar.gz $(NAME)
+	@echo $(PACKAGES)/$(NAME).tar.gz
+
+deb deb-check: DEBIAN_PACKAGES += dpkg-dev
+deb: release
+	rm -rf $(PACKAGES)/deb
+	$(MAKE) -o release install DESTDIR=$(PACKAGES)/deb PREFIX=/usr
+	.ci/deb $(PACKAGES)/deb $(VERSION) $(PACKAGES)
+
+# Installs the package in an empty root with nothing but its dependencies, runs it there, and removes it.
+deb-check: deb
+	Tests/check_deb.py $(PACKAGES)/blobstreams_$(VERSION)_$(shell dpkg --print-architecture).deb
+
+# The documentation of all libraries, one archive each, without the network; a warning is a failure.
+docs: setup
+	swift build
+	.ci/docs .build/debug .build/docs
+
+# Measures in one run with the peers that are installed, prints tables, and draws them for the documentation. The build
+# folder is outside Benchmarks, so that the style check sees only sources.
+CATALOG := Sources/BlobCore/BlobCore.docc
+benchmark: export BENCHMARK_PICTURES = $(CATALOG)/Resources
 benchmark: release
+	rm -f $(CATALOG)/Resources/benchmark-*.svg
 	Benchmarks/files.py $(BLOB)
 	Benchmarks/gzip_files.py $(BLOB)
 	Benchmarks/archives.py $(BLOB)
 	Benchmarks/members.py $(BLOB)
+	Benchmarks/extract.py $(BLOB)
 	Benchmarks/blocks.py $(BLOB)
 	Benchmarks/adjust.py $(BLOB)
 	Benchmarks/http.py $(BLOB)
@@ -189,6 +250,7 @@ benchmark: release
 	Benchmarks/bodies.py $(BLOB)
 	Benchmarks/early_answers.py $(BLOB)
 	Benchmarks/receiver.py $(BLOB)
+	Benchmarks/pictures.py $(CATALOG)
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 
