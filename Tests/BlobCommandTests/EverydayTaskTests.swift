@@ -55,7 +55,7 @@ import Testing
 
     /// Begins commands with a server, which prints its address: that is in `$URL`.
     private static func with(_ server: String, _ commands: String) -> String {
-        "\(server) > url & until grep -q http url; do :; done; URL=$(head -n 1 url); \(commands); kill $!"
+        "\(server) > url & until grep -q http url || ! kill -0 $!; do :; done; URL=$(head -n 1 url); \(commands); kill $!"
     }
 
     static let tasks = [
