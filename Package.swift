@@ -44,6 +44,7 @@ let strictness: [SwiftSetting] = [
 let partSettings: [SwiftSetting] =
     settings + (hasAssetLibrary ? [.define("BLOBSTREAMS_ASSET_LIBRARY")] : [])
     + (hasUploads ? [.define("BLOBSTREAMS_UPLOADS")] : []) + (hasBzip2 ? [.define("BLOBSTREAMS_BZIP2")] : [])
+    + (hasXz ? [.define("BLOBSTREAMS_XZ")] : [])
 let filesLeftOut = (hasAssetLibrary ? [] : ["AssetLibrary"]) + (hasUploads ? [] : ["Uploads"])
 
 /// The path of libFuzzer without its `main`, with which `make fuzz` builds; nil in any other build.

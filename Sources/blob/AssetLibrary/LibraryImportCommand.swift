@@ -31,6 +31,7 @@ struct LibraryImportCommand: ParsableCommand {
     func run() throws {
         let context = try self.source.makeContext()
         let library = try self.source.openLibrary(for: .writing)
+        let sources = self.source.makeSources()
         let line = ProgressLine(self.progress)
         var firstError: BlobError?
         // Printed once it is certain that the asset persists.
@@ -71,10 +72,10 @@ struct LibraryImportCommand: ParsableCommand {
             }
         }
         for argument in self.files {
-            guard let path = try self.absolutePath(argument) else {
+            guard let path = try self.absolutePath(argument, sources.registry) else {
                 try attempt {
                     done.withLock { $0.files += 1 }
-                    try assets.add(self.source.source(argument, context).counting { count, _, _ in show(count) })
+                    try assets.add(sources.source(argument, context).counting { count, _, _ in show(count) })
                 }
                 continue
             }
@@ -88,7 +89,7 @@ struct LibraryImportCommand: ParsableCommand {
                     let known = try folder?.origin(path, isReference: self.byReference)
                     let origin = try known?.0 ?? ImportOrigin(path: path, isReference: self.byReference)
                     if try self.duplicates || folder == nil || !assets.addImported(origin) {
-                        let source = try self.source.registry.source(for: BlobLocator(filePath: path), context: context)
+                        let source = try sources.registry.source(for: BlobLocator(filePath: path), context: context)
                         try assets.add(
                             source.counting { count, _, _ in show(count) }, name: known?.name, from: origin)
                     }
@@ -102,8 +103,8 @@ struct LibraryImportCommand: ParsableCommand {
     }
 
     /// Returns the path of a folder, or of a file to which the catalogue is to refer; nil for anything else.
-    private func absolutePath(_ argument: String) throws -> [UInt8]? {
-        if let locator = try? self.source.registry.locator(for: argument), locator.scheme == "file",
+    private func absolutePath(_ argument: String, _ registry: BlobRegistry) throws -> [UInt8]? {
+        if let locator = try? registry.locator(for: argument), locator.scheme == "file",
             locator.selectors.isEmpty, let path = locator.filePath, !path.contains(0),
             self.byReference || fileType(at: path.cString, followingLinks: true) == S_IFDIR
         {

@@ -19,10 +19,11 @@ struct InfoCommand: ParsableCommand {
     func run() throws {
         Verbosity.isJSON = self.json
         let context = try self.source.makeContext()
+        let sources = self.source.makeSources()
         var failures = SourceFailures(isFailFast: self.locators.count == 1)
-        for (number, argument) in try self.source.registry.expanding(self.locators, context).enumerated() {
+        for (number, argument) in try sources.registry.expanding(self.locators, context).enumerated() {
             do {
-                let report = try Report(argument, self.source, context)
+                let report = try Report(argument, sources, context)
                 guard self.json else {
                     if number > 0 { try printLine("") }
                     for (name, value) in report.rows { try printLine("\(name): \(value)") }
@@ -64,14 +65,14 @@ private struct Report: Encodable {
         case randomAccess, concurrentReaders, repeatable, facts
     }
 
-    init(_ argument: String, _ options: SourceOptions, _ context: BlobContext) throws {
-        let parsed = try options.registry.locator(for: argument)
-        var source = try options.source(argument, context)
+    init(_ argument: String, _ sources: ArgumentSources, _ context: BlobContext) throws {
+        let parsed = try sources.registry.locator(for: argument)
+        var source = try sources.source(argument, context)
         if let named = source as? NamedMemberSource { source = try named.found(context) }
         let info = try source.info(context)
         // Bytes of a source that is read once stay unread.
         let format =
-            source.traits.contains(.repeatable) ? try? ContentFormat(of: source, options.registry, context) : nil
+            source.traits.contains(.repeatable) ? try? ContentFormat(of: source, sources.registry, context) : nil
         self.content = format.flatMap { $0.text == nil ? nil : $0.filters + ($0.container.map { [$0] } ?? []) }
         self.memberCount = try format?.knownMemberCount(context)
         self.hasIndex = self.content == nil ? nil : IndexFile(context.index, for: parsed)?.exists

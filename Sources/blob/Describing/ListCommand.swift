@@ -67,7 +67,7 @@ struct ListCommand: ParsableCommand {
     }
 
     private func list(_ argument: String, _ context: BlobContext, _ body: (BlobMember) throws -> Void) throws {
-        let registry = self.source.registry
+        let registry = self.source.makeRegistry()
         let locator = try registry.locator(for: argument)
         do {
             let selection = registry.memberSelection(argument)

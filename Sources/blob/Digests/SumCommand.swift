@@ -51,6 +51,7 @@ struct SumCommand: NameListCommand {
 
     func run() throws {
         let context = try self.reading.makeContext()
+        let sources = self.reading.makeSources()
         let names = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
         let chosen = self.algorithm.flatMap(\.algorithms)
         let line = ProgressLine(self.progress)
@@ -58,21 +59,21 @@ struct SumCommand: NameListCommand {
         guard !self.check else {
             var check = ChecksumCheck(chosen, isFailFast: self.failFast)
             for name in names { try check.add(name, self.source, context) }
-            return try check.run(self.reading.sources, line, context)
+            return try check.run(sources, line, context)
         }
         let algorithms = chosen.isEmpty ? [.sha256] : chosen
         var arguments = ArgumentList(names)
         if let fromFile { try arguments.add(fromFile, self.source, context) }
-        try arguments.expand(self.reading.registry, context)
-        let hasPipedPattern = arguments.texts.contains { self.reading.registry.pipedSelection($0, context) != nil }
+        try arguments.expand(sources.registry, context)
+        let hasPipedPattern = arguments.texts.contains { sources.registry.pipedSelection($0, context) != nil }
         let hashing = Hashing(
             algorithms, itemCount: hasPipedPattern ? nil : arguments.texts.count, line, context)
-        var members = SharedMembers(arguments.texts, self.reading.sources)
+        var members = SharedMembers(arguments.texts, sources)
         var failures = SourceFailures(isFailFast: self.failFast)
         for (position, argument) in arguments.texts.enumerated() {
             do {
-                if let selection = self.reading.registry.pipedSelection(argument, context) {
-                    try self.printSums(of: selection, hashing, algorithms, context)
+                if let selection = sources.registry.pipedSelection(argument, context) {
+                    try self.printSums(of: selection, sources, hashing, algorithms, context)
                     continue
                 }
                 let result = members.result(position, context, hashing)
@@ -87,13 +88,13 @@ struct SumCommand: NameListCommand {
 
     /// Prints the digests of members, after all of the archive has passed its checks.
     private func printSums(
-        of selection: BlobRegistry.MemberSelection, _ hashing: Hashing, _ algorithms: [CryptoDigest],
-        _ context: BlobContext
+        of selection: BlobRegistry.MemberSelection, _ sources: ArgumentSources, _ hashing: Hashing,
+        _ algorithms: [CryptoDigest], _ context: BlobContext
     ) throws {
         var texts: [String] = []
         defer { hashing.line.clear() }
-        try self.reading.registry.forEachMember(of: selection, context) { name, source in
-            let source = try self.reading.sources.decoded(source, context)
+        try sources.registry.forEachMember(of: selection, context) { name, source in
+            let source = try sources.decoded(source, context)
             texts += self.lines(algorithms, try hashing.digests(of: source), name)
         }
         hashing.line.clear()

@@ -64,7 +64,7 @@ struct ExtractCommand: ParsableCommand {
     func run() throws {
         var context = try self.source.makeContext()
         context.ratioLimit = context.ratioLimit ?? Self.defaultMaximumRatio
-        let registry = self.source.registry
+        let registry = self.source.makeRegistry()
         let locator = try registry.locator(for: self.locator)
         let archive = try registry.openArchive(at: locator, context)
         let folder = try OutputFolder(path: Array(self.directory.utf8), isReplacing: self.overwrite)

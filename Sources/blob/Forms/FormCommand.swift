@@ -28,7 +28,7 @@ struct FormCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.source.makeContext()
-        let body = try self.form.makeBody(self.source, context)
+        let body = try self.form.makeBody(self.source.makeSources(), context)
         if self.headers {
             let length = body.byteCount.map { "Content-Length: \($0)\n" } ?? ""
             printToStandardError("Content-Type: \(body.contentType)\n\(length)")

@@ -23,7 +23,7 @@ struct FormOptions: ParsableArguments {
     var boundary: String?
 
     /// Returns the body of all parts; warns about parts without a name, which receivers may lose.
-    func makeBody(_ source: SourceOptions, _ context: BlobContext) throws(BlobError) -> MultipartBody {
+    func makeBody(_ sources: ArgumentSources, _ context: BlobContext) throws(BlobError) -> MultipartBody {
         let boundary: MultipartBoundary = if let text = self.boundary { try MultipartBoundary(text) } else { .random() }
         var form = MultipartForm()
         for text in RawArguments.separated(self.parts) {
@@ -32,7 +32,7 @@ struct FormOptions: ParsableArguments {
                 ProgressLine.printNotice(
                     "blob: warning: '\(printable(text))' has no name, and many receivers lose it\n")
             }
-            for item in argument.items { try self.append(item, name: argument.name, to: &form, source, context) }
+            for item in argument.items { try self.append(item, name: argument.name, to: &form, sources, context) }
         }
         return try form.body(boundary: boundary, context: context)
     }
@@ -40,9 +40,8 @@ struct FormOptions: ParsableArguments {
     /// Returns the locators of the files below a folder, or of the members that a pattern selects; otherwise the one
     /// that is given.
     private func files(
-        _ argument: String, _ source: SourceOptions, _ context: BlobContext
+        _ argument: String, _ registry: BlobRegistry, _ context: BlobContext
     ) throws(BlobError) -> [String] {
-        let registry = source.registry
         guard let folder = registry.folderPath(argument) else { return try registry.expanding([argument], context) }
         let files = FolderFiles(in: folder)
         if let error = files.errors.first { throw error }
@@ -51,7 +50,7 @@ struct FormOptions: ParsableArguments {
     }
 
     private func append(
-        _ item: FormArgument.Item, name: String, to form: inout MultipartForm, _ source: SourceOptions,
+        _ item: FormArgument.Item, name: String, to form: inout MultipartForm, _ sources: ArgumentSources,
         _ context: BlobContext
     ) throws(BlobError) {
         let type = item.mediaType
@@ -65,12 +64,12 @@ struct FormOptions: ParsableArguments {
                 try form.appendPart(value: value, name: name)
             }
         case .file(let locator):
-            for file in try self.files(locator, source, context) {
+            for file in try self.files(locator, sources.registry, context) {
                 try form.appendPart(
-                    source: source.source(file, context), name: name, fileName: item.fileName, mediaType: type)
+                    source: sources.source(file, context), name: name, fileName: item.fileName, mediaType: type)
             }
         case .contents(let locator):
-            try form.appendPart(value: source.source(locator, context), name: name, mediaType: type)
+            try form.appendPart(value: sources.source(locator, context), name: name, mediaType: type)
         }
     }
 }

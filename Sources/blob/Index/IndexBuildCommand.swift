@@ -23,7 +23,7 @@ struct IndexBuildCommand: ParsableCommand {
         var context = try self.options.makeContext()
         let locator = try self.options.parsedLocator()
         let file = try self.options.file(for: locator)
-        let registry = self.options.source.registry
+        let registry = self.options.source.makeRegistry()
         let indexable = try registry.indexable(for: locator, context: context)
         let origin = try registry.source(for: locator.origin, context: context).info(context)
         let (line, read) = (ProgressLine(self.progress), Locked(Int64(0)))

@@ -32,7 +32,7 @@ struct IndexDropCommand: ParsableCommand {
             for path in try CachedIndex.removeAll(in: self.place.policy) { try printLine(printable(path)) }
             return
         }
-        let file = try self.place.file(for: self.place.source.registry.locator(for: locator))
+        let file = try self.place.file(for: self.place.source.makeRegistry().locator(for: locator))
         if try file.remove() { try printLine(printable(file.path)) }
     }
 }

@@ -14,7 +14,7 @@ struct IndexOptions: ParsableArguments {
     func makeContext() throws(BlobError) -> BlobContext { try self.place.makeContext() }
 
     func parsedLocator() throws(BlobError) -> BlobLocator {
-        try self.source.registry.locator(for: self.locator)
+        try self.source.makeRegistry().locator(for: self.locator)
     }
 
     /// Returns the file of the index, which need not exist.

@@ -43,7 +43,7 @@ struct IndexShowCommand: ParsableCommand {
     private func contents(
         of locator: BlobLocator, in file: IndexFile, _ context: BlobContext
     ) throws -> Set<IndexedContent> {
-        let registry = self.options.source.registry
+        let registry = self.options.source.makeRegistry()
         var contents: Set<IndexedContent> = []
         let origin = try registry.source(for: locator.origin, context: context)
         if let content = try file.content(of: origin, context) { contents.insert(content) }

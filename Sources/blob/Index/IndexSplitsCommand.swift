@@ -58,7 +58,7 @@ struct IndexSplitsCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.options.makeContext()
-        let sources = ArgumentSources(registry: self.options.source.registry, decodes: true)
+        let sources = ArgumentSources(registry: self.options.source.makeRegistry(), decodes: true)
         let source = try sources.source(self.options.locator, context)
         let locator = printable(source.locator?.text ?? self.options.locator)
         let encoder = JSONEncoder()

@@ -17,7 +17,7 @@ struct IndexVerifyCommand: ParsableCommand {
         let context = try self.options.makeContext()
         let locator = try self.options.parsedLocator()
         let file = try self.options.file(for: locator)
-        let indexable = try self.options.source.registry.indexable(for: locator, context: context)
+        let indexable = try self.options.source.makeRegistry().indexable(for: locator, context: context)
         guard file.exists else {
             throw BlobError(.notFound, "There is no index \(file.path).", locator: locator.description)
         }

@@ -42,17 +42,20 @@ struct ReadingOptions {
         (self.source, self.rules) = (source, retries.rules)
     }
 
-    /// The registry of everything that locators can name, in which all that has bytes of its own is tried again.
-    var registry: BlobRegistry {
-        guard let rules else { return self.source.registry }
-        return self.source.registry.layeringOrigins {
+    /// Returns the registry of everything that locators can name, in which all that has bytes of its own is tried
+    /// again. Composes it anew, as ``SourceOptions/makeRegistry()``.
+    private func makeRegistry() -> BlobRegistry {
+        guard let rules else { return self.source.makeRegistry() }
+        return self.source.makeRegistry().layeringOrigins {
             $0.retry = rules
             $0.idleLimit = self.source.idleLimit
         }
     }
 
-    /// The sources of arguments.
-    var sources: ArgumentSources { ArgumentSources(registry: self.registry, decodes: self.source.decode) }
+    /// Returns the sources of arguments. Composes their registry anew: called once, and not for each name.
+    func makeSources() -> ArgumentSources {
+        ArgumentSources(registry: self.makeRegistry(), decodes: self.source.decode)
+    }
 
     /// Returns the context of the command. Called once: reads the password file.
     func makeContext() throws(BlobError) -> BlobContext {
@@ -76,9 +79,5 @@ struct ReadingOptions {
             }
         }
         return context
-    }
-
-    func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
-        try self.sources.source(argument, context)
     }
 }

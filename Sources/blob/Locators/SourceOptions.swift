@@ -58,11 +58,13 @@ struct SourceOptions: ParsableArguments {
 
     @OptionGroup var verbosity: VerbosityOptions
 
-    /// The registry of everything that locators can name.
-    var registry: BlobRegistry { PasswordFile.registryForData(self.fullRegistry, besides: self.passwordFile) }
+    /// Returns the registry of everything that locators can name. Composes it anew: called once, and not for each name.
+    func makeRegistry() -> BlobRegistry {
+        PasswordFile.registryForData(self.fullRegistry, besides: self.passwordFile)
+    }
 
-    /// The sources of arguments.
-    var sources: ArgumentSources { ArgumentSources(registry: self.registry, decodes: self.decode) }
+    /// Returns the sources of arguments, with ``makeRegistry()``.
+    func makeSources() -> ArgumentSources { ArgumentSources(registry: self.makeRegistry(), decodes: self.decode) }
 
     private var fullRegistry: BlobRegistry {
         let registry = BlobRegistry.forCommand(library: self.library, allowing: Set(self.allowFormat))
@@ -89,10 +91,6 @@ struct SourceOptions: ParsableArguments {
             context.password = { _ in password }
         }
         return context
-    }
-
-    func source(_ argument: String, _ context: BlobContext) throws(BlobError) -> any BlobInputStreamDataSource {
-        try self.sources.source(argument, context)
     }
 
     /// Throws when `source` does not exist or can be read only once; `purpose` ends the sentence.
@@ -124,7 +122,7 @@ struct SourceOptions: ParsableArguments {
         of argument: String, _ context: BlobContext, _ body: (_ line: [UInt8], _ number: Int) throws -> Void
     ) throws {
         // A list is not decoded.
-        let reader = try self.registry.source(for: argument, context: context).open(context: context)
+        let reader = try self.makeRegistry().source(for: argument, context: context).open(context: context)
         defer { reader.close() }
         var (rest, number) = (Data(), 0)
         let maximumLineByteCount = 1 << 20  // As `lines(ofAtMost:)` has it.

@@ -5,7 +5,7 @@ struct SharedContainers {
     /// The maximum number of open containers, which keep the tables of their members in memory.
     private static let maximumCount = 16
 
-    private let sources: ArgumentSources
+    let sources: ArgumentSources
     private let isOnePass: Bool
     private var containers: [String: any BlobContainer] = [:]
     private var passes: [ArchivePass] = []

@@ -95,20 +95,22 @@ struct CatCommand: NameListCommand {
     }
 
     private func copyAll(to output: some ByteOutput, _ context: BlobContext) throws {
+        let sources = self.reading.makeSources()
         let named = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
         var list = ArgumentList(named)
-        try list.expand(self.reading.registry, context)
+        try list.expand(sources.registry, context)
         let arguments = list.texts
-        let hasKnownCount = self.fromFile == nil && self.ranges == nil && !self.hasPipedPattern(arguments, context)
+        let hasKnownCount =
+            self.fromFile == nil && self.ranges == nil && !self.hasPipedPattern(arguments, sources, context)
         var copier = Copier(
             output, limit: self.maxBytes?.value, rate: self.limitRate, progress: self.progress,
             itemCount: hasKnownCount ? arguments.count : nil, context)
         defer { copier.finish() }
-        if self.records != nil { return try self.copyRecords(&copier, context) }
-        if let ranges = self.ranges { return try self.copyRanges(ranges, &copier, context) }
+        if self.records != nil { return try self.copyRecords(sources, &copier, context) }
+        if let ranges = self.ranges { return try self.copyRanges(ranges, sources, &copier, context) }
         let (offset, length) = (self.offset?.value ?? 0, self.length?.value)
         let isPart = offset > 0 || length != nil
-        var containers = SharedContainers(self.reading.sources, isOnePass: !self.verifyFirst && !isPart)
+        var containers = SharedContainers(sources, isOnePass: !self.verifyFirst && !isPart)
         // A file that appears when it is complete does not appear without one of the sources.
         var failures = SourceFailures(isFailFast: self.failFast || output is AtomicFile)
         do {
@@ -128,13 +130,15 @@ struct CatCommand: NameListCommand {
     ) throws {
         let arguments = list.texts
         let isPart = offset > 0 || length != nil
-        let isList = arguments.count > 1 || self.fromFile != nil || self.hasPipedPattern(arguments, context)
+        let isList =
+            arguments.count > 1 || self.fromFile != nil
+            || self.hasPipedPattern(arguments, containers.sources, context)
         if isList, !isPart, !self.verifyFirst {
             try self.copyList(list, &copier, &containers, &failures, context)
         } else {
             var sources = try arguments.map { locator in
                 arguments.count == 1
-                    ? try self.reading.source(locator, context) : try containers.source(locator, context)
+                    ? try containers.sources.source(locator, context) : try containers.source(locator, context)
             }
             if sources.count > 1, isPart { sources = [ConcatenatedSource(sources)] }
             let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
@@ -144,8 +148,8 @@ struct CatCommand: NameListCommand {
         }
     }
 
-    private func hasPipedPattern(_ arguments: [String], _ context: BlobContext) -> Bool {
-        arguments.contains { self.reading.registry.pipedSelection($0, context) != nil }
+    private func hasPipedPattern(_ arguments: [String], _ sources: ArgumentSources, _ context: BlobContext) -> Bool {
+        arguments.contains { sources.registry.pipedSelection($0, context) != nil }
     }
 
     private func copyLines(
@@ -153,18 +157,18 @@ struct CatCommand: NameListCommand {
         _ failures: inout SourceFailures, _ context: BlobContext
     ) throws {
         // A list that is still being written is printed as it comes.
-        let info = try self.reading.registry.source(for: list, context: context).info(context)
+        let info = try containers.sources.registry.source(for: list, context: context).info(context)
         if info.byteCount ?? .max <= Self.maximumListByteCount, !self.verifyFirst {
             var lines = ArgumentList([])
             try lines.add(list, self.source, context)
-            try lines.expand(self.reading.registry, context)
+            try lines.expand(containers.sources.registry, context)
             return try self.copyList(lines, &copier, &containers, &failures, context)
         }
         try self.source.forEachLine(of: list, context) { (line: String, number) in
             guard !line.isEmpty else { return }
             let byteCount = copier.written
             do {
-                for argument in try self.reading.registry.expanding([line], context) {
+                for argument in try containers.sources.registry.expanding([line], context) {
                     let source = try containers.source(argument, context)
                     let validator = self.verifyFirst ? try self.verify(source, context) : nil
                     try copier.copy(source, matching: validator)
@@ -181,12 +185,14 @@ struct CatCommand: NameListCommand {
         _ arguments: ArgumentList, _ copier: inout Copier<some ByteOutput>, _ containers: inout SharedContainers,
         _ failures: inout SourceFailures, _ context: BlobContext
     ) throws {
-        var list = ListCopier(arguments, self.reading.sources, context)
+        var list = ListCopier(arguments, containers.sources, context)
         try list.copyAll(to: &copier, &containers, &failures)
     }
 
-    private func copyRecords(_ copier: inout Copier<some ByteOutput>, _ context: BlobContext) throws {
-        let source = try self.reading.source(self.locators[0], context)
+    private func copyRecords(
+        _ sources: ArgumentSources, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
+    ) throws {
+        let source = try sources.source(self.locators[0], context)
         let start = self.offset?.value ?? 0
         let (end, overflows) = start.addingReportingOverflow(self.length?.value ?? .max)
         let lines = LineRangeSource(source, beginningIn: start..<(overflows ? .max : end))
@@ -194,9 +200,10 @@ struct CatCommand: NameListCommand {
     }
 
     private func copyRanges(
-        _ ranges: String, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
+        _ ranges: String, _ sources: ArgumentSources, _ copier: inout Copier<some ByteOutput>,
+        _ context: BlobContext
     ) throws {
-        let source = try self.reading.source(self.locators[0], context)
+        let source = try sources.source(self.locators[0], context)
         let validator = self.verifyFirst ? try self.verify(source, context) : nil
         try self.source.forEachLine(of: ranges, context) { (line: String, number) in
             let numbers = line.split(whereSeparator: \.isWhitespace).map { Int64($0) }

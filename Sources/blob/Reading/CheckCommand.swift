@@ -18,7 +18,7 @@ struct CheckCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.source.makeContext()
-        let source = try self.source.source(self.locator, context)
+        let source = try self.source.makeSources().source(self.locator, context)
         try self.source.requireRepeatable(source, context, purpose: "and the check reads it many times")
         let line = ProgressLine(self.progress, of: .items("check"))
         let found = try violations(of: PasswordSource(base: source, password: context.password)) { count, total in

@@ -115,7 +115,7 @@ struct UploadCommand: ParsableCommand {
         let uploads = try StoreUploads(
             upload, self.source.store.options(upload.settings), self.request, self.list, self.resumable)
         guard self.form.parts.isEmpty else {
-            let body = try self.form.makeBody(self.reading, context)
+            let body = try self.form.makeBody(self.reading.makeSources(), context)
             return try uploads.run(body, words: self.form.parts, self.url, AnswerOutput(self.answers), context)
         }
         try self.checkSeveral()
@@ -124,15 +124,15 @@ struct UploadCommand: ParsableCommand {
         }
         let items = try self.items(context)
         let output = try AnswerOutput(self.answers, count: items.items.count == 1 ? nil : items.items.count)
-        try uploads.run(items, self.reading.sources, output, context)
+        try uploads.run(items, items.sources, output, context)
     }
 
     private func items(_ context: BlobContext) throws -> UploadItems {
-        let reading = self.reading
-        var items = UploadItems(self.url, reading.sources, context)
+        let sources = self.reading.makeSources()
+        var items = UploadItems(self.url, sources, context)
         for argument in self.arguments.dropLast() { try items.add(argument) }
         if let file = self.list.fromFile {
-            for line in try UploadItems.lines(of: reading.source(file, context), context) { try items.add(line) }
+            for line in try UploadItems.lines(of: sources.source(file, context), context) { try items.add(line) }
         }
         return items
     }
@@ -169,14 +169,14 @@ struct UploadCommand: ParsableCommand {
         let items = try self.items(context)
         try ParallelUploads(
             items, upload, self.request, self.list, AnswerOutput(self.answers, count: items.items.count),
-            self.reading.sources, offset: self.startOffset
+            items.sources, offset: self.startOffset
         ).run(context)
     }
 
     /// True when the first source is a folder, or a pattern for members.
     private var namesSeveral: Bool {
         guard let first = self.arguments.dropLast().first else { return false }
-        let registry = self.reading.registry
+        let registry = self.reading.makeSources().registry
         return registry.folderPath(first) != nil || registry.memberSelection(first) != nil
     }
 
@@ -190,7 +190,7 @@ struct UploadCommand: ParsableCommand {
     private func sendOne(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
         var upload = upload
         let argument = self.arguments[0]
-        let source = try self.reading.source(argument, context)
+        let source = try self.reading.makeSources().source(argument, context)
         var folder = UploadFolder(self.url)
         upload.url = try folder?.url(for: source, argument: argument, context) ?? self.url
         try upload.setMediaType(of: source, nil, context)
@@ -198,8 +198,8 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func sendResumably(_ upload: BlobUploadRequest, _ context: BlobContext) throws {
-        let sources = try self.arguments.dropLast().map { try self.reading.source($0, context) }
-        for source in sources {
+        let sources = self.reading.makeSources()
+        for source in try self.arguments.dropLast().map({ try sources.source($0, context) }) {
             var upload = upload
             try upload.setMediaType(of: source, nil, context)
             let state = self.state(of: [source.locator?.description ?? ""])
@@ -229,7 +229,7 @@ struct UploadCommand: ParsableCommand {
         let state = self.resumable.isOn ? self.state(of: self.form.parts) : nil
         var form = self.form
         form.boundary = form.boundary ?? state?.boundary
-        let body = try form.makeBody(self.reading, context)
+        let body = try form.makeBody(self.reading.makeSources(), context)
         var upload = try self.request.makeUpload(.post, self.url, self.source, context)
         guard !upload.fields.contains(where: { $0.name.lowercased() == "content-type" }) else {
             throw BlobError(.invalidArgument, "-F goes without -H 'Content-Type': that of a form names its boundary.")

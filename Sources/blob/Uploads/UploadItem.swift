@@ -33,7 +33,7 @@ struct UploadItems {
     private(set) var errors: [BlobError] = []
     private let url: String
     private var folder: UploadFolder?
-    private let sources: ArgumentSources
+    let sources: ArgumentSources
     private let context: BlobContext
 
     init(_ url: String, _ sources: ArgumentSources, _ context: BlobContext) {
