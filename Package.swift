@@ -83,6 +83,7 @@ let package = Package(
         .library(name: "BlobCore", targets: ["BlobCore"]),
         .library(name: "BlobStreams", targets: ["BlobStreams"]),
         .library(name: "BlobStreamsNIO", targets: ["BlobStreamsNIO"]),
+        .library(name: "BlobStandardSources", targets: ["BlobStandardSources"]),
         .library(name: "BlobStreamsStandard", targets: ["BlobStreamsStandard"]),
         .library(name: "BlobStreamsTesting", targets: ["BlobStreamsTesting"]),
         .library(name: "BlobURLSession", targets: ["BlobURLSession"]),
@@ -109,11 +110,15 @@ let package = Package(
         .target(name: "BlobPlatform", dependencies: ["CPlatform"], swiftSettings: settings),
         .target(name: "BlobCore", dependencies: ["BlobPlatform", "CPlatform"], swiftSettings: settings),
         .target(name: "BlobStreams", dependencies: ["BlobCore"], swiftSettings: settings),
+        // The registry of all plugins that do not need Foundation: without an asset library, it is no part of `blob`.
         .target(
-            name: "BlobStreamsStandard",
-            dependencies: ["BlobStreams", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
+            name: "BlobStandardSources",
+            dependencies: ["BlobCore", "FileSource", "GzipSource", "ArchiveSource", "CryptoDigest"],
             swiftSettings: partSettings),
-        .target(name: "BlobStreamsTesting", dependencies: ["BlobCore"], swiftSettings: settings),
+        .target(
+            name: "BlobStreamsStandard", dependencies: ["BlobStandardSources", "BlobStreams"],
+            swiftSettings: partSettings),
+        .target(name: "BlobStreamsTesting", dependencies: ["BlobCore", "BlobPlatform"], swiftSettings: settings),
         // Apart from all others: on Linux it links FoundationNetworking, which `blob` must not.
         .target(name: "BlobURLSession", dependencies: ["BlobStreams"], swiftSettings: settings),
         // Empty without the trait, and then nothing of its dependencies is fetched.
@@ -149,7 +154,7 @@ let package = Package(
         .target(
             name: "BlobExtraction", dependencies: ["BlobCore", "BlobPlatform", "CPlatform"], swiftSettings: settings),
         // Shared by the commands.
-        .target(name: "BlobCommandLine", dependencies: ["BlobCore"], swiftSettings: settings),
+        .target(name: "BlobCommandLine", dependencies: ["BlobCore", "BlobPlatform"], swiftSettings: settings),
         // Apart from the receiver: a parser alone, without files and digests.
         .target(name: "BlobMultipart", dependencies: ["BlobCore"], swiftSettings: settings),
         .target(
@@ -166,8 +171,8 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobStreamsStandard", "BlobStreamsTesting",
-                "MultipartFormData",
+                "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform", "BlobStandardSources",
+                "BlobStreamsTesting", "CHelper", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut + ["functions.order", "Shell"], swiftSettings: partSettings),
         // Without Foundation: it starts in a millisecond.
@@ -192,7 +197,7 @@ let package = Package(
             ], swiftSettings: settings),
 
         .target(
-            name: "MultipartFormData", dependencies: ["BlobStreams", "CryptoDigest", "FileSource"],
+            name: "MultipartFormData", dependencies: ["BlobCore", "BlobPlatform", "CryptoDigest", "FileSource"],
             path: "Examples/MultipartFormData", swiftSettings: settings),
         // Apart from the form: on Linux it links FoundationNetworking, which `blob` must not.
         .target(
@@ -205,7 +210,7 @@ let package = Package(
             path: "Examples/SmallChecksum", swiftSettings: settings),
         example("BoundPairPump"),
         example("Checksum"),
-        example("ComposeForm", "MultipartFormData"),
+        example("ComposeForm", "MultipartFormData", "MultipartURLRequest"),
         example("CountedStream"),
         example("CustomSource", "BlobStreamsTesting"),
         example("EventDrivenSource", "BlobStreamsTesting"),
@@ -262,7 +267,7 @@ let package = Package(
             "BlobStreamsTesting", "CZlib", "FileSource", "GzipSource"),
         tests(
             "MultipartFormDataTests", "BlobTestSupport", "BlobStreamsStandard", "BlobStreamsTesting",
-            "MultipartFormData"),
+            "MultipartFormData", "MultipartURLRequest"),
         tests("MultipartURLRequestTests", "BlobStreams", "MultipartURLRequest"),
         .executableTarget(
             name: "soak", dependencies: ["BlobStreamsStandard", "BlobStreamsTesting", "BlobTestSupport"],
@@ -303,7 +308,9 @@ if hasAssetLibrary {
                 .product(name: "GRDB", package: "GRDB.swift"),
             ], exclude: ["Fixtures"], swiftSettings: settings),
     ]
-    package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies.append("AssetLibrarySource")
+    for name in ["BlobStreamsStandard", "blob"] {
+        package.targets.first { $0.name == name }?.dependencies.append("AssetLibrarySource")
+    }
 }
 
 if hasUploads {
@@ -336,7 +343,7 @@ if hasUploads {
         .library(name: "HTTPSource", targets: ["HTTPSource"]),
         .library(name: "S3Source", targets: ["S3Source"]),
     ]
-    package.targets.first { $0.name == "BlobStreamsStandard" }?.dependencies += ["HTTPSource", "S3Source"]
+    package.targets.first { $0.name == "BlobStandardSources" }?.dependencies += ["HTTPSource", "S3Source"]
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobTransfer")
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
     package.targets.first { $0.name == "ExamplesTests" }?.dependencies += [

@@ -6,7 +6,7 @@ usage: Benchmarks/extract.py BLOB [--small N] [--large-size MIB] [--runs N] [--f
 Generates its data, the same in every run: a tree of small files and one of a few large ones, as tar, tar.gz and zip. Prints
 medians, and the medians of the ratios of neighbouring runs (below 1: blob is faster).
 """
-import argparse, os, random, shutil, subprocess, tempfile
+import argparse, os, random, shutil, subprocess, sys, tempfile
 
 from measuring import banner, compare, mixed_pieces, tool, write_mixed
 
@@ -46,8 +46,10 @@ def measure(base, name):
 
     for suffix in ('tar', 'tar.gz', 'zip'):
         path = os.path.join(base, f'{name}.{suffix}')
-        if suffix == 'zip':
+        if suffix == 'zip' and sevenzip:
             command = [sevenzip, 'a', '-tzip', '-mx=3', '-bso0', path, name]
+        elif suffix == 'zip':
+            command = [sys.executable, '-m', 'zipfile', '-c', path, name]
         else:
             command = [tar, '-cf' if suffix == 'tar' else '-czf', path, name]
         subprocess.run(command, cwd=base, check=True)

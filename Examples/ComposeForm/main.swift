@@ -1,6 +1,7 @@
 import BlobStreamsStandard
 import Foundation
 import MultipartFormData
+import MultipartURLRequest
 
 // Composes a form from five kinds of source and prints its length and digest: ComposeForm FILE
 guard CommandLine.arguments.count == 2 else {

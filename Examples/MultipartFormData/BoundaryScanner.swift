@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 /// Searches the bytes of a part, which arrive in pieces, for two hyphens and a boundary.
 ///

@@ -1,5 +1,5 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
 /// A part as it was appended; its header may depend on the info of its source.
 struct FormPart: Sendable {

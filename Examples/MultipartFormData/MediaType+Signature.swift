@@ -1,5 +1,5 @@
-package import BlobStreams
-import Foundation
+package import BlobCore
+import BlobPlatform
 
 extension MediaType {
     /// The number of bytes that ``identified(by:)`` examines.

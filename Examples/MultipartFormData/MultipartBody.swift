@@ -1,4 +1,4 @@
-public import BlobStreams
+public import BlobCore
 
 /// The body of a form with its `Content-Type`, as a data source.
 ///

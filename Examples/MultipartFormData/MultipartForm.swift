@@ -1,6 +1,6 @@
-public import BlobStreams
+public import BlobCore
 import CryptoDigest
-import Foundation
+import BlobPlatform
 
 /// Composes `multipart/form-data` (RFC 7578): append the parts, then make their body with ``body(boundary:context:)``.
 ///

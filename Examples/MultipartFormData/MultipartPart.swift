@@ -1,4 +1,4 @@
-import BlobStreams
+import BlobCore
 
 /// The bytes of one part, checked against the length and the validator that it had when the body was made.
 struct MultipartPart: BlobInputStreamDataSource {

@@ -1,4 +1,4 @@
-import BlobStreams
+import BlobCore
 
 /// A limit of the rate at which a body is read, for networks that lose uploads at full speed.
 ///

@@ -1,4 +1,4 @@
-public import Foundation
+public import BlobPlatform
 
 /// A parameter of a form, which may contain others.
 ///

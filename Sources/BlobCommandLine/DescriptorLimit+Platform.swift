@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 #if canImport(Darwin)
     private let descriptorLimit = RLIMIT_NOFILE

@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 /// Returns the value of a fact as text: a number without grouping, a date as in ISO 8601 (UTC), "yes" or "no".
 ///

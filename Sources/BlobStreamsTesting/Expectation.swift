@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The expected bytes of a source: all of them, or pieces.
 struct Expectation: Sendable {

@@ -1,5 +1,5 @@
 public import BlobCore
-import Foundation
+import BlobPlatform
 
 /// A source that delivers the bytes of another with a fault, or in a legal but difficult way.
 ///

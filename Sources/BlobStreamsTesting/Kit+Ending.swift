@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 extension Kit {
     /// The time within which a cancelled call must return: the second of C12, with a margin for loaded machines.
@@ -80,7 +80,7 @@ extension Kit {
         let isDone = WaitSignal()
         let failure = Locked<BlobError?>(nil)
         let isGivenUp = Locked(false)
-        Thread.detachNewThread {
+        inNewThread {
             do {
                 let pass = try self.open(capacity: 1 << 20, context: context)
                 while case .bytes = try pass.step(), !isGivenUp.withLock({ $0 }) {}

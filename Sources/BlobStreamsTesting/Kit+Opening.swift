@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 extension Kit {
     /// C5, C6: a reader that is opened at an offset within the blob returns the bytes from there.
@@ -118,7 +118,7 @@ extension Kit {
 private func concurrently(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) {
     let signal = WaitSignal()
     for index in 0..<count {
-        Thread.detachNewThread {
+        inNewThread {
             body(index)
             signal.signal()
         }

@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 extension Kit {
     /// The capacities of reads: the smallest, odd ones, and those of real consumers.

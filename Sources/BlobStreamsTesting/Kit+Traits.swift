@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The checks of `isOpen`, `info` and `neverBlocks`.
 extension Kit {

@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// Passes over readers that return `notYet`, for the checks of event-driven readers.
 extension Kit {
@@ -47,10 +47,15 @@ extension Kit {
     }
 }
 
+/// Runs `body` on a new thread; on this one when the system has none to give.
+func inNewThread(_ body: @escaping @Sendable () -> Void) {
+    if !startThread(named: "BlobKit", body) { body() }
+}
+
 /// Runs `body` on a new thread and returns its result.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) throws -> Value {
     let (isDone, result) = (WaitSignal(), Locked<Result<Value, any Error>?>(nil))
-    Thread.detachNewThread {
+    inNewThread {
         let value = Result(catching: body)
         result.withLock { $0 = value }
         isDone.signal()

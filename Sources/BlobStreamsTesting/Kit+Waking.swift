@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The checks of the waker, each with another order of reads, registrations and signals.
 extension Kit {

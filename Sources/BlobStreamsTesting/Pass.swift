@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// Reads from a plugin's reader, blocking or event-driven, and records the contracts that it breaks.
 final class Pass {

@@ -1,5 +1,5 @@
 public import BlobCore
-public import Foundation
+public import BlobPlatform
 
 /// Runs the conformance kit, and returns every contract that the source breaks.
 ///
@@ -45,7 +45,7 @@ public func violations(
     of makeSource: @autoclosure @escaping @Sendable () throws -> any BlobInputStreamDataSource, expecting expected: Data
 ) async -> [BlobViolation] {
     await withCheckedContinuation { continuation in
-        Thread.detachNewThread {
+        inNewThread {
             continuation.resume(returning: Kit(makeSource, expecting: Expectation(expected)).run())
         }
     }
@@ -90,7 +90,7 @@ struct Kit: Sendable {
     /// Runs a check on its own thread, so that a source that never returns does not block the kit.
     private func run(_ check: @escaping @Sendable () throws -> Void) {
         let isDone = WaitSignal()
-        Thread.detachNewThread {
+        inNewThread {
             do {
                 try check()
             } catch {

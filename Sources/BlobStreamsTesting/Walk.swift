@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// A pass that compares the bytes that it reads, one attempt at a time.
 final class Walk {

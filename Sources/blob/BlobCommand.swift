@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The command `blob`.
 struct BlobCommand: ParsableCommand {

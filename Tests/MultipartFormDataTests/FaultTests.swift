@@ -3,6 +3,7 @@ import BlobStreamsTesting
 import BlobTestSupport
 import Foundation
 import MultipartFormData
+import MultipartURLRequest
 import Testing
 
 /// Parts that are not what they were said to be.

@@ -2,6 +2,7 @@ import BlobStreamsStandard
 import BlobTestSupport
 import Foundation
 import MultipartFormData
+import MultipartURLRequest
 import Testing
 
 /// Nested parameters, and the media types of files without an extension.

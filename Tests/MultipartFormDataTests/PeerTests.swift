@@ -2,6 +2,7 @@ import BlobStreamsStandard
 import BlobTestSupport
 import Foundation
 import MultipartFormData
+import MultipartURLRequest
 import Testing
 
 /// What other people's parsers read out of our bodies, and what curl makes of the same form.

@@ -3,6 +3,7 @@ import BlobStreamsTesting
 import BlobTestSupport
 import Foundation
 import MultipartFormData
+import MultipartURLRequest
 import Testing
 
 /// Reading bodies: from any offset, again, and with parts that wait.

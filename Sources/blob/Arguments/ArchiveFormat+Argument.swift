@@ -1,5 +1,5 @@
 public import ArgumentParser
-public import BlobStreamsStandard
+public import BlobStandardSources
 
 extension ArchiveFormat: ExpressibleByArgument {
     /// The names of the formats that have to be allowed.

@@ -1,5 +1,5 @@
 public import ArgumentParser
-public import BlobStreamsStandard
+public import BlobStandardSources
 
 /// The value of `--index`.
 extension BlobIndexPolicy: ExpressibleByArgument {

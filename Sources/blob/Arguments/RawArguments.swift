@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// A command that takes any number of names.
 protocol NameListCommand: ParsableCommand {

@@ -1,4 +1,5 @@
-import BlobStreamsStandard
+import AssetLibrarySource
+import BlobStandardSources
 import Foundation
 
 /// The assets below a folder of photos: of a camera's card (DCIM), of Google Takeout, or any other.

@@ -1,5 +1,6 @@
 import ArgumentParser
-import BlobStreamsStandard
+import AssetLibrarySource
+import BlobStandardSources
 import Foundation
 
 struct LibraryAdjustCommand: ParsableCommand {

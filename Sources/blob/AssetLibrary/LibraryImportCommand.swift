@@ -1,6 +1,7 @@
 import ArgumentParser
+import AssetLibrarySource
 import BlobCommandLine
-import BlobStreamsStandard
+import BlobStandardSources
 import Foundation
 
 struct LibraryImportCommand: ParsableCommand {

@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 /// The commands with their options, as the argument parser describes them.
 struct CommandTree: Decodable {

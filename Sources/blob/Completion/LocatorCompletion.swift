@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The completion of locators: files, wrappers, schemes, and the members of archives behind a `#`.
 enum LocatorCompletion {
@@ -40,8 +40,8 @@ enum LocatorCompletion {
     /// The place of the last `#` or `!/`, behind which a member is named; nil when there is none.
     private static func lastMark(in word: String) -> Range<String.Index>? {
         guard let hash = word.firstIndex(of: "#") else { return nil }
-        return word.range(of: "!/", options: .backwards, range: hash..<word.endIndex)
-            ?? hash..<word.index(after: hash)
+        let start = word[hash...].indices.last { word[$0...].hasPrefix("!/") }
+        return start.map { $0..<word.index($0, offsetBy: 2) } ?? hash..<word.index(after: hash)
     }
 
     /// Returns the names of members, as they are written in a locator, each up to the next slash.

@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 enum Copying {
     /// The size of the buffer in bytes: it fits the second-level cache, and an enlarged pipe takes it in few pieces.

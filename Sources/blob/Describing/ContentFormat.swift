@@ -1,4 +1,4 @@
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// The format of a source, as its content shows it.
 struct ContentFormat {

@@ -1,6 +1,6 @@
 import BlobCommandLine
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The facts of one layer of a source beyond its info.
 struct LayerFacts: Encodable {

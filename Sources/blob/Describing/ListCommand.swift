@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

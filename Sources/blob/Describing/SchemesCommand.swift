@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobStandardSources
 
 struct SchemesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

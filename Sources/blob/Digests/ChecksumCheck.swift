@@ -1,5 +1,5 @@
 import BlobCommandLine
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// The comparison of sources with lists of checksums.
 struct ChecksumCheck {

@@ -1,6 +1,6 @@
 import BlobCommandLine
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The reading of sources for their digests, several in one pass, with one progress line for all of them.
 final class Hashing {

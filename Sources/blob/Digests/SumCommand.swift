@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
+import BlobStandardSources
 
 struct SumCommand: NameListCommand {
     static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 import ArgumentParser
 import BlobCommandLine
 import BlobExtraction
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 struct ExtractCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import BlobExtraction
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The members of one archive on their way to a folder, and their errors.
 final class Extractor {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobStandardSources
 import MultipartFormData
 
 struct FormCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobStandardSources
 import MultipartFormData
 
 /// The options of all commands that compose forms.

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStreamsStandard
+import BlobStandardSources
 
 struct IndexDropCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

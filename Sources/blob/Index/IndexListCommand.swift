@@ -1,8 +1,8 @@
 import ArgumentParser
 import BlobCommandLine
 import BlobIndex
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 struct IndexListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// The options of the commands for indexes that say where an index is.
 struct IndexPlaceOptions: ParsableArguments {

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobIndex
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 struct IndexShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobIndex
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The kinds of records that bytes are divided into.
 enum Records: String, ExpressibleByArgument, CaseIterable {

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobIndex
-import BlobStreamsStandard
+import BlobStandardSources
 
 struct IndexVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(

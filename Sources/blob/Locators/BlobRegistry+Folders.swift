@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 extension BlobRegistry {
     /// Returns the path of an argument that is a folder; nil for any other.

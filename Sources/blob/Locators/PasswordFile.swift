@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The file with the password of the archives that a command reads.
 struct PasswordFile {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// The options of commands that read the bytes of locators, as one pass over each.
 struct RetryOptions: ParsableArguments {

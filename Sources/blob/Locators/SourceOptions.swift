@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The options of all commands that read from locators.
 struct SourceOptions: ParsableArguments {

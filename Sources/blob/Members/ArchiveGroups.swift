@@ -1,4 +1,4 @@
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// The arguments that name members of archives, by archive.
 struct ArchiveGroups {

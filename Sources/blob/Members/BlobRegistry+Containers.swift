@@ -1,4 +1,4 @@
-import BlobStreamsStandard
+import BlobStandardSources
 
 extension BlobRegistry {
     /// Returns the container at a locator.

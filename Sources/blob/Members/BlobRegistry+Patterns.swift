@@ -1,4 +1,4 @@
-import BlobStreamsStandard
+import BlobStandardSources
 
 extension BlobRegistry {
     /// A pattern for members of a container.

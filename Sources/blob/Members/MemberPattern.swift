@@ -1,4 +1,4 @@
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// A pattern for names of members, as shells have it.
 ///

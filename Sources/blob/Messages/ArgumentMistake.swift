@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobStandardSources
 
 extension ParsableCommand {
     /// Returns the error for a mistake in the arguments that the parser found, on which it may have a better word.

@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The text of an error for a person: `CODE: what happened [source] (at byte N)` on one line, without what is said
 /// already or tells nothing.

@@ -1,4 +1,4 @@
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator.
 func printableArgument(_ argument: String) -> String {

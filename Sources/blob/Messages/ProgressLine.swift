@@ -1,6 +1,6 @@
 import BlobCommandLine
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The progress line on standard error, of which a process shows one at a time.
 ///
@@ -40,7 +40,8 @@ struct ProgressLine: Sendable {
             (screen.meter, screen.isActive) = (ProgressMeter(unit, at: .now), unit == .bytes)
             guard !screen.hasThread else { return }
             screen.hasThread = true
-            Thread.detachNewThread(Self.drawForEver)
+            // Without one, a stall cannot be seen.
+            _ = startThread(named: "progress", Self.drawForEver)
         }
     }
 

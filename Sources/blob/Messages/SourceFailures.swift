@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// The errors of single sources, after which a command goes on with the others, as cat(1) does.
 struct SourceFailures {

@@ -1,6 +1,6 @@
 #if !BLOBSTREAMS_UPLOADS
     import ArgumentParser
-    import BlobStreamsStandard
+    import BlobStandardSources
 
     /// Replaces the command in a build without the headers of libcurl.
     struct UploadCommand: ParsableCommand {

@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 extension sigaction {
     /// True when the signal is ignored. The field has two names, and Swift can compare handlers only by address.

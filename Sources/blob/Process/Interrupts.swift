@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The handling of interrupts: the job is cancelled, and cleans up before the process ends.
 enum Interrupts {
@@ -33,7 +33,7 @@ enum Interrupts {
         // Blocked before there are other threads, so that only the one below receives them.
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         let waited = signals
-        Thread.detachNewThread {
+        let isStarted = startThread(named: "interrupts") {
             var waited = waited
             var signal: CInt = 0
             guard sigwait(&waited, &signal) == 0 else { return }
@@ -53,6 +53,8 @@ enum Interrupts {
             }
             _exit(128 + number)
         }
+        // Without a thread that cleans up, a signal ends the process at once.
+        if !isStarted { pthread_sigmask(SIG_UNBLOCK, &signals, nil) }
         return context
     }
 

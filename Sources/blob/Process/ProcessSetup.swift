@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 /// Replaces state that the process may have inherited from its parent with what the commands expect.
 enum ProcessSetup {

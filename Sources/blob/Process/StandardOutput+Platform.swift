@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 /// Enlarges the buffer of a pipe, so that writer and reader switch less often. Where that fails or is not supported,
 /// and for a descriptor that is no pipe, everything stays as it is.

@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// A destination for bytes.
 protocol ByteOutput {

@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 struct CatCommand: NameListCommand {
     static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
+import BlobStandardSources
 import BlobStreamsTesting
 
 struct CheckCommand: ParsableCommand {

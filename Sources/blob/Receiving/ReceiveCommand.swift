@@ -1,6 +1,7 @@
 import ArgumentParser
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import CHelper
+import BlobStandardSources
 
 struct ReceiveCommand: ParsableCommand {
     static let program = "blob-receive"
@@ -14,8 +15,10 @@ struct ReceiveCommand: ParsableCommand {
 
     func run() throws {
         // The process is replaced: standard descriptors, signals and exit status are those of the receiver.
-        let beside = Bundle.main.executableURL?.resolvingSymlinksInPath().deletingLastPathComponent()
-            .appendingPathComponent(Self.program).path
+        let beside = blob_executable_path().map { path in
+            URL(fileURLWithPath: String(cString: path)).deletingLastPathComponent()
+                .appendingPathComponent(Self.program).path
+        }
         for program in [beside, Self.program].compactMap({ $0 }) {
             var words = ([Self.program] + self.arguments).map { strdup($0) } + [nil]
             execvp(program, &words)

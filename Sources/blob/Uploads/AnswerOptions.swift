@@ -1,7 +1,7 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobPlatform
+import BlobStandardSources
 import BlobTransfer
-import Foundation
 
 /// The options for the answers of an upload.
 struct AnswerOptions: ParsableArguments {

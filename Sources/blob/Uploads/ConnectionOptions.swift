@@ -1,7 +1,7 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobPlatform
+import BlobStandardSources
 import BlobTransfer
-import Foundation
 
 /// The options of connections to web servers.
 struct ConnectionOptions: ParsableArguments {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobStandardSources
 import BlobTransfer
 
 /// The encoding of a body for its transfer (RFC 9110, section 8.4).

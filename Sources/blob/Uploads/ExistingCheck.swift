@@ -1,7 +1,7 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobPlatform
+import BlobStandardSources
 import BlobTransfer
-import Foundation
 
 /// The evidence that a server has a file already.
 enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
@@ -48,9 +48,9 @@ extension ResponseHead {
             for item in (self.value(of: field) ?? "").split(separator: ",") {
                 let parts = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
                 guard parts.count == 2 else { continue }
-                let name = parts[0].trimmingCharacters(in: .whitespaces).lowercased()
+                let name = parts[0].filter { !$0.isWhitespace }.lowercased()
                 // RFC 9530 has colons around the base64 (RFC 8941, section 3.3.5).
-                let text = parts[1].trimmingCharacters(in: .whitespaces).split(separator: ":").first ?? ""
+                let text = parts[1].filter { !$0.isWhitespace }.split(separator: ":").first ?? ""
                 if let value = Data(base64Encoded: String(text)) { found[name] = Array(value) }
             }
         }

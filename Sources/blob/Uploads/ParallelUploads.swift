@@ -1,8 +1,8 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
+import BlobPlatform
+import BlobStandardSources
 import BlobTransfer
-import Foundation
 
 /// The uploads of many sources, some at once.
 final class ParallelUploads: Sendable {

@@ -1,7 +1,7 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobPlatform
+import BlobStandardSources
 import BlobTransfer
-import Foundation
 
 /// A protocol for uploads that continue where they were interrupted.
 enum Resumption: String, ExpressibleByArgument, CaseIterable {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobStandardSources
 import BlobTransfer
 
 /// The options of stores with the interface of S3.

@@ -1,8 +1,8 @@
 import ArgumentParser
 import BlobCommandLine
-import BlobStreamsStandard
+import BlobPlatform
+import BlobStandardSources
 import BlobTransfer
-import Foundation
 
 /// The uploads of sources to a store with the interface of S3.
 struct StoreUploads: Sendable {

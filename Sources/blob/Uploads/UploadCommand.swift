@@ -1,7 +1,7 @@
 import ArgumentParser
-import BlobStreamsStandard
+import BlobPlatform
+import BlobStandardSources
 import BlobTransfer
-import Foundation
 import MultipartFormData
 
 struct UploadCommand: ParsableCommand {

@@ -1,4 +1,4 @@
-import BlobStreamsStandard
+import BlobStandardSources
 
 /// A URL that ends with '/', to which the name of each source is appended, as by `curl -T`.
 struct UploadFolder {

@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// A source to upload, which is opened when its turn comes.
 struct UploadItem: Sendable {

@@ -1,5 +1,5 @@
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// A file with a line for each upload that was accepted: URL, locator, validator and SHA-256, with a space between.
 ///
@@ -30,7 +30,7 @@ final class UploadJournal: Sendable {
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 throw BlobError(.unavailable, "Another process uses the journal \(path).")
             }
-            self.entries = Locked(try Self.read(descriptor, path))
+            self.entries = Locked(try Self.entries(in: descriptor, path))
         } catch {
             close(descriptor)
             throw error
@@ -73,11 +73,11 @@ final class UploadJournal: Sendable {
     }
 
     /// Returns the entries, and ends a line that was cut off.
-    private static func read(_ descriptor: CInt, _ path: String) throws(BlobError) -> [Substring: Entry] {
+    private static func entries(in descriptor: CInt, _ path: String) throws(BlobError) -> [Substring: Entry] {
         var bytes = [UInt8](repeating: 0, count: 1 << 16)
         var (rest, entries): ([UInt8], [Substring: Entry]) = ([], [:])
         while true {
-            let count = bytes.withUnsafeMutableBytes { Foundation.read(descriptor, $0.baseAddress, $0.count) }
+            let count = bytes.withUnsafeMutableBytes { read(descriptor, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw BlobError(systemError: errno, doing: "Could not read the journal \(path)") }
             guard count > 0 else { break }

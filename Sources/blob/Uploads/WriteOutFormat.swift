@@ -1,6 +1,6 @@
 import ArgumentParser
-import BlobStreamsStandard
-import Foundation
+import BlobPlatform
+import BlobStandardSources
 
 /// The facts of a request that has ended.
 struct RequestFacts {
@@ -55,16 +55,23 @@ struct WriteOutFormat: ExpressibleByArgument {
 
     func text(_ facts: RequestFacts) -> String {
         let seconds = max(facts.duration.timeInterval, 0)
+        let microseconds = Int((min(seconds, 1e9) * 1e6).rounded())
         return self.pieces.map { piece in
             switch piece {
             case .text(let text): text
-            case .variable(.httpCode), .variable(.responseCode): String(format: "%03d", facts.status)
+            case .variable(.httpCode), .variable(.responseCode): Self.padded(facts.status, to: 3)
             case .variable(.sizeUpload): "\(facts.sentByteCount)"
             case .variable(.speedUpload):
                 "\(seconds > 0 ? Int64(clamping: Int(Double(facts.sentByteCount) / seconds)) : 0)"
-            case .variable(.timeTotal): String(format: "%.6f", seconds)
+            case .variable(.timeTotal):
+                "\(microseconds / 1_000_000).\(Self.padded(microseconds % 1_000_000, to: 6))"
             case .variable(.urlEffective): facts.url
             }
         }.joined()
+    }
+
+    private static func padded(_ number: Int, to count: Int) -> String {
+        let digits = "\(number)"
+        return String(repeating: "0", count: max(0, count - digits.count)) + digits
     }
 }

@@ -1,4 +1,4 @@
-import BlobStreams
+import BlobCore
 
 #if BLOBSTREAMS_UPLOADS
     @_exported import HTTPSource

@@ -1,0 +1,20 @@
+@_exported import ArchiveSource
+@_exported import BlobCore
+@_exported import CryptoDigest
+@_exported import FileSource
+@_exported import GzipSource
+
+extension BlobRegistry {
+    /// A registry with all plugins of this package; an asset library is registered separately, with its location.
+    public static let standard: BlobRegistry = {
+        var registry = BlobRegistry()
+        for provider in [FileSource.provider, .dataURL, .gzip, .zlib, .deflate] + web + BlobProvider.archives {
+            do {
+                try registry.register(provider)
+            } catch {
+                preconditionFailure("Two plugins of this package have one scheme: \(error)")
+            }
+        }
+        return registry
+    }()
+}
