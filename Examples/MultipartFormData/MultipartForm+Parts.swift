@@ -1,6 +1,6 @@
 public import BlobCore
-import FileSource
 public import BlobPlatform
+import FileSource
 
 /// Methods that append a part.
 ///

@@ -1,6 +1,6 @@
 public import BlobCore
-import CryptoDigest
 import BlobPlatform
+import CryptoDigest
 
 /// Composes `multipart/form-data` (RFC 7578): append the parts, then make their body with ``body(boundary:context:)``.
 ///

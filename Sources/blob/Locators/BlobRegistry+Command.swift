@@ -1,8 +1,9 @@
+import BlobPlatform
+import BlobStandardSources
+
 #if BLOBSTREAMS_ASSET_LIBRARY
     import AssetLibrarySource
 #endif
-import BlobPlatform
-import BlobStandardSources
 
 extension BlobRegistry {
     /// Returns a registry with everything that is built in, and the assets of one library.

@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobPlatform
-import CHelper
 import BlobStandardSources
+import CHelper
 
 struct ReceiveCommand: ParsableCommand {
     static let program = "blob-receive"
