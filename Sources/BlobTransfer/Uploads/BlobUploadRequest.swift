@@ -49,7 +49,7 @@ public struct BlobUploadRequest: Sendable {
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
     /// Called by the task or thread of the upload with the number of bytes of the body handed over so far, and the byte
-    /// count.
+    /// count: at most about fifty times a second, and with the last number of each attempt.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?
 
     /// Called by the task or thread of the upload with the body of a successful answer, piece by piece; if nil, the

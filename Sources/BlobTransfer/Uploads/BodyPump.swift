@@ -5,8 +5,8 @@ import BlobPlatform
 /// an event-driven source has no bytes.
 ///
 /// A source that blocks therefore holds up only itself: an early answer is seen, and a cancellation takes effect at
-/// once. If the length is known, the bytes of the latest read are held back until the next read has returned, so that
-/// the body becomes complete only when the source has verified its end.
+/// once. If the length is known, the bytes that complete the body are held back until the next read has returned: until
+/// the source has verified its end.
 final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consumer; they share `state`, never a byte.
     enum Supply {
         case bytes(Int), end, pending
@@ -206,7 +206,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
                 state.failure = failure
             } else if case .bytes(let count) = news {
                 state.count += count
-                state.held = byteCount == nil ? 0 : count
+                state.held = self.total == byteCount ? count : 0
             } else {
                 state.isEnded = true
                 state.held = 0

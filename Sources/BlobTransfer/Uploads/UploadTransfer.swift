@@ -13,6 +13,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// costs each upload this much.
     private static let closeTimeout = Duration.milliseconds(250)
 
+    /// The least time between two counts of progress, each of which wakes the thread or task of the owner.
+    private static let noteInterval = Duration.milliseconds(20)
+
     /// The connection of a request.
     enum Connection {
         /// One that was used before, if there is one.
@@ -46,6 +49,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private(set) var body = Data()
     /// The number of bytes of the body handed to libcurl, whose own count includes framing.
     private(set) var sent: Int64 = 0
+    /// The number of bytes that the owner was told, and the time.
+    private var (notedCount, noteTime): (Int64, ContinuousClock.Instant?) = (0, nil)
     private(set) var isBodySent = false
 
     /// The socket of the request, once it is connected.
@@ -122,6 +127,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     private func end(_ result: Result<BlobUploadResponse, BlobError>, _ loop: TransferLoop) {
         guard !self.isOver else { return }
+        self.noteProgress(isLast: true)
         self.isOver = true
         // Callbacks may still have a socket to close.
         if let handle { loop.remove(handle) }
@@ -166,6 +172,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     func checkLimits(_ now: Moment, _ loop: TransferLoop) {
         guard !self.isOver else { return }
+        self.noteProgress()
         if self.isRefused {
             // While paused, libcurl would not end before the source does; with a server that stalls, never.
             let rest = self.remainingRefusalTime
@@ -207,7 +214,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             self.sent += Int64(count)
             self.isBodySent = self.sent == self.byteCount
             self.lastActivity = .now
-            if self.upload.onProgress != nil { self.exchange.note(sent: self.sent) }
+            self.noteProgress()
             return count
         case .end:
             self.isBodySent = true
@@ -218,6 +225,18 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             self.failure = error
             return Int(CURL_READFUNC_ABORT)
         }
+    }
+
+    /// Tells the owner the number of bytes sent, or arranges it, if that is another one than it knows.
+    private func noteProgress(isLast: Bool = false) {
+        guard self.upload.onProgress != nil, self.sent != self.notedCount else { return }
+        let rest = self.noteTime.map { Self.noteInterval - $0.duration(to: .now) } ?? .zero
+        guard rest <= .zero || isLast || self.isBodySent else {
+            self.loop?.check(within: rest)
+            return
+        }
+        (self.notedCount, self.noteTime) = (self.sent, .now)
+        self.exchange.note(sent: self.sent)
     }
 
     private func pause() -> Int {
