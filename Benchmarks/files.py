@@ -27,7 +27,7 @@ def write(path, mebibytes):
             file.write(number.to_bytes(8, 'little') + piece[8:])
 
 
-def measure(title, arguments, peer, goal, **more):
+def measure(title, arguments, peer, goal='', **more):
     name = os.path.basename(peer[0])
     compare(title, [(f'blob {arguments[0]}', [blob, *arguments]), (name, [tool(name), *peer[1:]])], goal,
             **{'runs': options.runs, **more})
@@ -47,3 +47,9 @@ with tempfile.TemporaryDirectory(dir=options.folder) as folder:
             ['dd', f'if={large}', 'bs=65536', f'skip={end // 65536}', 'count=1', 'status=none'],
             'blob under 0.010 s', runs=few)
     measure('start-up', ['schemes'], ['true'], 'blob about 0.004 s', runs=few)
+    many = [os.path.join(folder, f'{number}') for number in range(20000)]
+    for path in many:
+        with open(path, 'w') as file:
+            file.write(path)
+    measure('the SHA-256 of 20,000 small files', ['sum', *many], ['sha256sum', *many], 'wall at most 2')
+    measure('20,000 small files to /dev/null', ['cat', *many], ['cat', *many])

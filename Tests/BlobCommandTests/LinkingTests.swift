@@ -16,4 +16,14 @@ import Testing
             #expect(!outcome.text.contains(library))
         }
     }
+
+    #if !BLOBSTREAMS_ASSET_LIBRARY
+        /// ICU is two thirds of a static executable.
+        @Test(.enabled(if: isLinux)) func withoutTheAssetLibraryThereIsNoICU() throws {
+            let outcome = try Launch(Launch.blob).with { $0.program = "/usr/bin/ldd" }.run()
+            for library in ["libFoundation.so", "libFoundationInternationalization", "lib_FoundationICU"] {
+                #expect(!outcome.text.contains(library))
+            }
+        }
+    #endif
 }
