@@ -12,6 +12,10 @@ extension BlobRegistry {
     /// - Throws: ``BlobError/Code/invalidLocator`` with the offset of the error in bytes.
     /// - Complexity: A few calls of `lstat(2)`; opens nothing.
     public func locator(for text: String) throws(BlobError) -> BlobLocator {
+        // Without these there is neither a wrapper, nor a scheme, nor a member: whatever exists, it is a path.
+        if !text.isEmpty, text != "-", !text.utf8.contains(where: marks.contains) {
+            return BlobLocator(filePath: text.utf8)
+        }
         var wrappers: [String] = []
         var rest = text
         var isExisting = isFile(rest)
@@ -54,6 +58,9 @@ extension BlobRegistry {
         }
     }
 }
+
+/// The characters behind a wrapper, behind a scheme and before a member.
+private let marks = ByteSet("+:#".utf8)
 
 /// PATH_MAX of Linux, in bytes.
 private let maximumPathByteCount = 4096
