@@ -158,7 +158,7 @@ let package = Package(
         // Apart from the receiver: a parser alone, without files and digests.
         .target(name: "BlobMultipart", dependencies: ["BlobCore"], swiftSettings: settings),
         .target(
-            name: "BlobReceiving", dependencies: ["BlobMultipart", "BlobStreams", "CryptoDigest"],
+            name: "BlobReceiving", dependencies: ["BlobCore", "BlobMultipart", "BlobPlatform", "CryptoDigest"],
             swiftSettings: settings),
 
         plugin("FileSource", "CPlatform"),
@@ -191,7 +191,8 @@ let package = Package(
         .executableTarget(
             name: "blob-receive",
             dependencies: [
-                "BlobCommandLine", "BlobReceiving", .product(name: "NIOHTTP1", package: "swift-nio"),
+                "BlobCommandLine", "BlobCore", "BlobPlatform", "BlobReceiving",
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], swiftSettings: settings),
@@ -239,7 +240,8 @@ let package = Package(
             swiftSettings: partSettings),
         tests("BlobIndexTests", "BlobTestSupport", "BlobIndex", "BlobDeflate", "BlobStreams"),
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CZlib"),
-        tests("BlobReceivingTests", "BlobMultipart", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
+        tests(
+            "BlobReceivingTests", "BlobMultipart", "BlobStreams", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests("BlobTestSupportTests", "BlobTestSupport"),

@@ -1,4 +1,4 @@
-import Foundation
+import BlobPlatform
 
 /// The commands of fcntl(2) for locks that belong to an open file description, and that closing another descriptor of
 /// the file does not release. Not declared in Swift's module of the C library.

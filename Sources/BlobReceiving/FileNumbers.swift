@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// Finds unused file names: `NAME`, or `NAME-2`, `NAME-3` and so on if files of that name exist.
 ///

@@ -1,5 +1,5 @@
 package import BlobCore
-import Foundation
+import BlobPlatform
 
 /// A file that is being received: hidden, with the suffix `.part`, until the whole request has arrived.
 package final class PartFile {
@@ -59,7 +59,7 @@ package final class PartFile {
     ///
     /// - Returns: The path of the file.
     func commit() throws(BlobError) -> String {
-        let path = try Self.link(self.temporaryPath, in: self.folder, as: self.name)
+        let path = try Self.linkFile(self.temporaryPath, in: self.folder, as: self.name)
         self.committedPath = path
         return path
     }
@@ -67,10 +67,10 @@ package final class PartFile {
     /// Gives a file the name, or an unused one of `NAME-2`, `NAME-3` and so on, besides the name that it has.
     ///
     /// - Returns: The new path of the file.
-    static func link(_ path: String, in folder: String, as name: String) throws(BlobError) -> String {
+    static func linkFile(_ path: String, in folder: String, as name: String) throws(BlobError) -> String {
         try FileNumbers.shared.claim("\(folder)/\(name)") { newPath throws(BlobError) in
             // Unlike `rename`, this never replaces a file.
-            if Foundation.link(path, newPath) == 0 { return true }
+            if link(path, newPath) == 0 { return true }
             guard errno == EEXIST else { throw BlobError(systemError: errno, doing: "Could not name \(name)") }
             return false
         }

@@ -1,5 +1,5 @@
 package import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The lock by which other receivers of a folder see that the owner of its `.part` files is alive.
 ///

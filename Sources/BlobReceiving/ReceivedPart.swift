@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// A part that has arrived completely, reported as one line of JSON for people and programs.
 package struct ReceivedPart: Codable, Equatable, Sendable {

@@ -1,7 +1,7 @@
 package import BlobCore
 import BlobMultipart
+import BlobPlatform
 import CryptoDigest
-import Foundation
 
 /// Receives the body of one request: hashes it, and stores it if there is a folder, while it arrives.
 ///

@@ -1,5 +1,5 @@
+import BlobCore
 import BlobReceiving
-import BlobStreams
 import NIOCore
 
 /// The work on the disk for the body of one request, in order, off the event loop.

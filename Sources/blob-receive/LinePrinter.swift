@@ -1,5 +1,5 @@
-import BlobStreams
-import Foundation
+import BlobCore
+import BlobPlatform
 
 /// Prints lines to standard output, in order and on a thread of its own: a reader that stops reading stops nobody else.
 final class LinePrinter: Sendable {
@@ -27,7 +27,7 @@ final class LinePrinter: Sendable {
 
     /// - Parameter fail: Called with the error when standard output cannot be written, on the thread of the printer.
     init(fail: @escaping @Sendable (any Error) -> Void) {
-        Thread.detachNewThread {
+        let isStarted = startThread(named: "printer") {
             while true {
                 do {
                     try self.writeLines()
@@ -37,6 +37,7 @@ final class LinePrinter: Sendable {
                 _ = self.signal.wait(for: nil)
             }
         }
+        if !isStarted { fail(BlobError(.unavailable, "The system starts no thread.", isTransient: true)) }
     }
 
     /// Prints lines without interruption; drops them if too many wait.

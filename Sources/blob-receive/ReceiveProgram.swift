@@ -1,8 +1,8 @@
 import ArgumentParser
 import BlobCommandLine
+import BlobCore
+import BlobPlatform
 import BlobReceiving
-import BlobStreams
-import Foundation
 
 /// The program `blob-receive`: prints its URL, then one line of JSON for each part that has arrived completely.
 @main
@@ -107,13 +107,16 @@ struct ReceiveProgram: ParsableCommand {
 
     /// Lets signals end the process, after files that have not arrived completely are removed.
     private static func endOnSignals(after printer: LinePrinter) {
-        Thread.detachNewThread {
+        let isStarted = startThread(named: "signals") {
             var (signals, number) = (self.signals, CInt(0))
             guard sigwait(&signals, &number) == 0 else { return }
             printer.drain(for: self.drainLimit)
             PartFile.discardAll()
             _exit(128 + number)
         }
+        var signals = self.signals
+        // Without it, a signal ends the process at once; the next one to start removes the files.
+        if !isStarted { pthread_sigmask(SIG_UNBLOCK, &signals, nil) }
     }
 }
 

@@ -1,6 +1,6 @@
+import BlobCore
+import BlobPlatform
 import BlobReceiving
-import BlobStreams
-import Foundation
 import NIOCore
 import NIOHTTP1
 

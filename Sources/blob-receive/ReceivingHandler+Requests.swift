@@ -1,5 +1,5 @@
+import BlobCore
 import BlobReceiving
-import BlobStreams
 import NIOCore
 import NIOHTTP1
 

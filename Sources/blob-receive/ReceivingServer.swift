@@ -1,6 +1,6 @@
 import BlobCommandLine
+import BlobCore
 import BlobReceiving
-import BlobStreams
 import NIOCore
 import NIOHTTP1
 import NIOPosix

@@ -1,4 +1,4 @@
-import BlobStreams
+import BlobCore
 
 /// Runs jobs one after another, on any free thread of the pool.
 final class SerialQueue: Sendable {

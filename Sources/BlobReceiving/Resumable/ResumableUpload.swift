@@ -1,6 +1,6 @@
 import BlobCore
+import BlobPlatform
 import CryptoDigest
-import Foundation
 
 /// One resumable upload: its bytes so far in a hidden file, and its record beside it.
 ///
@@ -211,7 +211,7 @@ final class ResumableUpload: Sendable {
                 try state.record.store(at: self.recordPath)
             }
             var part = state.record.part
-            part.file = try PartFile.link(file.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
+            part.file = try PartFile.linkFile(file.path, in: self.folder, as: SafeFileName.make(from: part.name.utf8))
             try FileSystem(of: self.folder).synchronizeFolder()
             file.hide()
             return part

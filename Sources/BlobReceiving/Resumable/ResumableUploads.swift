@@ -1,6 +1,6 @@
 import BlobCore
+import BlobPlatform
 import CryptoDigest
-import Foundation
 
 /// The resumable uploads of a folder, those of earlier receivers included.
 package final class ResumableUploads: Sendable {

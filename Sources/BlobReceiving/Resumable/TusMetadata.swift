@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The value of `Upload-Metadata`: pairs of a key and a value in base64, separated by commas.
 struct TusMetadata {

@@ -1,6 +1,6 @@
 package import BlobCore
+import BlobPlatform
 import CryptoDigest
-import Foundation
 
 /// A request of the protocol tus 1.0.0 (https://tus.io/protocols/resumable-upload), with the extensions creation,
 /// creation-with-upload, termination, checksum and concatenation.

@@ -1,6 +1,6 @@
 import BlobCore
+import BlobPlatform
 import CryptoDigest
-import Foundation
 
 /// The hidden file with the bytes of a resumable upload, locked against other receivers of the folder.
 final class UploadFile: Sendable {

@@ -1,5 +1,5 @@
 import BlobCore
-import Foundation
+import BlobPlatform
 
 /// The facts about a resumable upload that survive the receiver, in a small file beside its bytes.
 struct UploadRecord: Codable, Equatable {
@@ -39,10 +39,16 @@ struct UploadRecord: Codable, Equatable {
     ///
     /// - Throws: ``BlobError/Code/corrupted`` for a file that is no record.
     init?(contentsOf path: String) throws(BlobError) {
-        guard let file = FileHandle(forReadingAtPath: path) else { return nil }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
         do {
-            let bytes = try file.read(upToCount: Self.maximumFileByteCount) ?? Data()
-            self = try JSONDecoder().decode(Self.self, from: bytes)
+            let byteCount = max(Int(lseek(descriptor, 0, SEEK_END)), 0)
+            var bytes = [UInt8](repeating: 0, count: min(byteCount, Self.maximumFileByteCount))
+            let count = try bytes.withUnsafeMutableBytes { buffer in
+                try RegularFile.fill(buffer, from: descriptor, at: 0, named: "the record")
+            }
+            self = try JSONDecoder().decode(Self.self, from: Data(bytes.prefix(count)))
         } catch {
             throw BlobError(.corrupted, "The record \(path) of an upload cannot be read: \(error).")
         }
