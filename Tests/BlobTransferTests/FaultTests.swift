@@ -238,7 +238,7 @@ import Testing
         let error = try await failure(
             of: source, BlobUploadRequest(.put, server.url), BlobContext(idleLimit: .milliseconds(300)))
         #expect(error.code == .timedOut)
-        #expect(error.layers == ["FaultSource"])
+        #expect(error.layers == ["FaultSource"], "\(error)")
     }
 
     @Test func anEarlyRefusalIsSeenWhileTheSourceStalls() async throws {

@@ -29,8 +29,15 @@ extension UploadTransfer {
             if self.upload.isRemoval { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
         }
         handle.setHeaders(self.headerLines)
+        // A server that ignores `Expect` is no connection on which nothing moves (RFC 9110, section 10.1.1).
+        let idleLimit = self.upload.idleLimit ?? self.sourceLimit ?? Self.expectationTimeout * 2
+        let timeout = min(Self.expectationTimeout, idleLimit / 2)
+        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))
         self.setCallbacks(handle)
     }
+
+    /// The longest wait for an answer to `Expect` before the body is sent: libcurl's default.
+    private static let expectationTimeout = Duration.seconds(1)
 
     private var settings: BlobTransferSettings {
         var settings = self.upload.settings

@@ -166,7 +166,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         guard self.isPaused, !self.isRefused, let handle else { return }
         if let delay = self.delayOfRateLimit() { return loop.check(within: delay) }
         guard self.pump.hasNews() else { return }
-        self.isPaused = false
+        // The connection had nothing to move until now: that time is the source's.
+        (self.isPaused, self.lastActivity) = (false, .now)
         handle.resume()
     }
 
