@@ -45,8 +45,9 @@ struct LibraryCatalogue: PickerCatalogue {
                         date: asset.pickerDate, byteCount: asset.byteCount))
             }
         } catch {
-            // A folder that cannot be read hides no other.
-            guard !assets.isEmpty else { throw error }
+            // A folder that cannot be read hides no other; any other error may hide all that would follow.
+            let code = BlobError(wrapping: error).code
+            guard !assets.isEmpty, code == .permissionDenied || code == .notFound else { throw error }
             FileHandle.standardError.write(Data("\(error)\n".utf8))
         }
         return assets

@@ -40,10 +40,23 @@ struct PickerCommand: AsyncParsableCommand {
         }
     }
 
+    /// Makes the folder for state that of the library: in another one, the identifiers of a queue name other assets.
+    private func claim(_ folder: URL) throws {
+        let file = folder.appendingPathComponent("library")
+        let path = URL(fileURLWithPath: self.library).resolvingSymlinksInPath().path
+        guard FileManager.default.fileExists(atPath: file.path) else {
+            return try path.write(to: file, atomically: true, encoding: .utf8)
+        }
+        guard try String(contentsOf: file, encoding: .utf8) == path else {
+            throw ValidationError("The folder '\(self.state)' has the uploads of another library: name another one.")
+        }
+    }
+
     func run() async throws {
         let folder = URL(fileURLWithPath: self.state)
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        try self.claim(folder)
         let catalogue = LibraryCatalogue(try AssetLibrary.catalogue(at: URL(fileURLWithPath: self.library)))
         let uploads = try PickerUploads(
             of: catalogue, to: self.url, keepingStateIn: folder, atOnce: self.jobs, rateLimit: self.limitRate)

@@ -91,7 +91,7 @@ extension AssetLibrary {
         guard origin.hasSidecars, asset.media.mediaType?.hasPrefix("image/") == true else { return [:] }
         let known = try self.catalogue.adjustment(of: asset).descriptions.sidecars
         // Others do not undo what was set since; of two files with the same bytes, each keeps to its own.
-        let importTime = asset.importDate.nanoseconds - ImportOrigin.settlingTime
+        let importTime = max(asset.importDate.nanoseconds, .min + ImportOrigin.settlingTime) - ImportOrigin.settlingTime
         return try Sidecar.beside(origin.path, changedAfter: importTime).filter { known[$0.key] != $0.value }
     }
 

@@ -37,6 +37,26 @@ import Testing
         }
     }
 
+    @Test(arguments: ["nowhere", "volumeid:?label=CARD", "volumeid:?uuid=0000-0000"])
+    func itemsOnAVolumeThatIsNotThereAreMissing(_ identifier: String) throws {
+        let path = try ForeignFixtures.database("digikam4.db", in: self.folder)
+        try ForeignFixtures.execute("UPDATE AlbumRoots SET identifier = '\(identifier)'", in: path)
+        let all = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path)).list()
+        #expect(all.count == 6 && all.allSatisfy(\.isMissing))
+    }
+
+    /// A time of 0 is unknown.
+    @Test func anEventWithoutANameHasItsFirstKnownDate() throws {
+        let path = try ForeignFixtures.database("photo.db", in: self.folder)
+        try ForeignFixtures.execute("UPDATE PhotoTable SET exposure_time = 0 WHERE id = 1", in: path)
+        let events = try AssetLibrary.catalogue(at: URL(fileURLWithPath: path)).collections().dropFirst(3)
+        #expect(events.map(\.name) == ["2024-07-10", "2024-05-01"])
+    }
+
+    @Test func timesBeyondTheNumbersAreTheNearest() {
+        #expect(Date(nanoseconds: .max).nanoseconds == .max && Date(nanoseconds: .min).nanoseconds == .min)
+    }
+
     @Test func shotwellsPhotosFilmsTagsAndEventsAreListed() throws {
         let catalogue = try self.open("photo.db")
         let all = try catalogue.list()

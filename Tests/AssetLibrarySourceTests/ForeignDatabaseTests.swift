@@ -130,7 +130,7 @@ import Testing
         "DROP TABLE Tags", "ALTER TABLE Images RENAME COLUMN fileSize TO size",
         "DROP TABLE ImageTags; CREATE VIEW ImageTags AS WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x FROM n) "
             + "SELECT x AS imageid, x AS tagid FROM n",
-        "UPDATE AlbumRoots SET identifier = 'nowhere'", "UPDATE Images SET fileSize = 'text'",
+        "UPDATE Images SET fileSize = 'text'",
         "UPDATE Images SET fileSize = -1", "UPDATE Images SET name = 'a/../../b' WHERE id = 1",
         "UPDATE Images SET name = x'ff00' WHERE id = 1",
         "UPDATE Albums SET relativePath = x'00' WHERE id = 1", "UPDATE ImageInformation SET width = 'wide'",

@@ -248,6 +248,9 @@ follow({
     redescribe();
   },
   onReturn() {
-    for (const [index, tile] of tiles) if (assets[index]) fill(tile, index);
+    for (const [index, tile] of tiles) {
+      if (assets[index]) fill(tile, index);
+      else load(index).catch(() => {});
+    }
   },
 });

@@ -174,8 +174,11 @@ extension BlobError {
 }
 
 extension Date {
-    /// The number of nanoseconds since 1970.
-    var nanoseconds: Int64 { Int64((self.timeIntervalSince1970 * 1_000_000_000).rounded()) }
+    /// The number of nanoseconds since 1970; the nearest one for a time beyond the years 1677 to 2262.
+    var nanoseconds: Int64 {
+        let count = (self.timeIntervalSince1970 * 1_000_000_000).rounded()
+        return Int64(exactly: count) ?? (count > 0 ? .max : .min)
+    }
 
     init(nanoseconds: Int64) { self.init(timeIntervalSince1970: Double(nanoseconds) / 1_000_000_000) }
 }

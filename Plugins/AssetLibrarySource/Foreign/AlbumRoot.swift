@@ -9,10 +9,10 @@ struct AlbumRoot {
     let isThere: Bool
 
     /// - Parameters:
-    ///   - identifier: The volume: `volumeid:?path=…`, `volumeid:?uuid=…` or `networkshareid:?mountpath=…`.
+    ///   - identifier: The volume: `volumeid:?path=…`, `volumeid:?uuid=…` or `networkshareid:?mountpath=…`. With any
+    ///     other, such as the label of a disc, the volume is not there.
     ///   - specificPath: The path of the folder on the volume.
-    /// - Throws: ``BlobError/Code/unsupported`` for any other identifier.
-    init(identifier: String, specificPath: String) throws(BlobError) {
+    init(identifier: String, specificPath: String) {
         let query = identifier.split(separator: "?", maxSplits: 1).dropFirst().first ?? ""
         let items = query.split(separator: "&").map { $0.split(separator: "=", maxSplits: 1) }
         let value = { (name: String) -> String? in
@@ -21,33 +21,20 @@ struct AlbumRoot {
         }
         if let base = value("path") ?? value("mountpath") {
             (self.path, self.isThere) = (base + specificPath, true)
-        } else if let uuid = value("uuid") {
-            let base = MountedVolumes.path(uuid: uuid)
-            (self.path, self.isThere) = ((base ?? "/media/\(uuid)") + specificPath, base != nil)
         } else {
-            throw BlobError(
-                .unsupported, "A root of albums is on a volume that is named in an unknown way: \(identifier).")
+            let base = value("uuid").flatMap(MountedVolumes.path)
+            (self.path, self.isThere) = ((base ?? "/media/\(value("uuid") ?? "unknown")") + specificPath, base != nil)
         }
     }
 }
 
 /// The volumes that are mounted.
 private enum MountedVolumes {
-    private static let known = Locked<[String: String]>([:])
-
-    /// Returns where the volume with a UUID of its file system was mounted when it was first found; nil while it is not
-    /// there.
+    /// Returns where the volume with a UUID of its file system is mounted now; nil while it is not there.
+    ///
+    /// Looks the device up, and where it is mounted; see proc(5), `/proc/self/mounts`. Another card may take the place
+    /// of one that was removed, so nothing is kept.
     static func path(uuid: String) -> String? {
-        self.known.withLock { known in
-            if let found = known[uuid] { return found }
-            guard let found = self.find(uuid) else { return nil }
-            known[uuid] = found
-            return found
-        }
-    }
-
-    /// Looks the device up, and where it is mounted; see proc(5), `/proc/self/mounts`.
-    private static func find(_ uuid: String) -> String? {
         guard !uuid.contains("/"),
             let device = realpath("/dev/disk/by-uuid/\(uuid)", nil)
                 ?? realpath("/dev/disk/by-uuid/\(uuid.lowercased())", nil)

@@ -125,8 +125,8 @@ struct DigiKamCatalogue: AssetCatalogue {
 /// The tags of digiKam with their paths.
 private struct TagTree {
     private(set) var paths: [(id: Int64, path: String)] = []
-    /// The number of tags above each other, so that tags in a circle end.
-    private static let depthLimit = 64
+    /// The length of a path in bytes at which it ends, as those of a forged catalogue.
+    private static let pathByteLimit = 4096
 
     /// - Parameter name: The name of a tag that is left out with all below it.
     init(_ db: Database, besides name: String) throws {
@@ -137,7 +137,11 @@ private struct TagTree {
         }
         for id in tags.keys.sorted() {
             var (path, next): ([String], Int64) = ([], id)
-            while let tag = tags[next], path.count < Self.depthLimit {
+            var (seen, byteCount): (Set<Int64>, Int) = ([], 0)
+            // Tags may be in a circle.
+            while let tag = tags[next], seen.insert(next).inserted {
+                byteCount += tag.name.utf8.count
+                guard byteCount <= Self.pathByteLimit else { break }
                 path.append(tag.name)
                 next = tag.parent
             }

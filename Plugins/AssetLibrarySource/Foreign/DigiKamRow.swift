@@ -34,7 +34,7 @@ struct DigiKamRow {
         let id: Int64 = try row.value("root")
         if let known = self.roots[id] { return known }
         let folder: String? = try row.optionalValue("specificPath")
-        let root = try AlbumRoot(identifier: row.value("identifier"), specificPath: folder ?? "/")
+        let root = AlbumRoot(identifier: try row.value("identifier"), specificPath: folder ?? "/")
         self.roots[id] = root
         return root
     }

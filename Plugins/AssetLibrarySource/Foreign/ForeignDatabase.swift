@@ -3,7 +3,8 @@ import Foundation
 import GRDB
 import GRDBSQLite
 
-/// The SQLite database of another program, which may be running. Nothing is written, not even a file beside it.
+/// The SQLite database of another program, which may be running. Nothing is written, not even a file beside it; only a
+/// program that removes its log between two of our calls can leave an empty one, which the next to open it takes up.
 ///
 /// Each read opens the database, holds its lock for one short statement after the other, and closes it: the other
 /// program finds no connection that would keep it from removing its log.

@@ -120,8 +120,11 @@ struct ShotwellCatalogue: AssetCatalogue {
                 let id: Int64 = try event.value("id")
                 var (count, first) = (0, Int64.max)
                 for rows in [self.photos, self.films] {
-                    let sql =
-                        "SELECT count(*) AS items, min(exposure_time) AS first FROM (\(rows.selection) AND t.event_id = ?)"
+                    // An unknown time is 0.
+                    let sql = """
+                        SELECT count(*) AS items, min(nullif(exposure_time, 0)) AS first
+                        FROM (\(rows.selection) AND t.event_id = ?)
+                        """
                     guard let row = try Row.fetchOne(db, sql: sql, arguments: [id]) else { continue }
                     let sums = CheckedRow(row, of: rows.table)
                     count += try sums.value("items", as: Int.self)
