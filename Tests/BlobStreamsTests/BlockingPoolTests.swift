@@ -37,7 +37,9 @@ import Testing
 
     @Test func jobsThatComputeGetNoThreadsBeyondThoseThatProcessorsServe() async {
         let (count, ended) = (40, Recorder<Int>())
-        let pool = BlockingPool(maximumThreadCount: count, patience: .milliseconds(1))
+        let patience = Duration.milliseconds(1)
+        let pool = BlockingPool(maximumThreadCount: count, patience: patience)
+        let begin = ContinuousClock.now
         for _ in 0..<count {
             pool.run {
                 let start = ContinuousClock.now
@@ -46,7 +48,9 @@ import Testing
             }
         }
         let threadCounts = await ended.values(count: count)
-        #expect(threadCounts.max() ?? 0 <= BlockingPool.promptThreadCount + 1)
+        // One more each time that a job has waited for long, as when other programs have the processors.
+        let longWaitCount = Int(begin.duration(to: .now) / (patience * BlockingPool.busyPatienceCount))
+        #expect(threadCounts.max() ?? 0 <= BlockingPool.promptThreadCount + 1 + longWaitCount)
     }
 
     /// 32 threads are started in one go at most.

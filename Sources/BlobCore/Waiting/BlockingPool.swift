@@ -68,7 +68,7 @@ package final class BlockingPool: Sendable {
             guard runningCount >= maximumRunningCount else {
                 return start.duration(to: now) >= patience * maximumPatienceCount ? 1 : 0
             }
-            let busyPatience = patience * maximumPatienceCount * busyPatienceFactor
+            let busyPatience = patience * busyPatienceCount
             guard max(start, self.lastBusyGrowth ?? start).duration(to: now) >= busyPatience else { return 0 }
             self.lastBusyGrowth = now
             return 1
@@ -83,9 +83,9 @@ package final class BlockingPool: Sendable {
     /// more than at once.
     private static let maximumRunningCount = promptThreadCount + 1
 
-    /// How many times as long a job waits when all processors are taken, and the next one after it: ten seconds by
-    /// default.
-    private static let busyPatienceFactor = 40
+    /// The number of times the patience that a job waits when all processors are taken, and the next one after it: two
+    /// seconds by default. Jobs that compute for long may have all threads, and another one's reader only a few bytes.
+    package static let busyPatienceCount = 8 * maximumPatienceCount
 
     private static let waitingCount = Locked(0)
 
