@@ -77,7 +77,7 @@ package final class BlockingPool: Sendable {
 
     /// The number of times the patience that a job waits before a thread is started for it although others are taken or
     /// compute: a quarter of a second by default, in which two hundred slices of a file are read and hashed.
-    private static let maximumPatienceCount = 25
+    package static let maximumPatienceCount = 25
 
     /// The number of running threads from which on a pool starts more only for jobs that have waited for long: one
     /// more than at once.
@@ -85,7 +85,7 @@ package final class BlockingPool: Sendable {
 
     /// The number of times the patience that a job waits when all processors are taken, and the next one after it: two
     /// seconds by default. Jobs that compute for long may have all threads, and another one's reader only a few bytes.
-    package static let busyPatienceCount = 8 * maximumPatienceCount
+    private static let busyPatienceCount = 8 * maximumPatienceCount
 
     private static let waitingCount = Locked(0)
 
