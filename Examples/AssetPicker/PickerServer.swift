@@ -49,7 +49,7 @@ struct PickerServer: Sendable {
                 var count = 0
                 for try await connection in connections {
                     if count == Self.maximumConnectionCount { try await group.next() } else { count += 1 }
-                    // What fails here concerns one connection.
+                    // An error ends this connection alone.
                     group.addTask { try? await self.serve(connection) }
                 }
             }

@@ -62,7 +62,7 @@ public struct ArchiveContainer: BlobContainer {
     private let format: ArchiveFormat
     private let tables: TableHolder
     private let pass: ArchivePass?
-    /// What the members of a zip share in a pass; nil for another format, and without one.
+    /// The state shared by the members of a zip in a pass; nil for another format, and outside a pass.
     private let zipPass: ZipPass?
     /// The facts known about a 7z; nil for another format.
     private let sevenZip: SevenZipArchive?

@@ -4,7 +4,7 @@ import BlobCore
 package struct ProgressMeter: Sendable {
     package typealias Instant = ContinuousClock.Instant
 
-    /// What is counted.
+    /// The unit of the count.
     package enum Unit: Hashable, Sendable {
         case bytes
         /// Things with this name, in the singular; the plural has an `s`.

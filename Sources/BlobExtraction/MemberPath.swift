@@ -43,7 +43,8 @@ package struct MemberPath: Hashable, Sendable {
     /// The names of the path, the topmost first.
     package var names: [[UInt8]] { self.bytes.split(separator: Self.slash).map(Array.init) }
 
-    /// Returns true when a symbolic link at this path leads to a place beneath the folder, through whatever links.
+    /// Returns true when a symbolic link at this path leads to a place beneath the folder, through whatever links were
+    /// extracted. One that existed in the folder may lead out of it, which nothing is written through.
     ///
     /// The target is relative; `..` is only at its beginning, where it means the folders that the link is in, which are
     /// no links, and not as often as there are such folders above.

@@ -83,10 +83,12 @@ package final class OutputFolder {
     /// - Throws: ``BlobError/Code/unsupported`` when its target is not certainly beneath the folder.
     package func makeSymbolicLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
-        guard let target = member.linkTarget, path.isLinkBeneath(target) else {
+        guard let target = member.linkTarget else {
+            throw BlobError(.unsupported, "The target of this link cannot be read: it is damaged or encrypted.")
+        }
+        guard path.isLinkBeneath(target) else {
             throw BlobError(
-                .unsupported,
-                "This symbolic link to '\(BlobMember.printable(member.linkTarget ?? []))' may lead out of the folder.")
+                .unsupported, "This symbolic link to '\(BlobMember.printable(target))' may lead out of the folder.")
         }
         let folder = try self.openFolder(of: path)
         try self.checkPlace(path, folder)
@@ -203,6 +205,9 @@ package final class OutputFolder {
         if self.isReplacing, old == nil { try self.checkPlace(path, folder) }
         let identity = FileIdentity(name, in: staging)
         let replaced = self.isReplacing || old != nil ? FileIdentity(path.name, in: folder) : nil
+        guard old == nil || replaced == nil || replaced == old else {
+            throw BlobError(.changed, "\(BlobMember.printable(path.bytes)) was replaced by another program.")
+        }
         let result = name.withPath { name in
             path.name.withPath { new in
                 replaced == nil

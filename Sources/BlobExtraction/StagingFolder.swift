@@ -10,6 +10,9 @@ final class StagingFolder {
     /// The number of digits behind the prefix.
     private static let digitCount = 16
 
+    /// The number of folders that are made, when other processes take each for one that is left.
+    private static let maximumTryCount = 16
+
     /// The name of the only file in the folder.
     static let fileName = Array("file".utf8)
 
@@ -20,22 +23,26 @@ final class StagingFolder {
     /// Creates the folder, for this user alone.
     init(in parent: Descriptor) throws(BlobError) {
         self.parent = parent
-        while true {
+        for _ in 0..<Self.maximumTryCount {
             let digits = String(UInt64.random(in: 0 ... .max), radix: 16)
             let name = Self.prefix + String(repeating: "0", count: Self.digitCount - digits.count).utf8 + digits.utf8
             guard name.withPath({ mkdirat(parent.number, $0, 0o700) }) == 0 else {
                 throw writeFailure("Could not make a folder for incomplete files")
             }
             // Another process may have taken the folder for one that is left, and be removing it.
+            var isTaken = false
+            defer { if !isTaken { _ = name.withPath { unlinkat(parent.number, $0, AT_REMOVEDIR) } } }
             let descriptor = Self.open(name, in: parent)
             guard descriptor >= 0 || errno != ENOENT else { continue }
             let folder = try Descriptor(descriptor, doing: "Could not open a folder for incomplete files")
             guard flock(folder.number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
                 Self.identity(of: folder) == FileIdentity(name, in: parent, type: S_IFDIR)
             else { continue }
-            (self.descriptor, self.name) = (folder, name)
+            (self.descriptor, self.name, isTaken) = (folder, name, true)
             return
         }
+        throw BlobError(
+            .unavailable, "The folder for incomplete files is removed again and again.", operation: "write")
     }
 
     deinit {

@@ -55,6 +55,16 @@ import Testing
         #expect(check.ending == .status(0) && check.text.split(separator: "\n").count == 8)
     }
 
+    @Test(.enabled(if: isLinux)) func filesWhoseNamesDifferInTheirUnicodeFormAreTwo() throws {
+        try self.folder.write("one", to: "\u{E9}")
+        let list = try Launch("sum", self.folder.path("\u{E9}")).run().text
+        let decomposed = list.replacing("\u{E9}", with: "e\u{301}", maxReplacements: 1)
+        let outcome = try Launch("sum", "-c").run(input: Array((list + decomposed).utf8))
+        #expect(outcome.ending == .status(66) && outcome.text.hasSuffix(": FAILED open or read\n"), "\(outcome.text)")
+        try self.folder.write("two", to: "e\u{301}")
+        #expect(try Launch("sum", "-c").run(input: Array((list + decomposed).utf8)).ending == .status(65))
+    }
+
     @Test func whatIsDifferentOrMissingIsToldAndTheOthersAreChecked() throws {
         let list = try Launch(["sum"] + self.files).run().output
         try self.folder.write("other", to: "a")

@@ -11,6 +11,19 @@ KEYS = {
 }
 
 
+# Becomes true when the expression is, at the change of the page that makes it so, or false when the time is over.
+WAIT = '''new Promise(resolve => {
+    const value = () => { try { return %s; } catch { return false; } };
+    const look = () => { const found = value(); if (found) end(found); };
+    const observer = new MutationObserver(look);
+    const end = result => { observer.disconnect(); removeEventListener('load', look, true); resolve(result); };
+    observer.observe(document, { subtree: true, childList: true, attributes: true, characterData: true });
+    addEventListener('load', look, true);
+    setTimeout(end, %d, false);
+    look();
+})'''
+
+
 class Browser:
     """One page. `with Browser() as page: page.open(url)`."""
 
@@ -73,13 +86,12 @@ class Browser:
     def wait(self, expression, limit=LIMIT):
         """Waits until an expression is true, and returns its value."""
         end = time.monotonic() + limit
-        while time.monotonic() < end:
+        while (rest := end - time.monotonic()) > 0:
             try:
-                if value := self.value(expression):
+                if value := self.value(WAIT % (expression, rest * 1000)):
                     return value
             except RuntimeError:
-                pass  # The page is being loaded.
-            time.sleep(0.05)
+                pass  # Another page is being loaded.
         raise RuntimeError(f'not within {limit} s: {expression}')
 
     def press(self, key, shift=False, count=1):

@@ -1,6 +1,6 @@
 import BlobCore
 
-/// What the members of a zip that are read one after the other share: an open directory, and a reader of their bytes.
+/// The open directory and the reader of bytes that members of a zip share when they are read one after the other.
 ///
 /// Without it, each member opens the archive four times, and reads its trailer. Holds two open bases and their buffers.
 final class ZipPass: Sendable {

@@ -10,7 +10,7 @@ struct ZipSearch {
         /// The offset of the next local header, or of the directory.
         let next: Int64
         let scanner: ArchiveScanner
-        /// What the members of a pass share; nil for a member that is read on its own.
+        /// The member's use of the state shared in a pass; nil for a member that is read on its own.
         var lease: ZipPass.Lease?
     }
 

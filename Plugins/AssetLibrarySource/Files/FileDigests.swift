@@ -17,7 +17,7 @@ enum FileDigests {
     /// The least age of a file's last change for digests that other processes may use: a later change could have the
     /// same time.
     private static let settlingTime: Int64 = 100_000_000
-    /// That of a file system whose times are coarse.
+    /// The same age on a file system whose times are coarse.
     private static let coarseSettlingTime: Int64 = 3_000_000_000
 
     private static let memory = Locked<(digests: [String: Digests], byteCount: Int)>(([:], 0))

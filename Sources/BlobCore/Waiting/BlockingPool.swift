@@ -57,9 +57,9 @@ package final class BlockingPool: Sendable {
             return true
         }
 
-        /// Returns the number of threads to add: a quarter more while no job is taken and processors are left, one
-        /// while the first job has waited for many times the patience: far more often when more threads run than there
-        /// are processors, for which others would only wait.
+        /// Returns the number of threads to add: a quarter more while no job is taken and processors are left, and one
+        /// when the first job has waited for many times the patience. While more threads run than there are processors,
+        /// another one would only wait for these, and is added far less often.
         mutating func growth(_ patience: Duration, runningCount: Int) -> Int {
             self.isWatched = false
             guard self.hasMoved || runningCount >= promptThreadCount else { return max(self.threadCount / 4, 1) }

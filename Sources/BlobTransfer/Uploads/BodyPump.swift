@@ -92,11 +92,14 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         // When the system starts no thread, the job waits for the next one, perhaps for ever. One that has begun may
         // have left the pool.
         guard BlockingPool.reads.threadCount == 0 else { return }
-        self.state.withLock { state in
-            guard !state.hasJobBegun else { return }
+        let mustWake = self.state.withLock { state in
+            guard !state.hasJobBegun else { return false }
             state.failure = BlobError(
                 .unavailable, "The system starts no thread to read the source.", operation: "read", isTransient: true)
+            defer { state.isConsumerWaiting = false }
+            return state.isConsumerWaiting
         }
+        if mustWake { self.wake() }
     }
 
     /// Returns true when ``take(into:)`` would not return `pending`; otherwise `wake` is called later.

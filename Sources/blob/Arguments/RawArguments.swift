@@ -53,7 +53,8 @@ enum RawArguments {
                 // The argument parser would split `-Fname=value` at its '='.
                 arguments += ["-F", String(text.dropFirst(2))]
             } else {
-                arguments.append(isOption && text == "--skip-existing" ? "--skip-existing=digest" : text)
+                let isCheckAlone = isOption && text == "--skip-existing" && !self.isExistingCheck(at: index + 1)
+                arguments.append(isCheckAlone ? "--skip-existing=digest" : text)
                 if text == "--" { isBehindTerminator = true }
             }
         }
@@ -62,6 +63,12 @@ enum RawArguments {
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
         let joined = self.joiningParts(Array(arguments[..<end])) + arguments[end...]
         return self.joiningNames(joined, listCommands)
+    }
+
+    /// Returns true for an argument that is a value of `--skip-existing`, which may be left out.
+    private static func isExistingCheck(at index: Int) -> Bool {
+        guard index < Int(CommandLine.argc), let pointer = CommandLine.unsafeArgv[index] else { return false }
+        return ["digest", "size"].contains(String(cString: pointer))
     }
 
     /// Joins names that follow each other, as ``joiningParts(_:)`` joins parts, for each ``NameListCommand``.

@@ -42,7 +42,7 @@ struct ImportedFolder {
         let name = String(decoding: path.lastComponent, as: UTF8.self)
         guard origin.byteCount > 0, !name.hasSuffix(".icloud") else {
             throw BlobError(
-                .unavailable, "The file is a placeholder without bytes: it has to be downloaded first.",
+                .unavailable, "The file has no bytes here: if it is in a cloud, it has to be downloaded first.",
                 operation: "open", locator: BlobLocator(filePath: path).description)
         }
         origin.isReference = isReference

@@ -64,9 +64,10 @@ struct ChecksumCheck {
             throw BlobError(.invalidArgument, "The list has no checksums.")
         }
         var arguments: [String] = []
-        var positions: [String: Int] = [:]
-        for entry in self.entries where positions[entry.argument] == nil {
-            positions[entry.argument] = arguments.count
+        // By bytes: strings are equal that differ in their Unicode form, and name two files.
+        var positions: [[UInt8]: Int] = [:]
+        for entry in self.entries where positions[Array(entry.argument.utf8)] == nil {
+            positions[Array(entry.argument.utf8)] = arguments.count
             arguments.append(entry.argument)
         }
         let names = Set(self.entries.map(\.algorithm.name))
@@ -75,7 +76,7 @@ struct ChecksumCheck {
         var members = SharedMembers(arguments, sources)
         var found: [Int: Result<[[UInt8]], BlobError>] = [:]
         for entry in self.entries {
-            guard let position = positions[entry.argument] else { continue }
+            guard let position = positions[Array(entry.argument.utf8)] else { continue }
             let result = found[position] ?? members.result(position, context, hashing)
             found[position] = result
             line.clear()

@@ -46,7 +46,7 @@ struct ExtractCommand: ParsableCommand {
     @Option(help: "End after this many bytes of all members together (default: \(defaultMaximumByteCount)).")
     var maxBytes: ByteCount?
 
-    @Option(help: "End after this many members and folders (default: \(BlobArchive.defaultMaximumCount)).")
+    @Option(help: "End after this many members, or folders made for them.")
     var maxMembers = BlobArchive.defaultMaximumCount
 
     @Option(help: "Show progress: auto, always, never.")

@@ -18,7 +18,7 @@ final class Extractor {
 
     /// - Parameters:
     ///   - globs: The patterns that select members, and all that is in a folder; none select all.
-    ///   - maximumCount: The maximum number of members that are selected, and of folders made.
+    ///   - maximumCount: The maximum number of members that are selected, and that of folders made.
     ///   - endsAtError: True to throw the first error of a member.
     init(_ archive: BlobLocator, _ folder: OutputFolder, _ globs: [String], maximumCount: Int, endsAtError: Bool) {
         self.archive = archive
@@ -39,11 +39,10 @@ final class Extractor {
         guard self.isSelected(member) else { return }
         self.count += 1
         do {
-            guard max(self.count, self.folder.folderCount) <= self.maximumCount else {
-                throw BlobError(
-                    .limitExceeded, "There are more members and folders than the limit of \(self.maximumCount).")
-            }
+            try self.checkCount()
             try self.make(member, source, &copier)
+            // One member may need many folders.
+            try self.checkCount()
         } catch {
             var error = BlobError(wrapping: error)
             // Those of reading have the member's index, which says less.
@@ -52,6 +51,13 @@ final class Extractor {
             copier.finish()
             report(error)
             self.firstError = self.firstError ?? error
+        }
+    }
+
+    private func checkCount() throws(BlobError) {
+        guard max(self.count, self.folder.folderCount) <= self.maximumCount else {
+            throw BlobError(
+                .limitExceeded, "There are more members or folders than the limit of \(self.maximumCount).")
         }
     }
 

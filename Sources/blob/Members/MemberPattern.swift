@@ -32,7 +32,7 @@ struct MemberPattern {
         if rest.starts(with: "./".unicodeScalars) { rest = rest.dropFirst(2) }
         var encoded: [UInt8] = []
         while let first = rest.popFirst() {
-            let digits = rest.prefix(2).compactMap { Character($0).hexDigitValue }
+            let digits = rest.prefix(2).compactMap { $0.isASCII ? Character($0).hexDigitValue : nil }
             if first == "%", digits.count == 2 {
                 encoded.append(UInt8(digits[0] << 4 | digits[1]))
                 rest = rest.dropFirst(2)
