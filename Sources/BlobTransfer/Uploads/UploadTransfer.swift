@@ -38,6 +38,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private(set) var loop: TransferLoop?
     private var rateLimit: RateLimit?
     private var isPaused = false
+    private var hasPausedForInput = false
     private var isAnswerPaused = false
     private var isOver = false
     private var lastActivity = Moment.now
@@ -196,7 +197,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     func supply(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         // libcurl continues sending even if the server announces that it closes the connection.
         if self.isRefused { return self.pause() }
-        if self.isEncrypted, self.socket?.hasInput == true {
+        // Once before each piece: libcurl never takes what comes behind the end of the other side.
+        self.hasPausedForInput = self.isEncrypted && !self.hasPausedForInput && self.socket?.hasInput == true
+        if self.hasPausedForInput {
             self.loop?.check(within: .zero)
             return self.pause()
         }
