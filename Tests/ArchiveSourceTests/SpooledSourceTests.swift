@@ -1,8 +1,9 @@
-import ArchiveSource
 import BlobStreams
 import BlobTestSupport
 import Foundation
 import Testing
+
+@testable import ArchiveSource
 
 @Suite struct SpooledSourceTests {
     /// Both used to copy, and the second could not: the bytes of its base had passed by.
@@ -14,6 +15,21 @@ import Testing
             try await withThrowingTaskGroup { group in
                 for _ in 0..<4 { group.addTask { try await onThread { try member.open().close() } } }
                 try await group.waitForAll()
+            }
+        }
+    }
+
+    /// Each of them used to be searched for from the beginning of the directory.
+    @Test func manyMembersOfAPipeAreFoundByATable() async throws {
+        let zipped = try await Made.archive("small.zip")
+        try await onThread {
+            let container = ArchiveContainer(pipeSource(zipped), format: .zip)
+            let context = BlobContext()
+            var count = 0
+            while try container.searchedTable(context) == nil {
+                count += 1
+                try #require(count < 20)
+                try container.member(.index(0), context: context).open().close()
             }
         }
     }

@@ -130,8 +130,8 @@ private struct Account: Equatable {
                 var member = Member(
                     name: entry.member.name, kind: entry.member.kind, byteCount: entry.member.byteCount,
                     linkTarget: entry.member.linkTarget)
-                member.warning = entry.warning
-                if entry.hasBytes, entry.warning?.isHarmless ?? true {
+                member.warning = entry.member.headerFault
+                if entry.hasBytes, entry.member.headerFault == nil {
                     do throws(BlobError) {
                         member.parts = try Self.parts(walker, entry)
                     } catch {

@@ -1,12 +1,18 @@
-import BlobCore
+package import BlobCore
+import BlobPlatform
 
 /// The facts in the header of a member.
 struct ArchiveEntry {
     let member: BlobMember
-    /// The warning about a header that was read in spite of it; nil when there is none.
-    let warning: String?
     /// The number of names that share the bytes, if the format tells; in a cpio, the last of them has the bytes.
     let linkCount: UInt32
+
+    /// - Parameter warning: The warning about a header that was read in spite of it; nil when there is none.
+    init(member: BlobMember, warning: String?, linkCount: UInt32) {
+        var member = member
+        member.headerFault = warning.flatMap { $0.isHarmless ? nil : $0 }
+        (self.member, self.linkCount) = (member, linkCount)
+    }
 
     /// True when the member has bytes of its own.
     var hasBytes: Bool {
@@ -29,5 +35,23 @@ struct ArchiveEntry {
             case .file, .special: "a device or another special file"
             }
         throw BlobError(.unsupported, "This member is \(what), and has no bytes to read.")
+    }
+}
+
+extension BlobMember {
+    /// Throws when the header has a fault: ``BlobError/Code/inconsistent`` or ``BlobError/Code/corrupted``.
+    package func checkHeader() throws(BlobError) {
+        guard let headerFault else { return }
+        throw BlobError(
+            headerFault.holds("nconsistent") ? .inconsistent : .corrupted,
+            "The header of this member is not sound: \(headerFault)")
+    }
+}
+
+extension String {
+    /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
+    /// attributes that are not read.
+    fileprivate var isHarmless: Bool {
+        self.holds("be converted") || self.holds("acl") || self.holds("ACL") || self.holds("xattr")
     }
 }

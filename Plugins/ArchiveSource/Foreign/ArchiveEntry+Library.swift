@@ -15,13 +15,13 @@ extension ArchiveEntry {
             }
         let isSized = entry.facts.contains(.byteCount) && (kind == .file || kind == .hardLink)
         let isLink = !entry.facts.isDisjoint(with: [.hardLink, .symbolicLink])
-        self.member = BlobMember(
+        let member = BlobMember(
             index: index, name: entry.name, kind: kind, byteCount: isSized ? max(0, entry.byteCount) : nil,
             modificationTime: entry.facts.contains(.time)
                 ? Date(seconds: entry.seconds, nanoseconds: entry.nanoseconds) : nil,
             permissions: UInt16(entry.mode & 0o7777), linkTarget: isLink ? entry.target : nil,
             isEncrypted: entry.facts.contains(.isEncrypted))
-        self.warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
-        self.linkCount = entry.linkCount
+        let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
+        self.init(member: member, warning: warning, linkCount: entry.linkCount)
     }
 }

@@ -31,7 +31,7 @@ final class RARWalker: MemberWalker {
         guard self.isEncrypted else { return entry }
         var member = entry.member
         member.isEncrypted = true
-        return ArchiveEntry(member: member, warning: entry.warning, linkCount: entry.linkCount)
+        return ArchiveEntry(member: member, warning: member.headerFault, linkCount: entry.linkCount)
     }
 
     func advance() throws(BlobError) -> Bool {

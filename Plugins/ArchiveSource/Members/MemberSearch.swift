@@ -206,18 +206,6 @@ struct MemberSearch {
                 "This member is encrypted, and the encryption of \(self.format.rawValue) archives is not supported.")
         }
         try entry.checkKind()
-        if let warning = entry.warning, !warning.isHarmless {
-            throw BlobError(
-                warning.holds("nconsistent") ? .inconsistent : .corrupted,
-                "The header of this member is not sound: \(warning)")
-        }
-    }
-}
-
-extension String {
-    /// True for a warning that does not concern the bytes: a name in no known encoding, or access control lists and
-    /// attributes that are not read.
-    var isHarmless: Bool {
-        self.holds("be converted") || self.holds("acl") || self.holds("ACL") || self.holds("xattr")
+        try member.checkHeader()
     }
 }

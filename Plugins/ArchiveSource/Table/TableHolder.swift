@@ -51,16 +51,25 @@ final class TableHolder: Sendable {
         return origin
     }
 
+    /// Returns the identity of the archive's current content; nil when none is known, or a table would not help.
+    private func validator(_ context: BlobContext) throws(BlobError) -> BlobValidator? {
+        let origin = self.origin
+        // The copy of a source that can be read only once never changes.
+        guard origin.traits.contains(.repeatable) else { return self.isCopied ? .strong("copy") : nil }
+        let info = try origin.info(context.blocking)  // Archives block, whoever reads.
+        return info.isRandomAccess || self.isCopied ? info.validator : nil
+    }
+
+    /// True when a base without random access is copied.
+    private var isCopied: Bool { self.format.needsRandomAccess }
+
     /// Returns the table of the archive's current content; nil when there is none.
     func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
-        let origin = self.origin
-        guard origin.traits.contains(.repeatable) else { return nil }
-        let info = try origin.info(context.blocking)  // Archives block, whoever reads.
-        guard info.isRandomAccess, let validator = info.validator else { return nil }
+        guard let validator = try self.validator(context) else { return nil }
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
         if let known { return known.table }
         var table: MemberTable?
-        if let file, let content = try file.content(of: origin, context),
+        if let file, let content = try file.content(of: self.origin, context),
             let section = try file.section(self.key, for: content)
         {
             do throws(BlobError) {
@@ -104,9 +113,9 @@ final class TableHolder: Sendable {
     /// Counts a search without a table; returns true when there were enough to make building one cheaper.
     private func shouldBuild() -> Bool {
         // A table saves little if the base is read only once, or in a 7z, whose members are decoded in order anyway.
-        guard self.format != .sevenzip, self.base.traits.contains(.repeatable), !self.base.isDecrypted else {
-            return false
-        }
+        guard self.format != .sevenzip, self.base.traits.contains(.repeatable) || self.isCopied,
+            !self.base.isDecrypted
+        else { return false }
         return self.state.withLock {
             $0.searchCount += 1
             return $0.validator != nil && $0.searchCount >= Self.patience[self.format] ?? Self.usualPatience
@@ -159,7 +168,7 @@ final class TableHolder: Sendable {
         // Readers without the password must not get the names of decrypted members.
         guard !self.base.isDecrypted else { return }
         let table = try MemberTable(bytes)
-        let validator = try self.origin.info(context.blocking).validator
+        let validator = try self.validator(context)
         self.state.withLock { $0 = State(validator: validator, table: table) }
     }
 }

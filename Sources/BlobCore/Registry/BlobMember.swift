@@ -45,6 +45,9 @@ public struct BlobMember: Hashable, Sendable {
     /// ``BlobError/Code/encrypted``.
     public var isEncrypted: Bool
 
+    /// The fault of the header, in spite of which the rest of it was read; nil when there is none.
+    package var headerFault: String?
+
     /// Creates a member; values that are left out are unknown.
     public init(
         index: Int, name: [UInt8], kind: Kind = .file, byteCount: Int64? = nil, modificationTime: Date? = nil,

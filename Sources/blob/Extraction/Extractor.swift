@@ -71,6 +71,7 @@ final class Extractor {
     private func make(
         _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ copier: inout Copier<MemberOutput>
     ) throws {
+        try member.checkHeader()
         switch member.kind {
         case .directory: try self.folder.makeFolder(member)
         case .symbolicLink: try self.folder.makeSymbolicLink(member)

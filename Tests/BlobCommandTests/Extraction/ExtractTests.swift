@@ -83,6 +83,15 @@ import Testing
         }
     }
 
+    /// Members without bytes used to be made, and nothing was said.
+    @Test(arguments: ["type=tarfile.DIRTYPE", "type=tarfile.SYMTYPE, target='a'", "b''", "b'bytes'"])
+    func aMemberWithADamagedHeaderIsReported(_ member: String) throws {
+        let path = try self.make(
+            "a.tgz", "add('x', b'12 nonsense', type=tarfile.XHDTYPE); add('m', \(member)); add('n')")
+        expect(try self.extract(path), failsWith: "corrupted", 65, saying: "The header of this member is not sound")
+        #expect(self.names == ["n"])
+    }
+
     @Test func existingFilesAreKeptUnlessAsked() throws {
         let path = try self.make("a.tgz", "add('a', b'new'); add('b', b'b')")
         expect(try self.extract(path), prints: "")
