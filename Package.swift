@@ -234,7 +234,8 @@ let package = Package(
             name: "BlobCommandTests",
             dependencies: [
                 "blob", "blob-archive-helper", "blob-media-helper", "blob-receive", "ArchiveSource", "BlobCommandLine",
-                "BlobExtraction", "BlobIndex", "BlobStreams", "BlobTestSupport", "FileSource",
+                "BlobExtraction", "BlobIndex", "BlobStreams", "BlobTestSupport", "CryptoDigest",
+                "FileSource",
             ],
             exclude: filesLeftOut,
             swiftSettings: partSettings),

@@ -87,6 +87,10 @@ package final class PythonServer: Sendable {
                     self.send_header('Location', self.path[4:])
                     self.send_header('Content-Length', '0')
                     return self.end_headers()
+                if self.headers['If-None-Match'] == '*' and os.path.exists(path):
+                    self.send_response(412)
+                    self.send_header('Content-Length', '0')
+                    return self.end_headers()
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 with open(path, 'wb') as file: file.write(body)
                 answer = ''.join(f'{name}: {value}\\n' for name, value in self.headers.items()).encode()

@@ -61,9 +61,6 @@ struct IndexSplitsCommand: ParsableCommand {
         let sources = ArgumentSources(registry: self.options.source.makeRegistry(), decodes: true)
         let source = try sources.source(self.options.locator, context)
         let locator = printable(source.locator?.text ?? self.options.locator)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.keyEncodingStrategy = .convertToSnakeCase
         let (cuts, byteCount) = try self.cuts(of: source, context)
         // One byte behind the place at which decoding begins: reading for records begins one byte before a range.
         let shift: Int64 = self.records == nil ? 0 : 1
@@ -72,7 +69,7 @@ struct IndexSplitsCommand: ParsableCommand {
             let split = Split(
                 locator: locator, offset: start, length: end - start, compressedOffset: cut.compressedByteOffset,
                 records: self.records?.rawValue)
-            try printLine(String(decoding: encoder.encode(split), as: UTF8.self))
+            try printLine(jsonLine(split))
         }
     }
 

@@ -45,31 +45,27 @@ struct ErrorText {
         return causes
     }
 
-    /// The fields of the error as one line of JSON, for programs that read the JSON of results.
-    var json: String? {
-        struct Report: Encodable {
-            struct Fields: Encodable {
-                let byteOffset: Int64?
-                let causes: [String]
-                let code: String
-                let isTransient: Bool
-                let layers: [String]
-                let locator: String?
-                let message: String
-                let operation: String?
-            }
+    /// The error as the field of a JSON object.
+    struct Fields: Encodable {
+        let byteOffset: Int64?
+        let causes: [String]
+        let code: String
+        let isTransient: Bool
+        let layers: [String]
+        let locator: String?
+        let message: String
+        let operation: String?
+    }
 
-            let error: Fields
-        }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.keyEncodingStrategy = .convertToSnakeCase
-        let fields = Report.Fields(
+    var fields: Fields {
+        Fields(
             byteOffset: self.error.byteOffset, causes: self.causes, code: "\(self.error.code)",
             isTransient: self.error.isTransient, layers: self.error.layers, locator: self.error.locator,
             message: self.error.message, operation: self.error.operation)
-        return (try? encoder.encode(Report(error: fields))).map { printableJSON(String(decoding: $0, as: UTF8.self)) }
     }
+
+    /// The fields of the error as one line of JSON, for programs that read the JSON of results.
+    var json: String? { try? jsonLine(["error": self.fields]) }
 
     /// The source as people write it: the path of a file, with its wrappers and members.
     private var place: String? {
@@ -81,4 +77,12 @@ struct ErrorText {
         let members = locator.selectors.map(\.text).joined(separator: "!/")
         return wrappers + name + (members.isEmpty ? "" : "#\(members)")
     }
+}
+
+/// Returns a value as one line of JSON, with names in snake case.
+func jsonLine(_ value: some Encodable) throws -> String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    return printableJSON(String(decoding: try encoder.encode(value), as: UTF8.self))
 }

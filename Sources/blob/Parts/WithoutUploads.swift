@@ -17,6 +17,17 @@
         }
     }
 
+    /// Replaces the command in a build without the headers of libcurl.
+    struct PutCommand: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "put", abstract: "Stores sources under keys made of their locators (left out of this build).")
+
+        @Argument(parsing: .captureForPassthrough)
+        var arguments: [String] = []
+
+        func run() throws { try UploadCommand().run() }
+    }
+
     // These replace the options in a build without the headers of libcurl.
 
     struct ConnectionOptions: ParsableArguments {}

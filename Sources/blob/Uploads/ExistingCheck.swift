@@ -1,4 +1,5 @@
 import ArgumentParser
+import BlobCommandLine
 import BlobPlatform
 import BlobStandardSources
 import BlobTransfer
@@ -22,16 +23,20 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
         guard head.contentLength == nil || head.contentLength == byteCount, let stored = head.digest else {
             return false
         }
-        var hashers = [CryptoDigest.sha256.makeHasher(), stored.algorithm.makeHasher()]
-        let reader = try source.open(context: context)
-        defer { reader.close() }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Copying.bufferByteCount, alignment: 4096)
-        defer { buffer.deallocate() }
-        while case let count = try reader.readWaiting(into: buffer), count > 0 {
-            for index in hashers.indices { hashers[index].update(UnsafeRawBufferPointer(rebasing: buffer[..<count])) }
-        }
-        onDigest(hashers[0].finalizeHexadecimal())
-        return hashers[1].finalize() == stored.value
+        let digests = try Hashing([.sha256, stored.algorithm], itemCount: nil, ProgressLine(.never), context)
+            .digests(of: source)
+        onDigest(digests[0].hexadecimal)
+        return digests[1] == stored.value
+    }
+}
+
+extension TransferRequest {
+    /// Creates the request that asks for the object that an upload would replace.
+    init(asking upload: BlobUploadRequest) throws(BlobError) {
+        self.init(try TransferURL(upload.url))
+        self.privateFields = upload.fields.filter { !$0.name.lowercased().hasPrefix("content-") }
+        self.settings = upload.settings
+        if let limit = upload.idleLimit { self.idleLimit = limit }
     }
 }
 

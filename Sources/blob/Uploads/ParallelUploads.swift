@@ -166,12 +166,8 @@ final class ParallelUploads: Sendable {
         _ found: Locked<String?>
     ) throws(BlobError) -> Bool {
         guard let check = self.list.skipExisting else { return false }
-        var request = TransferRequest(try TransferURL(upload.url))
-        request.privateFields = upload.fields.filter { !$0.name.lowercased().hasPrefix("content-") }
-        request.settings = upload.settings
-        if let limit = upload.idleLimit { request.idleLimit = limit }
         do {
-            return try check.isMet(source, request, context) { digest in found.withLock { $0 = digest } }
+            return try check.isMet(source, TransferRequest(asking: upload), context) { digest in found.withLock { $0 = digest } }
         } catch {
             throw BlobError(wrapping: error)
         }

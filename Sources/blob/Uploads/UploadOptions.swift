@@ -4,9 +4,6 @@ import BlobTransfer
 
 /// The options of an upload request.
 struct UploadOptions: ParsableArguments {
-    /// The default idle limit of the connection: a server may need this time to store a large body.
-    private static let defaultIdleLimit = Duration.seconds(60)
-
     @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
     var method: UploadMethod?
 
@@ -51,18 +48,8 @@ struct UploadOptions: ParsableArguments {
     func makeUpload(
         _ defaultMethod: BlobUploadRequest.Method, _ url: String, _ source: SourceOptions, _ context: BlobContext
     ) throws -> BlobUploadRequest {
-        var upload = BlobUploadRequest(self.method?.requestMethod ?? defaultMethod, url)
-        for field in try source.web.fields(context) {
-            if field.name.lowercased() == "transfer-encoding", field.value.lowercased() == "chunked" {
-                upload.isChunked = true
-            } else {
-                upload.fields.append(field)
-            }
-        }
-        upload.settings = try source.connection.checkedSettings(context)
-        upload.settings.credentials = source.web.credentials
+        var upload = try BlobUploadRequest(self.method?.requestMethod ?? defaultMethod, url, source, context)
         upload.rateLimit = self.limitRate?.bytesPerSecond
-        upload.idleLimit = source.idleLimit ?? Self.defaultIdleLimit
         return upload
     }
 
@@ -71,6 +58,26 @@ struct UploadOptions: ParsableArguments {
         var context = context
         if let maxTime { context.deadline = .now + .seconds(maxTime) }
         return context
+    }
+}
+
+extension BlobUploadRequest {
+    /// The default idle limit of the connection: a server may need this time to store a large body.
+    private static let defaultIdleLimit = Duration.seconds(60)
+
+    /// Creates a request with the fields and the connection that the options ask for.
+    init(_ method: Method, _ url: String, _ source: SourceOptions, _ context: BlobContext) throws {
+        self.init(method, url)
+        for field in try source.web.fields(context) {
+            if field.name.lowercased() == "transfer-encoding", field.value.lowercased() == "chunked" {
+                self.isChunked = true
+            } else {
+                self.fields.append(field)
+            }
+        }
+        self.settings = try source.connection.checkedSettings(context)
+        self.settings.credentials = source.web.credentials
+        self.idleLimit = source.idleLimit ?? Self.defaultIdleLimit
     }
 }
 

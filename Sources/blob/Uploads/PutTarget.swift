@@ -1,0 +1,140 @@
+import BlobCommandLine
+import BlobPlatform
+import BlobStandardSources
+import BlobTransfer
+
+/// The place where `blob put` stores objects.
+protocol PutTarget {
+    /// The URL of the place, which ends with '/'.
+    var url: String { get }
+
+    /// Stores a source, unless the object is there, and blocks this thread.
+    func put(
+        _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
+    ) throws(BlobError) -> PutObject
+}
+
+/// An object that is there.
+struct PutObject {
+    /// False when it was there before.
+    let isNew: Bool
+    let byteCount: Int64?
+    var sha256: String?
+    var entityTag: String?
+}
+
+/// A web server that takes PUT.
+struct WebTarget: PutTarget {
+    private static let preconditionFailed = 412
+
+    let url: String
+    private let request: BlobUploadRequest
+
+    init(_ url: String, _ options: SourceOptions, retry: Int, _ context: BlobContext) throws {
+        self.url = url
+        var request = try BlobUploadRequest(.put, url, options, context)
+        request.maximumRetryCount = retry
+        try request.validate()
+        self.request = request
+    }
+
+    func put(
+        _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
+    ) throws(BlobError) -> PutObject {
+        var request = self.request
+        request.url = url
+        let info = try source.info(context)
+        let digest = Locked<String?>(nil)
+        if try self.has(source, .digest, at: request, context, digest) {
+            return PutObject(isNew: false, byteCount: info.byteCount, sha256: digest.withLock { $0 })
+        }
+        try request.setMediaType(of: source, info, context)
+        request.fields.append(BlobHTTPField("If-None-Match", "*"))
+        let count = Locked<Int64?>(info.byteCount)
+        request.onProgress = { sent, _ in if info.byteCount == nil { count.withLock { $0 = sent } } }
+        let body = source.hashing(with: CryptoDigest.sha256) { value in digest.withLock { $0 = value.hexadecimal } }
+        do throws(BlobError) {
+            _ = try BlobUploader().uploadBlocking(body, with: request, matching: info.validator, context: context)
+            return PutObject(isNew: true, byteCount: count.withLock { $0 }, sha256: digest.withLock { $0 })
+        } catch {
+            // Also after a repetition whose first answer was lost.
+            guard (error.cause as? BlobUploadRefusal)?.response.status == Self.preconditionFailed,
+                try self.has(source, .size, at: request, context, digest)
+            else { throw error }
+            return PutObject(isNew: false, byteCount: info.byteCount)
+        }
+    }
+
+    private func has(
+        _ source: any BlobInputStreamDataSource, _ check: ExistingCheck, at upload: BlobUploadRequest,
+        _ context: BlobContext, _ digest: Locked<String?>
+    ) throws(BlobError) -> Bool {
+        do {
+            return try check.isMet(source, TransferRequest(asking: upload), context) { value in
+                digest.withLock { $0 = value }
+            }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+    }
+}
+
+/// A store with the interface of S3.
+struct StoreTarget: PutTarget {
+    private static let digitsOfMD5 = 32
+
+    let url: String
+    private let uploader: S3Uploader
+    private let options: S3Source.Options
+    private let fields: [BlobHTTPField]
+
+    init(_ url: String, _ options: SourceOptions, retry: Int, _ context: BlobContext) throws {
+        self.url = url
+        let request = try BlobUploadRequest(.put, url, options, context)
+        self.options = options.store.options(request.settings)
+        var uploader = try S3Uploader(self.options)
+        uploader.maximumRetryCount = retry
+        if let idleLimit = request.idleLimit { uploader.idleLimit = idleLimit }
+        (self.uploader, self.fields) = (uploader, request.fields)
+    }
+
+    func put(
+        _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
+    ) throws(BlobError) -> PutObject {
+        if let object = try self.existing(source, at: url, context) { return object }
+        var uploader = self.uploader
+        var typed = BlobUploadRequest(.put, url)
+        typed.fields = self.fields
+        try typed.setMediaType(of: source, nil, context)
+        uploader.fields = typed.fields
+        let ended = WaitSignal()
+        let result = Locked<Result<S3Uploader.StoredObject, BlobError>?>(nil)
+        BlockingPool.openings.runTasks { [uploader] in
+            do throws(BlobError) {
+                let object = try await uploader.upload(source, to: url, context: context)
+                result.withLock { $0 = .success(object) }
+            } catch {
+                result.withLock { $0 = .failure(error) }
+            }
+            ended.signal()
+        }
+        _ = ended.wait(for: nil)
+        guard let object = try result.withLock({ $0 })?.get() else { preconditionFailure("The upload has ended.") }
+        return PutObject(isNew: true, byteCount: object.byteCount, entityTag: object.entityTag)
+    }
+
+    /// Returns the object that is there, if it is the source; nil otherwise.
+    private func existing(
+        _ source: any BlobInputStreamDataSource, at url: String, _ context: BlobContext
+    ) throws(BlobError) -> PutObject? {
+        guard source.traits.contains(.repeatable), let byteCount = try source.info(context).byteCount,
+            let found = try? S3Source(url, options: self.options).info(context), found.byteCount == byteCount
+        else { return nil }
+        let tag = found.validator.map { $0.token.filter { $0 != "\"" } }
+        if let tag, tag.utf8.count == Self.digitsOfMD5 {
+            let digests = try Hashing([.md5], itemCount: nil, ProgressLine(.never), context).digests(of: source)
+            guard digests[0].hexadecimal == tag.lowercased() else { return nil }
+        }
+        return PutObject(isNew: false, byteCount: byteCount, entityTag: tag)
+    }
+}
