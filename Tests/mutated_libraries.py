@@ -5,7 +5,7 @@ Sidecars of XMP, AAE and Takeout lie beside pictures that are imported, listed a
 digiKam and of Shotwell are listed and checked. Every use must end by itself, within its time and 256 MiB, with success
 or a typed error. Prints how many ended in which way; with the same seed, the damage is the same.
 """
-import argparse, collections, json, os, plistlib, random, re, shutil, sqlite3, subprocess, sys, tempfile, time, zlib
+import argparse, collections, json, os, plistlib, random, re, shutil, sqlite3, subprocess, sys, tempfile, threading, time, zlib
 
 parser = argparse.ArgumentParser()
 parser.add_argument('blob')
@@ -26,10 +26,10 @@ def use(what, *arguments):
     """Runs the command, notes how it ends, and returns what it prints."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = subprocess.Popen([blob, *arguments], stdout=output, stderr=errors)
-        end = time.monotonic() + SECONDS
-        pid = 0
-        while pid == 0 and time.monotonic() < end:
-            pid, status, usage = os.wait4(process.pid, os.WNOHANG if time.monotonic() < end - SECONDS + 0.05 else 0)
+        killer = threading.Timer(SECONDS, process.kill)
+        killer.start()
+        _, status, usage = os.wait4(process.pid, 0)
+        killer.cancel()
         errors.seek(0), output.seek(0)
         text, printed = errors.read().decode(errors='replace'), output.read().decode(errors='replace')
         code = os.waitstatus_to_exitcode(status)

@@ -17,7 +17,8 @@ struct BlobCommand: ParsableCommand {
         version: commandVersion,
         subcommands: [
             CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, FormCommand.self,
-            ExtractCommand.self, IndexCommand.self, UploadCommand.self, PutCommand.self, ReceiveCommand.self, LibraryCommand.self,
+            ExtractCommand.self, IndexCommand.self, UploadCommand.self, PutCommand.self, ReceiveCommand.self,
+            LibraryCommand.self,
             SchemesCommand.self, CheckCommand.self, LocatorsCommand.self, CompleteCommand.self,
         ])
 }

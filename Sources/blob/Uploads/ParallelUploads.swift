@@ -167,7 +167,9 @@ final class ParallelUploads: Sendable {
     ) throws(BlobError) -> Bool {
         guard let check = self.list.skipExisting else { return false }
         do {
-            return try check.isMet(source, TransferRequest(asking: upload), context) { digest in found.withLock { $0 = digest } }
+            return try check.isMet(source, TransferRequest(asking: upload), context) { digest in
+                found.withLock { $0 = digest }
+            }
         } catch {
             throw BlobError(wrapping: error)
         }

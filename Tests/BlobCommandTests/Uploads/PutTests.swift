@@ -49,10 +49,11 @@ import Testing
     private var sources: [String] { ["one", "two"].map(self.folder.path) }
 
     @Test func eachSourceHasALineInOrderAndAKeyOfItsLocator() throws {
-        let list = "\(self.sources[1])\n\(self.folder.path("missing"))\n\n\(self.sources[0])\n"
+        let missing = self.folder.path("missing")
+        let list = "\(self.sources[1])\n\(missing)\n\n\(self.sources[0])\n"
         let (outcome, lines) = try self.put("--json", "--from-file", "-", self.url, self.sources[0], input: list)
         #expect(outcome.ending == .status(1) && outcome.errorText.isEmpty, "\(outcome.errorText)")
-        #expect(lines.map(\.locator) == [self.sources[0], self.sources[1], self.folder.path("missing"), self.sources[0]])
+        #expect(lines.map(\.locator) == [self.sources[0], self.sources[1], missing, self.sources[0]])
         #expect(lines.map(\.state) == ["stored", "stored", "failed", "exists"])
         #expect(lines.map(\.url) == lines.map { self.url + self.digest($0.locator) })
         #expect(lines.map(\.bytes) == [3, 3, nil, 3] && lines[2].error?.code == "notFound")
