@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,6 +29,16 @@ static struct {
         unsigned long *result_counts, struct transform *transforms, int flags);
     void (*release)(unsigned char *bytes);
     int (*destroy)(void *handle);
+    void *(*init_decoder)(void);
+    void *(*init_encoder)(void);
+    int (*full_header)(
+        void *handle, const unsigned char *bytes, unsigned long count, int *width, int *height, int *kind, int *space);
+    int (*decode)(
+        void *handle, const unsigned char *bytes, unsigned long count, unsigned char *pixels, int width, int pitch,
+        int height, int format, int flags);
+    int (*encode)(
+        void *handle, const unsigned char *pixels, int width, int pitch, int height, int format, unsigned char **result,
+        unsigned long *result_count, int kind, int quality, int flags);
 } table;
 
 #if defined(__APPLE__)
@@ -41,10 +52,13 @@ bool blob_jpeg_load(void) {
     if (library == NULL) return false;
 #define FIND(field, name) table.field = (__typeof__(table.field))dlsym(library, name);
     FIND(header, "tjDecompressHeader2") FIND(transform, "tjTransform") FIND(release, "tjFree")
-    FIND(destroy, "tjDestroy") FIND(init, "tjInitTransform")
+    FIND(destroy, "tjDestroy") FIND(init, "tjInitTransform") FIND(init_decoder, "tjInitDecompress")
+    FIND(init_encoder, "tjInitCompress") FIND(full_header, "tjDecompressHeader3") FIND(decode, "tjDecompress2")
+    FIND(encode, "tjCompress2")
 #undef FIND
     return table.header != NULL && table.transform != NULL && table.release != NULL && table.destroy != NULL
-        && table.init != NULL;
+        && table.init != NULL && table.init_decoder != NULL && table.init_encoder != NULL && table.full_header != NULL
+        && table.decode != NULL && table.encode != NULL;
 }
 
 static unsigned char *contents(int file, size_t *count) {
@@ -60,6 +74,16 @@ static unsigned char *contents(int file, size_t *count) {
         *count += (size_t)part;
     }
     return bytes;
+}
+
+static void write_all(int pipe, const unsigned char *bytes, unsigned long count) {
+    for (unsigned long place = 0; place < count;) {
+        ssize_t written = write(pipe, bytes + place, count - place);
+        if (written < 0 && errno == EINTR) continue;
+        // Nobody reads any more.
+        if (written <= 0) break;
+        place += (unsigned long)written;
+    }
 }
 
 /// The bytes of the coefficients of a picture: twice the samples of its kinds 4:4:4, 4:2:2, 4:2:0, grey, 4:4:0, 4:1:1.
@@ -85,16 +109,140 @@ enum blob_jpeg_result blob_jpeg_transform(
         && coefficient_bytes(width, height, kind) * (orientation == 1 ? 1 : 2) <= byte_count
         && table.transform(handle, bytes, count, 1, &turned, &turned_count, &step, 0) == 0) {
         result = blob_jpeg_done;
-        for (unsigned long place = 0; place < turned_count;) {
-            ssize_t written = write(pipe, turned + place, turned_count - place);
-            if (written < 0 && errno == EINTR) continue;
-            // Nobody reads any more.
-            if (written <= 0) break;
-            place += (unsigned long)written;
-        }
+        write_all(pipe, turned, turned_count);
     }
     if (turned != NULL) table.release(turned);
     free(bytes);
     table.destroy(handle);
+    return result;
+}
+
+/// True when a segment before the pixels is part of an ICC profile (ICC.1:2010, B.4).
+static bool has_profile(const unsigned char *bytes, size_t count) {
+    for (size_t place = 2; place + 16 < count && bytes[place] == 0xFF && bytes[place + 1] != 0xDA;) {
+        if (bytes[place + 1] == 0xE2 && memcmp(bytes + place + 4, "ICC_PROFILE", 12) == 0) return true;
+        place += 2 + ((size_t)bytes[place + 2] << 8 | bytes[place + 3]);
+    }
+    return false;
+}
+
+/// Pixels of three bytes, red, green and blue.
+struct pixels {
+    unsigned char *bytes;
+    int width, height;
+};
+
+/// The mean of the pixels of a column or row that a smaller one covers, whole or in part: `count` of `source` become one
+/// of `target`.
+static void shrink_line(
+    const unsigned char *source, int count, size_t step, unsigned char *target, int target_count, size_t target_step) {
+    for (int index = 0; index < target_count; index++) {
+        double start = (double)index * count / target_count, end = (double)(index + 1) * count / target_count;
+        double sums[3] = {0.5, 0.5, 0.5};
+        for (int place = (int)start; place < count && place < end; place++) {
+            double weight = (place + 1 < end ? place + 1 : end) - (place > start ? place : start);
+            for (int part = 0; part < 3; part++) sums[part] += weight / (end - start) * source[place * step + part];
+        }
+        for (int part = 0; part < 3; part++) target[index * target_step + part] = (unsigned char)sums[part];
+    }
+}
+
+/// Returns a smaller picture, whose bytes the caller frees; NULL ones without memory.
+static struct pixels shrunk(struct pixels picture, int width, int height) {
+    size_t row = 3 * (size_t)picture.width, target_row = 3 * (size_t)width;
+    unsigned char *narrow = malloc(target_row * (size_t)picture.height);
+    struct pixels result = {malloc(target_row * (size_t)height), width, height};
+    if (narrow == NULL || result.bytes == NULL) {
+        free(result.bytes);
+        result.bytes = NULL;
+    } else {
+        for (int y = 0; y < picture.height; y++)
+            shrink_line(picture.bytes + (size_t)y * row, picture.width, 3, narrow + (size_t)y * target_row, width, 3);
+        for (int x = 0; x < width; x++)
+            shrink_line(narrow + 3 * x, picture.height, target_row, result.bytes + 3 * x, height, target_row);
+    }
+    free(narrow);
+    return result;
+}
+
+/// Returns the picture as the orientation shows it, whose bytes the caller frees; NULL ones without memory.
+static struct pixels upright(struct pixels picture, int orientation) {
+    int width = picture.width, height = picture.height;
+    bool is_turned = orientation >= 5;
+    struct pixels result = {malloc(3 * (size_t)width * (size_t)height), is_turned ? height : width, is_turned ? width : height};
+    for (int y = 0; result.bytes != NULL && y < result.height; y++) {
+        for (int x = 0; x < result.width; x++) {
+            int across = is_turned ? y : x, down = is_turned ? x : y;
+            // TIFF 6.0, tag 274: the side on which row 0 and column 0 are.
+            if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) across = width - 1 - across;
+            if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) down = height - 1 - down;
+            const unsigned char *source = picture.bytes + 3 * ((size_t)down * (size_t)width + (size_t)across);
+            memcpy(result.bytes + 3 * ((size_t)y * (size_t)result.width + (size_t)x), source, 3);
+        }
+    }
+    return result;
+}
+
+/// Decodes to the smallest size that is twice as long as a side, of those that cost least; NULL bytes when declined.
+static struct pixels decoded(const unsigned char *bytes, size_t count, int size) {
+    enum { space_colour = 1, space_grey = 2, format_rgb = 0, flag_stop_on_warning = 8192 };
+    struct pixels picture = {NULL, 0, 0};
+    void *handle = table.init_decoder();
+    int kind = 0, space = 0;
+    if (handle != NULL && table.full_header(handle, bytes, count, &picture.width, &picture.height, &kind, &space) == 0
+        && (space == space_colour || space == space_grey) && picture.width > 0 && picture.height > 0) {
+        int longest = picture.width > picture.height ? picture.width : picture.height, divisor = 8;
+        while (divisor > 1 && longest / divisor < 2 * size) divisor /= 2;
+        picture.width = (picture.width + divisor - 1) / divisor;
+        picture.height = (picture.height + divisor - 1) / divisor;
+        picture.bytes = malloc(3 * (size_t)picture.width * (size_t)picture.height);
+        if (picture.bytes != NULL
+            && table.decode(
+                handle, bytes, count, picture.bytes, picture.width, 0, picture.height, format_rgb, flag_stop_on_warning)
+                != 0) {
+            free(picture.bytes);
+            picture.bytes = NULL;
+        }
+    }
+    if (handle != NULL) table.destroy(handle);
+    return picture;
+}
+
+enum blob_jpeg_result blob_jpeg_thumbnail(
+    int file, int pipe, int size, int orientation, int quality, int *width, int *height) {
+    enum { format_rgb = 0, kind_420 = 2 };
+    enum blob_jpeg_result result = blob_jpeg_declined;
+    size_t count = 0;
+    unsigned char *bytes = contents(file, &count), *packed = NULL;
+    if (bytes == NULL || has_profile(bytes, count)) {
+        free(bytes);
+        return result;
+    }
+    struct pixels picture = decoded(bytes, count, size);
+    free(bytes);
+    if (picture.bytes == NULL) return result;
+    double scale = (double)size / (picture.width > picture.height ? picture.width : picture.height);
+    if (scale < 1) {
+        int wide = (int)(picture.width * scale + 0.5), high = (int)(picture.height * scale + 0.5);
+        struct pixels small = shrunk(picture, wide > 0 ? wide : 1, high > 0 ? high : 1);
+        free(picture.bytes);
+        picture = small;
+    }
+    struct pixels shown = picture.bytes == NULL ? picture : upright(picture, orientation);
+    if (picture.bytes != NULL) free(picture.bytes);
+    void *handle = shown.bytes == NULL ? NULL : table.init_encoder();
+    unsigned long packed_count = 0;
+    if (handle != NULL
+        && table.encode(
+            handle, shown.bytes, shown.width, 0, shown.height, format_rgb, &packed, &packed_count, kind_420, quality, 0)
+            == 0) {
+        result = blob_jpeg_done;
+        write_all(pipe, packed, packed_count);
+        *width = shown.width;
+        *height = shown.height;
+    }
+    if (packed != NULL) table.release(packed);
+    if (handle != NULL) table.destroy(handle);
+    free(shown.bytes);
     return result;
 }

@@ -6,7 +6,7 @@ package import HelperExchange
 ///
 /// | command | numbers | files | answers |
 /// |---|---|---|---|
-/// | `thumbnail` | a: size of the square in pixels | the picture, the pipe | `done` |
+/// | `thumbnail` | a: size of the square in pixels; b: orientation, for `smallJPEGs` | the picture, the pipe | `done`, `declined` |
 /// | `facts` | a: length of the file | the file | `facts` |
 /// | `render` | a, b: size in pixels; c: quality, 1 to 100; payload: ``RenderStep`` | the picture, the pipe | `done` |
 /// | `transform` | a: orientation; b: memory in bytes; payload: crop | the JPEG, the pipe | `done`, `declined` |
@@ -33,6 +33,8 @@ extension ExchangeFrame.Kind {
 package enum MediaTask: String, Sendable {
     /// Pictures, by libvips.
     case pictures
+    /// Thumbnails of JPEG, by libturbojpeg: loading libvips takes as long as decoding a photo of 10 megapixels.
+    case smallJPEGs
     /// Facts, by libgexiv2.
     case facts
 
@@ -40,6 +42,7 @@ package enum MediaTask: String, Sendable {
     package var library: (name: String, package: String) {
         switch self {
         case .pictures: ("libvips", "libvips42")
+        case .smallJPEGs: ("libturbojpeg", "libturbojpeg0")
         case .facts: ("libgexiv2", "libgexiv2-2")
         }
     }

@@ -35,6 +35,8 @@ final class MediaHelper {
                 return ExchangeFrame(.opened, a: ExchangeFrame.version, payload: Array(version.utf8))
             case (.thumbnail, .pictures, 2):
                 return try makeThumbnail(size: command.a, of: files[0], to: files[1])
+            case (.thumbnail, .smallJPEGs, 2):
+                return makeJPEGThumbnail(size: command.a, orientation: command.b, of: files[0], to: files[1])
             case (.facts, .facts, 1): return try readFacts(of: files[0], byteCount: command.a)
             case (.render, .pictures, 2): return try render(command, of: files[0], to: files[1])
             case (.transform, .pictures, 2): return try transform(command, of: files[0], to: files[1])

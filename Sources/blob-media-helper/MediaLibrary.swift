@@ -13,13 +13,18 @@ struct MediaLibrary {
     let version: Result<String, MediaFailure>
 
     init(_ task: MediaTask) {
-        let reason: UnsafePointer<CChar>?
+        var reason: UnsafePointer<CChar>?
         var extras = ""
         switch task {
         case .pictures:
             // Not needed, but its presence makes other bytes.
             if blob_jpeg_load() { extras = " with libturbojpeg" }
             reason = blob_vips_load(Self.threadCount)
+        case .smallJPEGs:
+            guard blob_jpeg_load() else {
+                self.version = .failure(Self.failure(task, "it is missing or too old"))
+                return
+            }
         case .facts: reason = blob_gexiv2_load()
         }
         guard let reason else {
@@ -27,10 +32,11 @@ struct MediaLibrary {
             self.version = .success(task == .pictures ? String(cString: blob_vips_version_string()) + extras : "")
             return
         }
+        self.version = .failure(Self.failure(task, String(cString: reason)))
+    }
+
+    private static func failure(_ task: MediaTask, _ reason: String) -> MediaFailure {
         let (name, package) = task.library
-        self.version = .failure(
-            MediaFailure(
-                .unavailable,
-                "\(name) cannot be loaded (Debian's package is \(package)): \(String(cString: reason))"))
+        return MediaFailure(.unavailable, "\(name) cannot be loaded (Debian's package is \(package)): \(reason)")
     }
 }

@@ -3,7 +3,7 @@ internal import HelperExchange
 internal import MediaExchange
 
 /// The quality of thumbnails as JPEG.
-private let thumbnailQuality: CInt = 80
+let thumbnailQuality: CInt = 80
 
 /// Decodes a picture to a small one, and writes that as JPEG to a pipe.
 ///

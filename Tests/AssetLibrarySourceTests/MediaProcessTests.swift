@@ -128,7 +128,7 @@ import Testing
             #expect(codeThrown { try process.thumbnail(of: nothing, size: 256) } == .corrupted)
             return try process.thumbnail(of: file, size: 2)
         }
-        let media = MediaDescription(HeaderBytes(Array(thumbnail)))
+        let media = MediaDescription(HeaderBytes(Array(try #require(thumbnail))))
         #expect(media.mediaType == "image/jpeg")
         #expect(media.pixelWidth == 2 && media.pixelHeight == 1)
     }

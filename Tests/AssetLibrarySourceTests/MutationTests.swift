@@ -31,7 +31,9 @@ import Testing
         return bytes
     }
 
-    @Test(.enabled(if: isLinux && FactTests.hasLibrary && MediaProcessTests.hasVips), arguments: ["facts", "pictures"])
+    @Test(
+        .enabled(if: isLinux && FactTests.hasLibrary && MediaProcessTests.hasVips),
+        arguments: ["facts", "pictures", "smallJPEGs"])
     func everyOutcomeIsTyped(task: String) async {
         let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) { [task] in
             let seed: UInt64 = environmentNumber("BLOBSTREAMS_SEED") ?? UInt64.random(in: 1 ... .max)

@@ -66,19 +66,46 @@ extension AssetResolver {
         guard asset.media.mediaType?.hasPrefix("image/") == true else {
             throw BlobError(.unsupported, "There are thumbnails of pictures alone.", locator: asset.locator.text)
         }
-        let process = try MediaProcess(for: .pictures, at: helper, context)
-        let bytes = try process.thumbnail(of: file.descriptor, size: size.rawValue) { () throws(BlobError) in
-            let (sha256, _) = try file.digests(byteCount: file.snapshot.byteCount, context)
-            guard sha256 != asset.sha256 else { return }
-            throw BlobError(
-                .checksumMismatch, "The original is not what was imported: it has the SHA-256 \(sha256.hexadecimal).",
-                locator: asset.locator.text)
-        }
+        let bytes = try self.makeThumbnail(of: file, asset, size, helper: helper, context)
         guard try file.status().hasContent(of: file.snapshot) else {
             throw BlobError(.changed, "The original was written to while it was decoded.", locator: asset.locator.text)
         }
         // A cache that cannot be written is no reason to withhold the picture.
         bytes.withUnsafeBytes { bytes in try? cache?.store(bytes, as: name) }
         return Thumbnail(bytes: bytes, origin: .made)
+    }
+
+    private func makeThumbnail(
+        of file: OriginalFile, _ asset: Asset, _ size: Thumbnail.Size, helper: String?, _ context: BlobContext
+    ) throws(BlobError) -> Data {
+        if asset.media.mediaType == "image/jpeg" {
+            do throws(BlobError) {
+                let process = try MediaProcess(for: .smallJPEGs, at: helper, context)
+                let bytes = try process.thumbnail(
+                    of: file.descriptor, size: size.rawValue, orientation: asset.media.orientation ?? 1
+                ) { () throws(BlobError) in try self.verify(file, asset, context) }
+                if let bytes { return bytes }
+            } catch {
+                // What its library does not decode, or without it, the other one may.
+                guard error.code == .unavailable || error.code == .corrupted else { throw error }
+            }
+        }
+        let process = try MediaProcess(for: .pictures, at: helper, context)
+        let bytes = try process.thumbnail(of: file.descriptor, size: size.rawValue) { () throws(BlobError) in
+            try self.verify(file, asset, context)
+        }
+        guard let bytes else {
+            throw BlobError(.internalError, "The helper declined a thumbnail.", locator: asset.locator.text)
+        }
+        return bytes
+    }
+
+    /// Compares the digest of an original with that of its asset.
+    private func verify(_ file: OriginalFile, _ asset: Asset, _ context: BlobContext) throws(BlobError) {
+        let (sha256, _) = try file.digests(byteCount: file.snapshot.byteCount, context)
+        guard sha256 != asset.sha256 else { return }
+        throw BlobError(
+            .checksumMismatch, "The original is not what was imported: it has the SHA-256 \(sha256.hexadecimal).",
+            locator: asset.locator.text)
     }
 }

@@ -1,13 +1,13 @@
 #ifndef BLOB_CTURBOJPEG_H
 #define BLOB_CTURBOJPEG_H
 
-// Lossless transformations of JPEG by libturbojpeg, version 1.3 or later. No header of it is needed: the prototypes are
+// Lossless transformations and small pictures of JPEG by libturbojpeg, version 1.4 or later. No header of it is needed: the prototypes are
 // those of its documentation. It is not linked, but loaded by `blob_jpeg_load`.
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/// Loads libturbojpeg; false when it is missing or too old. Must be called once, before the other function.
+/// Loads libturbojpeg; false when it is missing or too old. Must be called once, before the other functions.
 bool blob_jpeg_load(void);
 
 /// A crop of the turned picture; a width of 0 keeps all of it.
@@ -18,9 +18,22 @@ struct blob_jpeg_crop {
 /// The results of a transformation.
 enum blob_jpeg_result {
     blob_jpeg_done,
-    /// The blocks of the picture do not allow it without loss, or it takes too much memory. Nothing was written.
+    /// It cannot be done with this picture, or takes too much memory. Nothing was written.
     blob_jpeg_declined,
 };
+
+/// Decodes a JPEG to a small one, and writes that to a pipe: upright, without metadata, in the colours as stored.
+///
+/// Declines pictures with an ICC profile, those in other colours than grey and YCbCr, and damaged ones.
+///
+/// - Parameters:
+///   - file: The JPEG, open for reading.
+///   - size: The size of the square that it fits, in pixels; smaller pictures keep their size.
+///   - orientation: 1 to 8, as in TIFF 6.0, tag 274.
+///   - quality: 1 to 100.
+///   - width: Receives the width in pixels, as `height` does.
+enum blob_jpeg_result blob_jpeg_thumbnail(
+    int file, int pipe, int size, int orientation, int quality, int *width, int *height);
 
 /// Turns and crops a JPEG without decoding its blocks, and writes the result to a pipe.
 ///
