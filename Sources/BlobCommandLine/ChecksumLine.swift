@@ -3,7 +3,8 @@
 /// The GNU form is `HEX  NAME` or `HEX *NAME`, with a `\` in front when `\n`, `\r` and `\\` stand for characters of the
 /// name; the BSD form is `SHA256 (NAME) = HEX`.
 package struct ChecksumLine: Equatable, Sendable {
-    /// The name of the algorithm in lower case and without a hyphen, such as `sha256`; nil in the GNU form.
+    /// The name of the algorithm in lower case and without a hyphen, such as `sha256`, also for the `SHA2-256` of
+    /// openssl(1); nil in the GNU form.
     package let algorithm: String?
     /// The bytes of the digest, at least one.
     package let digest: [UInt8]
@@ -11,10 +12,12 @@ package struct ChecksumLine: Equatable, Sendable {
     package let name: [UInt8]
 
     /// Parses a line without its end; nil for any other text.
-    package init?(_ line: some Sequence<UInt8>) {
+    ///
+    /// - Parameter mayEscape: False for lines that end with a zero byte, in which names are as they are.
+    package init?(_ line: some Sequence<UInt8>, mayEscape: Bool = true) {
         var line = Array(line)[...]
-        if line.last == UInt8(ascii: "\r") { line = line.dropLast() }
-        let isEscaped = line.first == UInt8(ascii: "\\")
+        if mayEscape, line.last == UInt8(ascii: "\r") { line = line.dropLast() }
+        let isEscaped = mayEscape && line.first == UInt8(ascii: "\\")
         if isEscaped { line = line.dropFirst() }
         guard let parts = Self.gnu(line) ?? Self.bsd(line), let digest = Self.bytes(parts.digest),
             let name = isEscaped ? Self.unescaped(parts.name) : Array(parts.name), !name.isEmpty
@@ -35,7 +38,9 @@ package struct ChecksumLine: Equatable, Sendable {
         guard let open = line.firstIndex(of: UInt8(ascii: "(")), let close = line.lastIndex(of: UInt8(ascii: ")")),
             open < close
         else { return nil }
-        let algorithm = String(decoding: line[..<open], as: UTF8.self).filter { $0 != " " && $0 != "-" }.lowercased()
+        var algorithm = String(decoding: line[..<open], as: UTF8.self).filter { $0 != " " }.lowercased()
+        if algorithm.hasPrefix("sha2-") { algorithm = "sha\(algorithm.dropFirst(5))" }
+        algorithm.removeAll { $0 == "-" }
         // The form of openssl(1) has no spaces around the name, and one behind the '='.
         let rest = line[close...].dropFirst().drop { $0 == UInt8(ascii: " ") }
         guard !algorithm.isEmpty, rest.first == UInt8(ascii: "=") else { return nil }
@@ -54,6 +59,31 @@ package struct ChecksumLine: Equatable, Sendable {
         return bytes
     }
 
+    /// Returns a line without its end, which ``init(_:mayEscape:)`` reads.
+    ///
+    /// - Parameters:
+    ///   - digest: The digits of the digest.
+    ///   - algorithm: The name of the algorithm for the BSD form; nil for the GNU form.
+    package static func encode(
+        _ digest: String, of name: [UInt8], algorithm: String?, mayEscape: Bool = true
+    ) -> [UInt8] {
+        let escaped = mayEscape ? Self.escaped(name) : nil
+        let name = escaped ?? name
+        let line = algorithm.map { Array("\($0.uppercased()) (".utf8) + name + Array(") = \(digest)".utf8) }
+        return (escaped == nil ? [] : [UInt8(ascii: "\\")]) + (line ?? Array("\(digest)  ".utf8) + name)
+    }
+
+    /// Returns a name on one line, for a `\` in front of the line; nil for a name that needs none.
+    package static func escaped(_ name: [UInt8]) -> [UInt8]? {
+        guard name.contains(where: { self.escapes[$0] != nil }) else { return nil }
+        return name.flatMap { byte in self.escapes[byte].map { [UInt8(ascii: "\\"), $0] } ?? [byte] }
+    }
+
+    /// The letters behind a `\` by the bytes that they stand for.
+    private static let escapes: [UInt8: UInt8] = [
+        0x0A: UInt8(ascii: "n"), 0x0D: UInt8(ascii: "r"), UInt8(ascii: "\\"): UInt8(ascii: "\\"),
+    ]
+
     private static func unescaped(_ name: ArraySlice<UInt8>) -> [UInt8]? {
         var (bytes, rest): ([UInt8], ArraySlice<UInt8>) = ([], name)
         while let byte = rest.popFirst() {
@@ -61,12 +91,9 @@ package struct ChecksumLine: Equatable, Sendable {
                 bytes.append(byte)
                 continue
             }
-            switch rest.popFirst() {
-            case UInt8(ascii: "n"): bytes.append(0x0A)
-            case UInt8(ascii: "r"): bytes.append(0x0D)
-            case UInt8(ascii: "\\"): bytes.append(byte)
-            default: return nil
-            }
+            let letter = rest.popFirst()
+            guard let escape = self.escapes.first(where: { $0.value == letter }) else { return nil }
+            bytes.append(escape.key)
         }
         return bytes
     }

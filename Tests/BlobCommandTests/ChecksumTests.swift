@@ -34,10 +34,34 @@ import Testing
 
     @Test(.enabled(if: isLinux)) func theToolsOfTheSystemCheckOurLists() throws {
         for options in [[], ["--tag"]] {
-            let list = try self.folder.write(Launch(["sum"] + options + self.files.dropLast()).run().text, to: "SUMS")
+            let list = try self.folder.write(Launch(["sum"] + options + self.files).run().text, to: "SUMS")
             let outcome = try Launch("-c", list).with { $0.program = "/usr/bin/sha256sum" }.run()
             #expect(outcome.ending == .status(0), "\(outcome.errorText)")
         }
+    }
+
+    @Test(.enabled(if: isLinux)) func namesAreThoseOfTheToolOfTheSystem() throws {
+        let names: [[UInt8]] = [
+            Array("n\nl".utf8), Array("t\tb".utf8), [0x78, 0xFF], Array("c\rr".utf8), Array("b\\s".utf8),
+        ]
+        for name in names { try self.folder.write(Array("hello".utf8), to: name) }
+        let paths = names.map { self.folder.pathBytes($0) }
+        for options in [[], ["--tag"], ["--zero"]] as [[String]] {
+            var (own, tool) = (Launch(["sum"] + options), Launch(options))
+            (own.arguments, tool.arguments) = (own.arguments + paths, tool.arguments + paths)
+            tool.program = "/usr/bin/sha256sum"
+            let list = try own.run().output
+            #expect(try tool.run().output == list)
+            let check = try Launch(["sum", "-c"] + (options == ["--zero"] ? options : [])).run(input: list)
+            #expect(check.ending == .status(0) && check.errors.isEmpty, "\(check.errorText)")
+            let end = options == ["--zero"] ? "\0" : "\n"
+            #expect(check.text.components(separatedBy: ": OK\(end)").count == 6, "\(check.text)")
+        }
+        let check = try Launch("sum", "-c").run(input: Launch(raw: Array("sum".utf8), paths[0]).run().output)
+        expect(check, prints: "\\\(self.folder.path)/n\\nl: OK\n")
+        let found = paths[0] + [0] + paths[2] + [0]
+        let listed = try Launch("sum", "--zero", "--from-file", "-").run(input: found)
+        #expect(listed.output.count { $0 == 0 } == 2 && listed.errors.isEmpty)
     }
 
     @Test(.enabled(if: isLinux)) func severalAlgorithmsReadASourceOnce() throws {
@@ -76,15 +100,42 @@ import Testing
                 == "\(self.files[0]): FAILED\n\(self.files[1]): FAILED open or read\n"
                 + self.files[2...].map { "\($0): OK\n" }.joined())
         let errors = outcome.errorText.split(separator: "\n")
-        #expect(errors.count == 2 && errors[0].hasPrefix("blob: checksumMismatch: ") && errors[1].contains("notFound"))
+        #expect(errors.count == 4 && errors[0].hasPrefix("blob: checksumMismatch: ") && errors[1].contains("notFound"))
+        #expect(
+            errors.suffix(2) == [
+                "blob: WARNING: 1 listed file could not be read", "blob: WARNING: 1 computed checksum did NOT match",
+            ])
+        let present = try Launch("sum", "-c", "--ignore-missing", "-q").run(input: list)
+        #expect(present.ending == .status(65) && present.text == "\(self.files[0]): FAILED\n")
+        #expect(!present.errorText.contains("notFound") && !present.errorText.contains("could not"))
+        let silent = try Launch("sum", "-c", "--ignore-missing", "--status").run(input: list)
+        #expect(silent.ending == .status(65) && silent.output.isEmpty && silent.errors.isEmpty)
+        let missing = list.split(separator: UInt8(ascii: "\n"))[1]
+        expect(
+            try Launch("sum", "-c", "--ignore-missing").run(input: Array(missing)), failsWith: "notFound", 66,
+            saying: "none was verified")
+    }
+
+    @Test(arguments: ["--status", "--ignore-missing", "--strict"]) func optionsOfAComparisonGoWithIt(option: String)
+        throws
+    {
+        expect(try Launch("sum", option, self.files[0]).run(), failsWith: "invalidArgument", 64, saying: "go with -c")
     }
 
     @Test func aLineThatIsNoneIsToldByItsNumber() throws {
         let line = try Launch("sum", self.files[0]).run().text
-        let outcome = try Launch("sum", "-c").run(input: Array("\(line)\nbogus\n\(line)".utf8))
+        let results = "\(self.files[0]): OK\n\(self.files[0]): OK\n"
+        let list = Array("\(line)\nbogus\n\(line)".utf8)
+        let outcome = try Launch("sum", "-c").run(input: list)
+        #expect(outcome.ending == .status(0) && outcome.text == results)
+        #expect(outcome.errorText.contains("Line 3 of the list"))
+        #expect(outcome.errorText.hasSuffix("\nblob: WARNING: 1 line is improperly formatted\n"))
+        let strict = try Launch("sum", "-c", "--strict").run(input: list)
+        #expect(strict.ending == .status(64) && strict.text == results)
+        #expect(strict.errorText.hasPrefix("blob: invalidArgument: Line 3 of the list"), "\(strict.errorText)")
         expect(
-            outcome, failsWith: "invalidArgument", 64, saying: "Line 3 of the list",
-            after: Array("\(self.files[0]): OK\n\(self.files[0]): OK\n".utf8))
+            try Launch("sum", "-c").run(input: Array("x\n".utf8)), failsWith: "invalidArgument", 64,
+            saying: "has no checksums", "Line 1")
         expect(
             try Launch("sum", "-c", "-a", "md5").run(input: Array(line.utf8)), failsWith: "invalidArgument", 64,
             saying: "md5")
@@ -108,7 +159,9 @@ import Testing
         #expect(line("00ff  name")?.name == Array("name".utf8))
         #expect(line("00FF *name")?.digest == [0, 255])
         #expect(line("\\00ff  a\\nb\\\\c\\r")?.name == Array("a\nb\\c\r".utf8))
-        #expect(line("SHA2-256 (x) = 00")?.algorithm == "sha2256")
+        #expect(line("SHA2-256(x)= 00")?.algorithm == "sha256")
+        #expect(line("SHA3-256(x)= 00")?.algorithm == "sha3256")
+        #expect(ChecksumLine(Array("\\00ff  a\\n".utf8), mayEscape: false) == nil)
         #expect(line("SHA256 (a) (b) = 00ff\r")?.name == Array("a) (b".utf8))
         #expect(line("MD5(x)= 00")?.algorithm == "md5")
         for text in [

@@ -213,4 +213,19 @@ import Testing
         let outcome = try Launch("cat", "\(archive)#a", "\(archive)#b", "\(archive)#h").run()
         #expect(outcome.ending == .status(65) && outcome.text.hasPrefix("xx"), "\(outcome.errorText)")
     }
+
+    @Test func aPatternThatSelectsNothingIsToldAsOne() throws {
+        let empty = self.folder.path("empty.zip")
+        let made = try FinishedProcess(
+            "python3", ["-c", "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').close()", empty])
+        try #require(made.status == 0, "\(made.errors)")
+        for command in ["sum", "cat"] {
+            expect(
+                try Launch(command, "\(empty)#**").run(), failsWith: "notFound", 66,
+                saying: "The archive has no members.")
+            expect(
+                try Launch(command, "\(self.archive)#*.none").run(), failsWith: "notFound", 66,
+                saying: "No member matches the pattern '*.none'")
+        }
+    }
 }

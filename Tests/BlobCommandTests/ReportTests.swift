@@ -129,13 +129,13 @@ import Testing
     @Test func aNameThatSumPrintsIsAcceptedBack() throws {
         let raw = self.folder.pathBytes([0xFF])
         try self.folder.write(Array("hello".utf8), to: [0xFF])
-        let newline = try self.folder.write("hello", to: "b\nc%d")
-        let lines = try Launch(raw: Array("sum".utf8), Array(newline.utf8), raw, Array(self.file.utf8)).run().text
-            .split(separator: "\n")
+        let tab = try self.folder.write("hello", to: "b\tc%d")
+        let lines = try Launch(raw: Array("sum".utf8), Array(tab.utf8), raw, Array(self.file.utf8)).run().output
+            .split(separator: UInt8(ascii: "\n"))
         #expect(lines.count == 3)
         for line in lines {
-            let name = try #require(line.split(separator: "  ", maxSplits: 1).last)
-            expect(try Launch("cat", String(name)).run(), prints: "hello")
+            let name = Array(line.dropFirst(66))
+            expect(try Launch(raw: Array("cat".utf8), name).run(), prints: "hello")
         }
     }
 

@@ -125,9 +125,17 @@ enum RawArguments {
         return joined
     }
 
+    /// The names that are not UTF-8, by the locators that stand for them.
+    private static let undecodable = Locked<[String: [UInt8]]>([:])
+
     /// Returns an argument as text; bytes that are not UTF-8, which a `String` would damage, as the locator of a file.
     static func decoded(_ bytes: [UInt8]) -> String {
         if let text = String(validating: bytes, as: UTF8.self) { return text }
-        return BlobLocator(filePath: bytes).text
+        let text = BlobLocator(filePath: bytes).text
+        self.undecodable.withLock { $0[text] = bytes }
+        return text
     }
+
+    /// Returns the bytes that ``decoded(_:)`` made a text of.
+    static func bytes(of text: String) -> [UInt8] { self.undecodable.withLock { $0[text] } ?? Array(text.utf8) }
 }

@@ -3,33 +3,29 @@ import BlobStandardSources
 
 /// The comparison of sources with lists of checksums.
 struct ChecksumCheck {
-    /// A line of a list, with the algorithm of its digest.
-    private struct Entry {
-        let argument: String
-        let algorithm: CryptoDigest
-        let digest: [UInt8]
-    }
-
     private let algorithms: [CryptoDigest]
-    private var entries: [Entry] = []
+    private let options: SumCommand
+    private var lists: [ChecksumList] = []
     private var failures: SourceFailures
+    private var (mismatchCount, unreadableCount) = (0, 0)
 
-    /// - Parameter algorithms: The algorithms that are accepted; when there are none, all are, and a line that names
-    ///   none has the one whose digests have its length.
-    init(_ algorithms: [CryptoDigest], isFailFast: Bool) {
+    /// - Parameter algorithms: The algorithms that are accepted; when there are none, all are.
+    init(_ algorithms: [CryptoDigest], _ options: SumCommand) {
         self.algorithms = algorithms.isEmpty ? CryptoDigest.all : algorithms
-        self.failures = SourceFailures(isFailFast: isFailFast)
+        self.options = options
+        self.failures = SourceFailures(isFailFast: options.failFast)
     }
 
-    /// Adds the lines of a list; one that is no checksum is reported, and the others count.
-    mutating func add(_ list: String, _ source: SourceOptions, _ context: BlobContext) throws {
+    /// Adds the lines of a list; a list that cannot be read or has no checksum is reported, and the others count.
+    mutating func add(_ name: String, _ source: SourceOptions, _ context: BlobContext) throws {
         do {
-            try source.forEachLine(of: list, context) { (line: [UInt8], number) in
-                guard !line.isEmpty else { return }
-                do throws(BlobError) {
-                    self.entries.append(try self.entry(line))
-                } catch {
-                    try self.failures.note(error.inLine(number, of: list))
+            let list = try ChecksumList(name, self.algorithms, isZero: self.options.zero, source, context)
+            self.lists.append(list)
+            for fault in list.faults {
+                if self.options.strict {
+                    try self.failures.note(fault)
+                } else if !self.options.status {
+                    ProgressLine.printNotice("blob: warning: \(fault.message)\n")
                 }
             }
         } catch {
@@ -37,75 +33,89 @@ struct ChecksumCheck {
         }
     }
 
-    private func entry(_ bytes: [UInt8]) throws(BlobError) -> Entry {
-        guard let line = ChecksumLine(bytes) else {
-            throw BlobError(.invalidArgument, "This is no checksum with a name.")
-        }
-        guard
-            let algorithm = self.algorithms.first(where: {
-                (line.algorithm ?? $0.name) == $0.name && $0.byteCount == line.digest.count
-            })
-        else {
-            throw BlobError(
-                .invalidArgument,
-                "This is no digest of \(self.algorithms.map(\.name).joined(separator: ", ")): "
-                    + "\(line.digest.count) bytes\(line.algorithm.map { " of \(printable($0))" } ?? "").")
-        }
-        return Entry(argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)
-    }
-
     /// Reads all sources, each once and those in one archive in one pass, and prints a line for each digest.
     ///
-    /// - Throws: The exit status of the first error, after all are reported; ``BlobError/Code/invalidArgument`` when the
-    ///   lists have no line at all, which verifies nothing.
+    /// - Throws: The exit status of the first error, after all are reported.
     mutating func run(_ sources: ArgumentSources, _ line: ProgressLine, _ context: BlobContext) throws {
-        guard !self.entries.isEmpty else {
-            try self.failures.end()
-            throw BlobError(.invalidArgument, "The list has no checksums.")
-        }
+        let entries = self.lists.flatMap(\.entries)
         var arguments: [String] = []
         // By bytes: strings are equal that differ in their Unicode form, and name two files.
         var positions: [[UInt8]: Int] = [:]
-        for entry in self.entries where positions[Array(entry.argument.utf8)] == nil {
+        for entry in entries where positions[Array(entry.argument.utf8)] == nil {
             positions[Array(entry.argument.utf8)] = arguments.count
             arguments.append(entry.argument)
         }
-        let names = Set(self.entries.map(\.algorithm.name))
+        let names = Set(entries.map(\.algorithm.name))
         let algorithms = CryptoDigest.all.filter { names.contains($0.name) }
         let hashing = Hashing(algorithms, itemCount: arguments.count, line, context)
         var members = SharedMembers(arguments, sources)
         var found: [Int: Result<[[UInt8]], BlobError>] = [:]
-        for entry in self.entries {
-            guard let position = positions[Array(entry.argument.utf8)] else { continue }
-            let result = found[position] ?? members.result(position, context, hashing)
-            found[position] = result
-            line.clear()
-            try self.compare(entry, result, algorithms)
+        for list in self.lists {
+            var missingCount = 0
+            for entry in list.entries {
+                guard let position = positions[Array(entry.argument.utf8)] else { continue }
+                let result = found[position] ?? members.result(position, context, hashing)
+                found[position] = result
+                line.clear()
+                if self.options.ignoreMissing, case .failure(let error) = result, error.code == .notFound {
+                    missingCount += 1
+                } else {
+                    try self.compare(entry, result, algorithms)
+                }
+            }
+            guard missingCount == list.entries.count else { continue }
+            try self.failures.note(BlobError(.notFound, "\(list.title) has no file that is there: none was verified."))
         }
+        if !self.options.status { self.printSummary() }
         try self.failures.end()
     }
 
     private mutating func compare(
-        _ entry: Entry, _ result: Result<[[UInt8]], BlobError>, _ algorithms: [CryptoDigest]
+        _ entry: ChecksumList.Entry, _ result: Result<[[UInt8]], BlobError>, _ algorithms: [CryptoDigest]
     ) throws {
-        let name = printableArgument(entry.argument)
         switch result {
         case .success(let digests):
             let digest = zip(algorithms, digests).first { $0.0.name == entry.algorithm.name }?.1
             guard digest != entry.digest else {
-                if !Verbosity.isQuiet { try printLine("\(name): OK") }
+                if !Verbosity.isQuiet { try self.printResult(entry, "OK") }
                 return
             }
-            try printLine("\(name): FAILED")
+            self.mismatchCount += 1
+            try self.printResult(entry, "FAILED")
             try self.failures.note(
                 BlobError(
                     .checksumMismatch,
                     "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), and not \(entry.digest.hexadecimal).",
-                    operation: "read", locator: entry.argument))
+                    operation: "read", locator: entry.argument), isSilent: self.options.status)
         case .failure(let error):
             guard error.code != .cancelled else { throw error }
-            try printLine("\(name): FAILED open or read")
+            self.unreadableCount += 1
+            try self.printResult(entry, "FAILED open or read")
             try self.failures.note(error)
+        }
+    }
+
+    private func printResult(_ entry: ChecksumList.Entry, _ result: String) throws(BlobError) {
+        guard !self.options.status else { return }
+        var name = listedName(entry.argument)
+        // As sha256sum(1) has it, a backslash alone is no reason to escape a name here.
+        if !self.options.zero, name.contains(where: { $0 == 0x0A || $0 == 0x0D }),
+            let escaped = ChecksumLine.escaped(name)
+        {
+            name = [UInt8(ascii: "\\")] + escaped
+        }
+        try printLine(name + Array(": \(result)".utf8), isZero: self.options.zero)
+    }
+
+    /// Prints the numbers of faults, in the words of sha256sum(1), also with `--quiet`.
+    private func printSummary() {
+        let improperCount = self.lists.reduce(0) { $0 + $1.faults.count }
+        for (count, one, several) in [
+            (improperCount, "line is improperly formatted", "lines are improperly formatted"),
+            (self.unreadableCount, "listed file could not be read", "listed files could not be read"),
+            (self.mismatchCount, "computed checksum did NOT match", "computed checksums did NOT match"),
+        ] where count > 0 {
+            ProgressLine.printError("blob: WARNING: \(count) \(count == 1 ? one : several)\n")
         }
     }
 }

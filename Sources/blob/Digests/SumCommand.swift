@@ -7,7 +7,9 @@ struct SumCommand: NameListCommand {
         commandName: "sum", abstract: "Prints digests of locators, as sha256sum does, or checks them.",
         discussion: """
             Several algorithms read each source once, and print lines as 'SHA256 (NAME) = HEX'. 'x.tgz#**' has a line \
-            for each member.
+            for each member. Names are printed as they are; a line with a '\\' in front has '\\n', '\\r' and '\\\\' for \
+            characters of its name. With -c, a line that is no checksum is a warning, and a list without any checksum \
+            is an error.
             """)
 
     @Argument(help: "The locators to read (default: '-', standard input); with -c, the lists of checksums.")
@@ -28,6 +30,18 @@ struct SumCommand: NameListCommand {
     @Flag(help: "Print lines as 'SHA256 (NAME) = HEX', also for one algorithm.")
     var tag = false
 
+    @Flag(help: "End lines with a zero byte, also those of lists that are read, and print names without any '\\'.")
+    var zero = false
+
+    @Flag(help: "With -c: print no results; the status tells them.")
+    var status = false
+
+    @Flag(help: "With -c: pass over files that are not there; a list of which nothing is there is an error.")
+    var ignoreMissing = false
+
+    @Flag(help: "With -c: fail if a line is no checksum.")
+    var strict = false
+
     @Option(help: "Also read the locators in this file, one per line ('-': standard input).")
     var fromFile: String?
 
@@ -47,6 +61,9 @@ struct SumCommand: NameListCommand {
         guard !self.check || !self.tag && self.fromFile == nil else {
             throw ValidationError("-c goes without --tag and --from-file.")
         }
+        guard self.check || !self.status && !self.ignoreMissing && !self.strict else {
+            throw ValidationError("--status, --ignore-missing and --strict go with -c.")
+        }
     }
 
     func run() throws {
@@ -57,13 +74,13 @@ struct SumCommand: NameListCommand {
         let line = ProgressLine(self.progress)
         defer { line.clear() }
         guard !self.check else {
-            var check = ChecksumCheck(chosen, isFailFast: self.failFast)
+            var check = ChecksumCheck(chosen, self)
             for name in names { try check.add(name, self.source, context) }
             return try check.run(sources, line, context)
         }
         let algorithms = chosen.isEmpty ? [.sha256] : chosen
         var arguments = ArgumentList(names)
-        if let fromFile { try arguments.add(fromFile, self.source, context) }
+        if let fromFile { try arguments.add(fromFile, isZero: self.zero, self.source, context) }
         try arguments.expand(sources.registry, context)
         let hasPipedPattern = arguments.texts.contains { sources.registry.pipedSelection($0, context) != nil }
         let hashing = Hashing(
@@ -78,7 +95,9 @@ struct SumCommand: NameListCommand {
                 }
                 let result = members.result(position, context, hashing)
                 line.clear()
-                for text in self.lines(algorithms, try result.get(), argument) { try printLine(text) }
+                for text in self.lines(algorithms, try result.get(), argument) {
+                    try printLine(text, isZero: self.zero)
+                }
             } catch {
                 try failures.note(arguments.naming(BlobError(wrapping: error), position))
             }
@@ -91,21 +110,22 @@ struct SumCommand: NameListCommand {
         of selection: BlobRegistry.MemberSelection, _ sources: ArgumentSources, _ hashing: Hashing,
         _ algorithms: [CryptoDigest], _ context: BlobContext
     ) throws {
-        var texts: [String] = []
+        var texts: [[UInt8]] = []
         defer { hashing.line.clear() }
         try sources.registry.forEachMember(of: selection, context) { name, source in
             let source = try sources.decoded(source, context)
             texts += self.lines(algorithms, try hashing.digests(of: source), name)
         }
         hashing.line.clear()
-        for text in texts { try printLine(text) }
+        for text in texts { try printLine(text, isZero: self.zero) }
     }
 
-    private func lines(_ algorithms: [CryptoDigest], _ digests: [[UInt8]], _ argument: String) -> [String] {
-        let name = printableArgument(argument)
+    private func lines(_ algorithms: [CryptoDigest], _ digests: [[UInt8]], _ argument: String) -> [[UInt8]] {
+        let isTagged = self.tag || algorithms.count > 1
         return zip(algorithms, digests).map { algorithm, digest in
-            self.tag || algorithms.count > 1
-                ? "\(algorithm.name.uppercased()) (\(name)) = \(digest.hexadecimal)" : "\(digest.hexadecimal)  \(name)"
+            ChecksumLine.encode(
+                digest.hexadecimal, of: listedName(argument), algorithm: isTagged ? algorithm.name : nil,
+                mayEscape: !self.zero)
         }
     }
 }

@@ -13,11 +13,15 @@ struct ArgumentList {
     }
 
     /// Adds the lines of a list that are not empty; '-' is standard input.
-    mutating func add(_ list: String, _ source: SourceOptions, _ context: BlobContext) throws {
+    ///
+    /// - Parameter isZero: True when a zero byte ends each line.
+    mutating func add(
+        _ list: String, isZero: Bool = false, _ source: SourceOptions, _ context: BlobContext
+    ) throws {
         self.list = list
-        try source.forEachLine(of: list, context) { (line: String, number) in
+        try source.forEachLine(of: list, isZero: isZero, context) { line, number in
             guard !line.isEmpty else { return }
-            self.texts.append(line)
+            self.texts.append(RawArguments.decoded(line))
             self.lines.append(number)
         }
     }

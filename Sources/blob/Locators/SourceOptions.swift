@@ -117,9 +117,10 @@ struct SourceOptions: ParsableArguments {
         }
     }
 
-    /// Calls `body` with the bytes of each line, without the newline at its end.
+    /// Calls `body` with the bytes of each line, without the newline at its end, or the zero byte if `isZero` is true.
     func forEachLine(
-        of argument: String, _ context: BlobContext, _ body: (_ line: [UInt8], _ number: Int) throws -> Void
+        of argument: String, isZero: Bool = false, _ context: BlobContext,
+        _ body: (_ line: [UInt8], _ number: Int) throws -> Void
     ) throws {
         // A list is not decoded.
         let reader = try self.makeRegistry().source(for: argument, context: context).open(context: context)
@@ -130,7 +131,7 @@ struct SourceOptions: ParsableArguments {
         defer { buffer.deallocate() }
         while case let count = try reader.readWaiting(into: buffer), count > 0 {
             rest.append(contentsOf: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+            while let end = rest.firstIndex(of: isZero ? 0 : UInt8(ascii: "\n")) {
                 number += 1
                 try body(Array(rest[..<end]), number)
                 rest = rest[(end + 1)...]

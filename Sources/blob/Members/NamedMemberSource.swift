@@ -82,6 +82,9 @@ struct NamedMemberSource: BlobLayer {
         } catch {
             try context.check()
         }
+        guard !MemberPattern(String(decoding: self.name, as: UTF8.self)[...]).hasWildcard else {
+            throw try self.noMatch(in: container, error, context)
+        }
         guard let name = try self.suggestion(in: container, context) else { throw error }
         throw Self.adding("Did you mean '\(name)'?", to: error)
     }
@@ -103,13 +106,31 @@ struct NamedMemberSource: BlobLayer {
             ?? names.first { Self.lastComponent(of: Array($0.utf8)) == last }
     }
 
+    /// Returns the error for a pattern that selects nothing.
+    private func noMatch(
+        in container: any BlobContainer, _ error: any Error, _ context: BlobContext
+    ) throws -> BlobError {
+        var isEmpty = true
+        try container.forEachMember(context) { _ in
+            isEmpty = false
+            return false
+        }
+        let pattern = BlobMember.printable(self.name)
+        return Self.saying(
+            isEmpty ? "The archive has no members." : "No member matches the pattern '\(pattern)'.",
+            in: BlobError(wrapping: error))
+    }
+
     private static func adding(_ advice: String, to error: any Error) -> BlobError {
         let error = BlobError(wrapping: error)
-        var advised = BlobError(
-            error.code, "\(error.message) \(advice)", operation: error.operation, locator: error.locator,
-            cause: error.cause)
-        advised.layers = error.layers
-        return advised
+        return self.saying("\(error.message) \(advice)", in: error)
+    }
+
+    private static func saying(_ message: String, in error: BlobError) -> BlobError {
+        var changed = BlobError(
+            error.code, message, operation: error.operation, locator: error.locator, cause: error.cause)
+        changed.layers = error.layers
+        return changed
     }
 
     private static func lastComponent(of name: [UInt8]) -> ArraySlice<UInt8>? {

@@ -30,9 +30,12 @@ func printToStandardError(_ text: String) {
 }
 
 /// Prints a line of results; unlike `print`, throws when it cannot be written.
-func printLine(_ line: String) throws(BlobError) {
+func printLine(_ line: String) throws(BlobError) { try printLine(Array(line.utf8)) }
+
+/// Prints a line of bytes as ``printLine(_:)`` does, with a zero byte at its end if `isZero` is true.
+func printLine(_ line: [UInt8], isZero: Bool = false) throws(BlobError) {
     do {
-        try Array("\(line)\n".utf8).withUnsafeBytes {
+        try (line + [isZero ? 0 : UInt8(ascii: "\n")]).withUnsafeBytes {
             try writeAll($0, to: STDOUT_FILENO, named: "standard output")
         }
     } catch {

@@ -10,16 +10,16 @@ struct SourceFailures {
     /// - Parameter isFailFast: True to end the command at the first error.
     init(isFailFast: Bool) { self.isFailFast = isFailFast }
 
-    /// Reports an error.
+    /// Reports an error, unless `isSilent` is true.
     ///
     /// - Throws: The error itself when the others cannot be read either: the job is cancelled, a limit of all of them
     ///   reached, or the output closed.
-    mutating func note(_ error: any Error) throws(BlobError) {
+    mutating func note(_ error: any Error, isSilent: Bool = false) throws(BlobError) {
         let error = BlobError(wrapping: error)
         guard !self.isFailFast, ![.cancelled, .limitExceeded].contains(error.code), error.operation != "write" else {
             throw error
         }
-        report(error)
+        if !isSilent { report(error) }
         self.first = self.first ?? error
     }
 

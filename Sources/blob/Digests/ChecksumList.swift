@@ -1,0 +1,61 @@
+import BlobCommandLine
+import BlobStandardSources
+
+/// The checksums of one list.
+struct ChecksumList {
+    /// A line of a list, with the algorithm of its digest.
+    struct Entry {
+        /// The bytes of the name.
+        let name: [UInt8]
+        /// The name as an argument of the command.
+        let argument: String
+        let algorithm: CryptoDigest
+        let digest: [UInt8]
+    }
+
+    let name: String
+    private(set) var entries: [Entry] = []
+    /// The errors of the lines that are no checksums.
+    private(set) var faults: [BlobError] = []
+    private let algorithms: [CryptoDigest]
+
+    /// - Parameters:
+    ///   - algorithms: The algorithms that are accepted; a line that names none has the one whose digests have its length.
+    ///   - isZero: True when a zero byte ends each line.
+    /// - Throws: The errors of reading the list; ``BlobError/Code/invalidArgument`` when no line is a checksum.
+    init(
+        _ name: String, _ algorithms: [CryptoDigest], isZero: Bool, _ source: SourceOptions, _ context: BlobContext
+    ) throws {
+        (self.name, self.algorithms) = (name, algorithms)
+        try source.forEachLine(of: name, isZero: isZero, context) { line, number in
+            guard !line.isEmpty else { return }
+            do throws(BlobError) {
+                self.entries.append(try self.entry(ChecksumLine(line, mayEscape: !isZero)))
+            } catch {
+                self.faults.append(error.inLine(number, of: name))
+            }
+        }
+        guard self.entries.isEmpty else { return }
+        throw BlobError(
+            .invalidArgument, "\(self.title) has no checksums." + (self.faults.first.map { " \($0.message)" } ?? ""))
+    }
+
+    /// The list as a sentence begins with it.
+    var title: String { self.name == "-" ? "The list" : "The list \(printableArgument(self.name))" }
+
+    private func entry(_ line: ChecksumLine?) throws(BlobError) -> Entry {
+        guard let line else { throw BlobError(.invalidArgument, "This is no checksum with a name.") }
+        guard
+            let algorithm = self.algorithms.first(where: {
+                (line.algorithm ?? $0.name) == $0.name && $0.byteCount == line.digest.count
+            })
+        else {
+            throw BlobError(
+                .invalidArgument,
+                "This is no digest of \(self.algorithms.map(\.name).joined(separator: ", ")): "
+                    + "\(line.digest.count) bytes\(line.algorithm.map { " of \(printable($0))" } ?? "").")
+        }
+        return Entry(
+            name: line.name, argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)
+    }
+}
