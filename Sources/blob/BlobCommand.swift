@@ -51,7 +51,10 @@ enum Main {
     private static func parse() throws -> any ParsableCommand {
         let listCommands = BlobCommand.configuration.subcommands.filter { $0 is any NameListCommand.Type }
         let names = listCommands.compactMap { $0.configuration.commandName }
-        let command = try BlobCommand.parseAsRoot(RawArguments.decoded(names))
+        let arguments = try RawArguments.decoded(names)
+        // The parser shows the help that it finds, and takes the rest for nothing.
+        if arguments.first == "help", let error = BlobCommand.unknownCommand(in: arguments.dropFirst()) { throw error }
+        let command = try BlobCommand.parseAsRoot(arguments)
         if let list = command as? any NameListCommand { return try list.separated() }
         if let completion = command as? CompleteCommand { try completion.printCandidates(BlobCommand._dumpHelp()) }
         return command

@@ -38,7 +38,9 @@ import Testing
             expect(
                 try Launch("check", member, "--password-file", self.password).run(),
                 prints: "C1-C15 hold for \(member)\n")
-            expect(try Launch("cat", member).run(), failsWith: "encrypted", 65, saying: "--password-file")
+            let without = try Launch("cat", member).run()
+            expect(without, failsWith: "encrypted", 65, saying: "no password is given. --password-file FILE gives one.")
+            #expect(!without.errorText.contains("BlobContext"))
         }
     }
 

@@ -54,6 +54,38 @@ import Testing
         expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64)
     }
 
+    @Test func aFileWhoseNameLooksLikeOptionsIsToldAsOne() throws {
+        try self.folder.write("hello", to: "-dash.txt")
+        let launch = { (arguments: [String]) in
+            try Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+        }
+        let outcome = try launch(["cat", "-dash.txt"])
+        expect(outcome, failsWith: "invalidArgument", 64, saying: "'./-dash.txt'", "'--'")
+        #expect(!outcome.errorText.contains("\\n"))
+        expect(try launch(["cat", "--", "-dash.txt"]), prints: "hello")
+        expect(try launch(["cat", "./-dash.txt"]), prints: "hello")
+        #expect(try !launch(["cat", "-none.txt"]).errorText.contains("\\n"))
+    }
+
+    @Test(arguments: [
+        (["help", "ct"], "Did you mean 'cat'?"), (["help", "zzzz"], "The commands: cat"),
+        (["help", "index", "bild"], "Did you mean 'build'?"),
+        (["index", "bild", "x"], "is no command of 'blob index'"),
+        (["ct", "x"], "Did you mean 'cat'?"),
+    ])
+    func anUnknownCommandIsNamed(arguments: [String], text: String) throws {
+        expect(try Launch(arguments).run(), failsWith: "invalidArgument", 64, saying: text)
+    }
+
+    @Test func anOptionIsSuggestedForASlipAlone() throws {
+        let json = try Launch("cat", "--json", "x").run()
+        expect(json, failsWith: "invalidArgument", 64, saying: "'--json'. 'blob help cat' lists the options.")
+        #expect(!json.errorText.contains("Did you mean"))
+        expect(
+            try Launch("cat", "--limt-rate", "1", "x").run(), failsWith: "invalidArgument", 64,
+            saying: "Did you mean '--limit-rate'?")
+    }
+
     @Test func everyCommandTakesAnIdleTimeout() throws {
         for command in ["cat", "info", "sum", "check"] {
             let outcome = try Launch(command, self.file, "--idle-timeout", "1000000000").run()
@@ -104,6 +136,7 @@ import Testing
         for row in [
             ["file", "origin", "FileSource"], ["stdin", "origin", "FileSource"], ["gzip", "filter", "GzipSource"],
             ["zlib", "filter", "GzipSource"], ["deflate", "filter", "GzipSource"],
+            ["ph", "origin", "AssetLibrarySource"],
         ] as [[Substring]] {
             #expect(rows.contains(row))
         }

@@ -12,8 +12,7 @@ extension HelperLocation {
             ? "Archives of the format \(format.rawValue)" : "Members of a 7z in rare coders, such as PPMd and BCJ2,"
         return BlobError(
             .unsupported,
-            "\(what) are read by a helper process, and \(self.searched(path)). To read them in this "
-                + "process, whatever a damaged one does to it, use --allow-format \(format.rawValue), or "
-                + "ArchiveIsolation.inProcess.")
+            "\(what) are read by a helper process, and \(self.searched(path)). They can be read in this process, "
+                + "whatever a damaged one does to it, if that is allowed.")
     }
 }

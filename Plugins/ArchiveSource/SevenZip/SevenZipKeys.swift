@@ -48,9 +48,7 @@ final class SevenZipKeys: Sendable {
 
 extension BlobError {
     static func withoutPassword(_ what: String) -> BlobError {
-        BlobError(
-            .encrypted,
-            "\(what) is encrypted, and no password is given; --password-file or BlobContext.password gives one.")
+        BlobError(.encrypted, "\(what) is encrypted, and no password is given.")
     }
 
     static func withoutProof(_ what: String) -> BlobError {

@@ -37,9 +37,7 @@ extension BlobContext {
         let password: String?
         do { password = try self.password?(archive) } catch { throw BlobError(wrapping: error) }
         guard let password else {
-            throw BlobError(
-                .encrypted,
-                "This member is encrypted, and needs a password (--password-file FILE, or BlobContext.password).")
+            throw BlobError(.encrypted, "This member is encrypted, and no password is given.")
         }
         guard !password.isEmpty, !password.utf8.contains(0) else {
             throw BlobError(.encrypted, "This member is encrypted, and its password cannot be empty or contain a zero.")

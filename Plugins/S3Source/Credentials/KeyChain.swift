@@ -61,8 +61,7 @@ final class KeyChain: Sendable {
         guard let endpoint = try ContainerEndpoint(environment) else {
             throw BlobError(
                 .permissionDenied,
-                "There are no credentials in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container; "
-                    + "public objects are read without a signature if that is asked for.")
+                "There are no credentials in the environment (AWS_ACCESS_KEY_ID), in a profile or from a container.")
         }
         self.origin = .container(endpoint)
     }

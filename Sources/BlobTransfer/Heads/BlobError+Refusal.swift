@@ -29,7 +29,8 @@ extension BlobError {
         if !text.isEmpty, !text.hasPrefix("<!"), !text.lowercased().hasPrefix("<html") {
             message += ": " + text.prefix(Self.excerptLength) + (text.count > Self.excerptLength ? "..." : "")
         }
-        self.init(code, message + ".", isTransient: Self.transientStatuses.contains(head.status))
+        if let last = message.last, !".!?".contains(last) { message += "." }
+        self.init(code, message, isTransient: Self.transientStatuses.contains(head.status))
         self.retryDelay = head.retryDelay
     }
 }

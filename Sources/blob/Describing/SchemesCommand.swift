@@ -8,8 +8,8 @@ struct SchemesCommand: ParsableCommand {
     /// The modules of the built-in schemes that do not come from ArchiveSource.
     private static let modules = [
         "assets-library": "AssetLibrarySource", "data": "BlobCore", "deflate": "GzipSource", "file": "FileSource",
-        "gzip": "GzipSource", "http": "HTTPSource", "https": "HTTPSource", "s3": "S3Source", "stdin": "FileSource",
-        "zlib": "GzipSource",
+        "gzip": "GzipSource", "http": "HTTPSource", "https": "HTTPSource", "ph": "AssetLibrarySource", "s3": "S3Source",
+        "stdin": "FileSource", "zlib": "GzipSource",
     ]
 
     func run() throws {

@@ -1,7 +1,7 @@
 import BlobStandardSources
 
 /// A member of a container; when there is none of its name, the only one whose name differs by a leading `./`.
-struct NamedMemberSource: BlobLayer {
+struct NamedMemberSource: BlobLayer, NamedLayer {
     /// The number of names among which a similar one is looked for.
     private static let maximumNameCount = 10_000
 
@@ -21,6 +21,9 @@ struct NamedMemberSource: BlobLayer {
     ) {
         (self.underlying, self.name, self.openContainer) = (member, name, openContainer)
     }
+
+    /// Errors name the member's own layer.
+    var layer: String { self.underlying.layerName }
 
     var traits: BlobTraits { self.underlying.traits }
 

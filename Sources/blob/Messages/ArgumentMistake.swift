@@ -1,19 +1,65 @@
 import ArgumentParser
+import BlobPlatform
 import BlobStandardSources
 
 extension ParsableCommand {
     /// Returns the error for a mistake in the arguments that the parser found, on which it may have a better word.
     static func mistake(_ error: any Error, in arguments: [String]) -> BlobError {
-        let message = Self.message(for: error)
-        let commands = Self.configuration.subcommands.filter { $0.configuration.shouldDisplay }.compactMap {
-            $0.configuration.commandName
+        // The parser puts each reading of the arguments on a line.
+        let message = Self.message(for: error).replacing("\n   or: ", with: "; or: ")
+        if message.contains("nexpected argument"), arguments.first != "help",
+            let error = self.unknownCommand(in: arguments)
+        {
+            return error
         }
-        guard let first = arguments.first, !first.hasPrefix("-"), !commands.contains(first), first != "help",
-            message.contains("nexpected argument")
-        else { return BlobError(.invalidArgument, message) }
-        let suggestion = Suggestion.nearest(to: first, among: commands).map { " Did you mean '\($0)'?" } ?? ""
-        return BlobError(
-            .invalidArgument,
-            "'\(first)' is no command.\(suggestion) The commands: \(commands.joined(separator: ", ")).")
+        for argument in arguments.prefix(while: { $0 != "--" })
+        where argument.hasPrefix("-") && message.contains("'\(argument)'") && Self.isFile(argument) {
+            return BlobError(
+                .invalidArgument,
+                "'\(argument)' is taken for options: name the file as './\(argument)', or behind '--'.")
+        }
+        return BlobError(.invalidArgument, self.withoutFarSuggestion(message, arguments))
+    }
+
+    /// Returns the error for the first of the words that should name a command and does not; nil when there is none.
+    static func unknownCommand(in words: some Sequence<String>) -> BlobError? {
+        var path = [Self.configuration.commandName ?? ""]
+        var commands = Self.configuration.subcommands
+        for word in words {
+            guard !commands.isEmpty, !word.hasPrefix("-") else { return nil }
+            if let command = commands.first(where: { $0.configuration.commandName == word }) {
+                commands = command.configuration.subcommands
+                path.append(word)
+                continue
+            }
+            guard word != "help" else { return nil }
+            let names = commands.filter { $0.configuration.shouldDisplay }.compactMap { $0.configuration.commandName }
+            let suggestion = Suggestion.nearest(to: word, among: names).map { " Did you mean '\($0)'?" } ?? ""
+            let parent = path.count == 1 ? "" : " of '\(path.joined(separator: " "))'"
+            return BlobError(
+                .invalidArgument,
+                "'\(word)' is no command\(parent).\(suggestion) The commands: \(names.joined(separator: ", ")).")
+        }
+        return nil
+    }
+
+    /// Returns a message in which the parser's suggestion is replaced when it is no slip of the word.
+    private static func withoutFarSuggestion(_ message: String, _ arguments: [String]) -> String {
+        guard let match = message.wholeMatch(of: /(Unknown option '([^']*)')\. Did you mean '([^']*)'\?/),
+            Suggestion.nearest(to: String(match.2), among: [String(match.3)]) == nil
+        else { return message }
+        var words: [String] = []
+        var commands = Self.configuration.subcommands
+        for argument in arguments {
+            guard let command = commands.first(where: { $0.configuration.commandName == argument }) else { break }
+            commands = command.configuration.subcommands
+            words.append(argument)
+        }
+        return "\(match.1). 'blob help \(words.joined(separator: " "))' lists the options."
+    }
+
+    private static func isFile(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0
     }
 }

@@ -14,11 +14,9 @@ func report(_ error: BlobError) {
     var error = error
     let message = error.message
     if error.code == .notRegistered, let (_, module) = optionalModules.first(where: { message.contains($0.key) }) {
-        error = BlobError(
-            error.code, "\(error.message) The module \(module), which this build leaves out, has that scheme.",
-            operation: error.operation, locator: error.locator, byteOffset: error.byteOffset, cause: error.cause)
+        error = error.adding("The module \(module), which this build leaves out, has that scheme.")
     }
-    let text = ErrorText(error.suggestingSchemes(of: .standard))
+    let text = ErrorText(error.suggestingSchemes(of: .standard).namingOption)
     let details = Verbosity.isVerbose ? text.details.map { "blob:   \($0)\n" }.joined() : ""
     let json = Verbosity.isJSON && error.operation != "write" ? text.json.map { "\($0)\n" } ?? "" : ""
     ProgressLine.printError("blob: \(text.line)\n\(details)\(json)")

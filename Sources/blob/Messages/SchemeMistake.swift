@@ -6,11 +6,7 @@ extension BlobError {
         guard [.notFound, .notRegistered].contains(self.code), let text = self.locator,
             let suggestion = Self.suggestion(for: text, self.code, registry)
         else { return self }
-        var error = BlobError(
-            self.code, "\(self.message) Did you mean '\(suggestion)'?", operation: self.operation,
-            locator: self.locator, byteOffset: self.byteOffset, isTransient: self.isTransient, cause: self.cause)
-        (error.layers, error.systemErrorNumber) = (self.layers, self.systemErrorNumber)
-        return error
+        return self.adding("Did you mean '\(suggestion)'?")
     }
 
     private static func suggestion(for text: String, _ code: Code, _ registry: BlobRegistry) -> String? {

@@ -40,6 +40,11 @@ struct UploadCommand: ParsableCommand {
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
+        guard self.url.isEmpty || self.url.contains("://") else {
+            // One with a password is not printed.
+            let text = self.url.contains("@") ? "it" : "'\(self.url)'"
+            throw ValidationError("The last argument is the URL, and \(text) is none: http://, https:// or s3://.")
+        }
         guard !self.isStore else { return try self.validateStore() }
         guard self.resumable.resumption != .s3 else {
             throw ValidationError("--resumable s3 is for a URL that begins with s3://.")
