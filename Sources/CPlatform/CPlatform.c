@@ -101,3 +101,38 @@ int blob_open_beneath(int folder, const char *path, int flags) {
     return -1;
 #endif
 }
+
+#ifdef O_TMPFILE
+/// The name of a descriptor, which linkat(2) follows to its file.
+struct descriptor_path {
+    char text[32];
+};
+
+static struct descriptor_path path_of(int descriptor) {
+    struct descriptor_path path;
+    snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", descriptor);
+    return path;
+}
+#endif
+
+int blob_open_unnamed(int folder, const char *path, unsigned permissions) {
+#ifdef O_TMPFILE
+    int descriptor = openat(folder, path, O_TMPFILE | O_WRONLY | O_CLOEXEC, permissions);
+    if (descriptor < 0 || access(path_of(descriptor).text, F_OK) == 0) return descriptor;
+    close(descriptor);
+#else
+    (void)folder, (void)path, (void)permissions;
+#endif
+    errno = ENOSYS;
+    return -1;
+}
+
+int blob_name_unnamed(int descriptor, int folder, const char *name) {
+#ifdef O_TMPFILE
+    return linkat(AT_FDCWD, path_of(descriptor).text, folder, name, AT_SYMLINK_FOLLOW);
+#else
+    (void)descriptor, (void)folder, (void)name;
+    errno = ENOSYS;
+    return -1;
+#endif
+}

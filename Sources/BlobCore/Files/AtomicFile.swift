@@ -6,17 +6,24 @@ package final class AtomicFile {
     private let folder: CInt
     private let name: String
     private let descriptor: CInt
-    package private(set) var temporaryPath: String?  // Nil once committed, and when the target is written to directly.
+    /// The path of the incomplete file; nil once committed, when it has no name, and when the target is written to
+    /// directly.
+    package private(set) var temporaryPath: String?
+    /// The path for a file without a name when it is to replace another; nil for a file with a name.
+    private var sparePath: String?
     private var isOpen = true
 
     /// Creates the temporary file beside the target of `path`. Links are followed, even to a missing target.
+    ///
+    /// Where the file system can, it has no name, so that a killed process leaves nothing.
     package convenience init(path: String) throws(BlobError) {
         var status = stat()
         let isThere = stat(path, &status) == 0
         // Renaming over a device or a pipe would replace it.
         let isWrittenDirectly = isThere && status.st_mode & S_IFMT != S_IFREG
         let name = isWrittenDirectly ? path : try followingLinks(path)
-        try self.init(name, in: AT_FDCWD, permissions: 0o666, isWrittenDirectly: isWrittenDirectly)
+        try self.init(
+            name, in: AT_FDCWD, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true)
         if isThere, !isWrittenDirectly { _ = fchmod(self.descriptor, status.st_mode & 0o7777) }
     }
 
@@ -28,11 +35,22 @@ package final class AtomicFile {
     }
 
     private init(
-        _ name: String, in folder: CInt, permissions: mode_t, isWrittenDirectly: Bool = false
+        _ name: String, in folder: CInt, permissions: mode_t, isWrittenDirectly: Bool = false,
+        mayBeUnnamed: Bool = false
     ) throws(BlobError) {
         self.folder = folder
         self.name = name
         let temporaryPath = isWrittenDirectly ? nil : try Self.temporaryName(for: name)
+        if mayBeUnnamed, let temporaryPath, Self.canBeName(name) {
+            let path = split(name).folder
+            let unnamed = uninterrupted {
+                openUnnamedFile(in: folder, path.isEmpty ? "." : path, permissions: UInt32(permissions))
+            }
+            if unnamed >= 0 {
+                (self.descriptor, self.sparePath) = (unnamed, temporaryPath)
+                return
+            }
+        }
         let creating = isWrittenDirectly ? 0 : O_CREAT | O_EXCL | O_NOFOLLOW
         self.descriptor = uninterrupted {
             openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | creating, permissions)
@@ -41,6 +59,12 @@ package final class AtomicFile {
             throw writeFailure(isWrittenDirectly ? "Could not open" : "Could not create a file beside", name)
         }
         self.temporaryPath = temporaryPath
+    }
+
+    /// Returns false for a name that no file can have, which is refused before the first byte.
+    private static func canBeName(_ path: String) -> Bool {
+        var status = stat()
+        return lstat(path, &status) == 0 || errno == ENOENT
     }
 
     /// The number of scalars of the name to keep: leaves room for the mark within 255 bytes, even at four bytes for
@@ -55,18 +79,32 @@ package final class AtomicFile {
 
     /// Synchronises the bytes to the disk, renames the file to its name, and synchronises the folder.
     package func commit() throws(BlobError) {
-        if self.temporaryPath != nil, uninterrupted({ fsync(self.descriptor) }) != 0 {
+        let isDirect = self.temporaryPath == nil && self.sparePath == nil
+        if !isDirect, uninterrupted({ fsync(self.descriptor) }) != 0 {
             throw writeFailure("Could not synchronise", self.name)
         }
+        if let sparePath { try self.giveName(or: sparePath) }
         self.isOpen = false
         // Closed all the same after an interruption, on Linux, and synchronised before.
         guard close(self.descriptor) == 0 || errno == EINTR else { throw writeFailure("Could not close", self.name) }
-        guard let temporaryPath else { return }
-        guard renameat(self.folder, temporaryPath, self.folder, self.name) == 0 else {
-            throw writeFailure("Could not name the file", self.name)
+        guard !isDirect else { return }
+        if let temporaryPath {
+            guard renameat(self.folder, temporaryPath, self.folder, self.name) == 0 else {
+                throw writeFailure("Could not name the file", self.name)
+            }
         }
         self.temporaryPath = nil
         try self.synchroniseFolder()
+    }
+
+    /// Gives the file without a name its own, or another one when a file has that, which only a renaming replaces.
+    private func giveName(or sparePath: String) throws(BlobError) {
+        self.sparePath = nil
+        guard !nameUnnamedFile(self.descriptor, in: self.folder, self.name) else { return }
+        guard errno == EEXIST, nameUnnamedFile(self.descriptor, in: self.folder, sparePath) else {
+            throw writeFailure("Could not name the file", self.name)
+        }
+        self.temporaryPath = sparePath
     }
 
     /// Removes the file unless it was committed. May be called twice.

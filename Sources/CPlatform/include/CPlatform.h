@@ -36,3 +36,15 @@ int blob_rename_new(int folder, const char *name, int new_folder, const char *ne
 /// Returns -1 and sets `errno` on failure: ELOOP for a symbolic link anywhere in the path; EXDEV for a path that leads
 /// out of the folder; ENOSYS, or EPERM in some containers, where the system has no such call.
 int blob_open_beneath(int folder, const char *path, int flags);
+
+/// Creates a file without a name in a folder, for writing, with `O_TMPFILE` of `open(2)`: it is gone when its last
+/// descriptor is closed, however the process ends.
+///
+/// Returns -1 and sets `errno` on failure: EOPNOTSUPP, EISDIR or ENOSYS where the file system or the platform has no
+/// such files, or nothing could name one.
+int blob_open_unnamed(int folder, const char *path, unsigned permissions);
+
+/// Gives a file of `blob_open_unnamed` its name.
+///
+/// Returns -1 and sets `errno` on failure: EEXIST when the name exists.
+int blob_name_unnamed(int descriptor, int folder, const char *name);
