@@ -14,7 +14,8 @@ struct UserCacheFolder: Equatable {
 #else
     /// Returns the user's cache folder (XDG Base Directory Specification); nil when the user has no home folder.
     func userCacheFolder(_ variable: (String) -> String?) -> UserCacheFolder? {
-        absolute(variable("XDG_CACHE_HOME")).map { UserCacheFolder(path: $0, root: $0) }
+        // A folder that is named for caches is made with those above it, as the specification wants.
+        absolute(variable("XDG_CACHE_HOME")).map { UserCacheFolder(path: $0, root: "/") }
             ?? absolute(variable("HOME")).map { UserCacheFolder(path: "\($0)/.cache", root: $0) }
     }
 #endif

@@ -123,6 +123,12 @@ import Testing
     @Test func whatCannotBeIsRefused() throws {
         try self.make("gzip -k text; : > empty")
         expect(try self.run("index", "splits", self.folder.path("text.gz")), failsWith: "unsupported", 65)
+        // What cannot have an index is not told to get one without more ado.
+        try self.make("printf short > one; zstd -q one")
+        for command in ["splits", "build"] {
+            let outcome = try self.run("index", command, self.folder.path("one.zst"))
+            expect(outcome, failsWith: "unsupported", 65, saying: "block or frame")
+        }
         expect(try self.run("index", "splits", self.folder.path("nope")), failsWith: "notFound", 66)
         let empty = try self.run("index", "splits", self.folder.path("empty"), "--count", "9").text
         #expect(empty.contains("\"length\":0,") && empty.split(separator: "\n").count == 1)

@@ -37,7 +37,9 @@ struct IndexBuildCommand: ParsableCommand {
         defer { line.clear() }
         guard try self.build(indexable, context) else {
             throw BlobError(
-                .unsupported, "No index is of use here: bytes are found without one, or must be read in their order.",
+                .unsupported,
+                "No index is of use here: bytes are found without one, or must be read in their order, as those of bzip2 "
+                    + "and zstd in one block or frame.",
                 locator: locator.description)
         }
         line.clear()

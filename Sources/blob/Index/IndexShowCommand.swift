@@ -8,8 +8,8 @@ struct IndexShowCommand: ParsableCommand {
         commandName: "show", abstract: "Prints the path and the sections of the index of a locator.",
         discussion: """
             Prints the path, then one line for each section: layer, kind, bytes, and whether it is valid for the \
-            current content or stale. The path alone means that there is no index. An index of another tool has one \
-            line: gzip, the name of the tool, bytes, and foreign.
+            current content or stale. An index of another tool has one line: gzip, the name of the tool, bytes, and \
+            foreign. Without an index the error is notFound.
             """)
 
     @OptionGroup var options: IndexOptions
@@ -25,6 +25,14 @@ struct IndexShowCommand: ParsableCommand {
         let sections = file.sections()
         let contents = sections.isEmpty ? [] : try self.contents(of: locator, in: file, context)
         let foreign = sections.isEmpty ? try file.foreignIndex() : nil
+        guard !sections.isEmpty || foreign != nil else {
+            throw BlobError(
+                .notFound,
+                file.exists
+                    ? "The file \(printable(file.path)) is no index of this user and version, or a damaged one."
+                    : "There is no index \(printable(file.path)): 'blob index build' makes one.",
+                locator: locator.description)
+        }
         let report = Report(
             path: printable(file.path),
             sections: sections.map { Report.Section($0, contents) } + (foreign.map { [Report.Section($0)] } ?? []))

@@ -89,7 +89,8 @@ struct IndexSplitsCommand: ParsableCommand {
         guard let byteCount = info.byteCount, info.isRandomAccess else {
             throw BlobError(
                 .unsupported,
-                "There are no places at which reading could begin: 'blob index build' makes them for gzip, bzip2 and zstd.",
+                "There are no places at which reading could begin. 'blob index build' makes them for gzip, and for bzip2 "
+                    + "and zstd in more than one block or frame.",
                 locator: source.locator?.description)
         }
         let count = try self.count(of: byteCount)
