@@ -16,16 +16,21 @@ package struct MemberPath: Hashable, Sendable {
 
     /// Creates the path of a member from its name, in which empty names and `.` are left out.
     ///
+    /// - Parameter isTarget: True when the name is the target of a hard link, for errors.
     /// - Throws: ``BlobError/Code/unsupported`` for a name that is absolute, has `..` as a part, contains a zero, or is
     ///   longer than 4095 bytes.
-    package init(_ name: [UInt8]) throws(BlobError) {
-        guard !name.contains(0) else { throw Self.unsafe("contains a zero byte") }
-        guard name.count <= Self.maximumByteCount else {
-            throw Self.unsafe("is longer than \(Self.maximumByteCount) bytes")
+    package init(_ name: [UInt8], isTarget: Bool = false) throws(BlobError) {
+        let unsafe = { (fault: String) in
+            let what = isTarget ? "The target of this hard link" : "The name of this member"
+            return BlobError(.unsupported, "\(what) \(fault), and is no place beneath the folder.")
         }
-        guard name.first != Self.slash else { throw Self.unsafe("is absolute") }
+        guard !name.contains(0) else { throw unsafe("contains a zero byte") }
+        guard name.count <= Self.maximumByteCount else {
+            throw unsafe("is longer than \(Self.maximumByteCount) bytes")
+        }
+        guard name.first != Self.slash else { throw unsafe("is absolute") }
         let parts = Self.parts(of: name)
-        guard !parts.contains(Self.parent[...]) else { throw Self.unsafe("has '..' as a part") }
+        guard !parts.contains(Self.parent[...]) else { throw unsafe("has '..' as a part") }
         self.bytes = Array(parts.joined(separator: CollectionOfOne(Self.slash)))
     }
 
@@ -57,9 +62,5 @@ package struct MemberPath: Hashable, Sendable {
 
     private static func parts(of name: [UInt8]) -> [ArraySlice<UInt8>] {
         name.split(separator: self.slash).filter { $0 != self.current[...] }
-    }
-
-    private static func unsafe(_ fault: String) -> BlobError {
-        BlobError(.unsupported, "The name of this member \(fault), and is no place beneath the folder.")
     }
 }

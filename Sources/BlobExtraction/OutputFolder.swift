@@ -13,6 +13,8 @@ package final class OutputFolder {
     private var folderNumbers: [MemberPath: Int] = [:]
     private var tree: FolderTree
     private var staging: StagingFolder?
+    /// The path of the folder if this value made it; nil otherwise.
+    private let newPath: [UInt8]?
     private let isReplacing: Bool
     /// The files and links made.
     private var made: Set<FileIdentity> = []
@@ -31,9 +33,11 @@ package final class OutputFolder {
     ///   - resolvesInKernel: False to resolve paths name by name on any system.
     /// - Throws: The error of the system.
     package init(path: [UInt8], isReplacing: Bool = false, resolvesInKernel: Bool = true) throws(BlobError) {
-        if path.withPath({ mkdir($0, 0o777) }) != 0, errno != EEXIST {
+        let isNew = path.withPath { mkdir($0, 0o777) } == 0
+        guard isNew || errno == EEXIST else {
             throw writeFailure("Could not make the folder \(BlobMember.printable(path))")
         }
+        self.newPath = isNew ? path : nil
         let root = try Descriptor(
             path.withPath { openat(AT_FDCWD, $0, O_RDONLY | O_DIRECTORY | O_CLOEXEC) },
             doing: "Could not open the folder \(BlobMember.printable(path))")
@@ -107,7 +111,7 @@ package final class OutputFolder {
     /// - Throws: ``BlobError/Code/unsupported`` when its target is none.
     package func makeHardLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
-        let target = try MemberPath(member.linkTarget ?? [])
+        let target = try MemberPath(member.linkTarget ?? [], isTarget: true)
         guard let from = self.tree.find(target.folder),
             let file = FileIdentity(target.name, in: from, type: S_IFREG), self.made.contains(file)
         else {
@@ -135,6 +139,9 @@ package final class OutputFolder {
             _ = fchmod(folder.number, status.st_mode & mode_t(permissions) & 0o777)
         }
     }
+
+    /// Removes the folder if this value made it and nothing is in it. Called after ``finish()``.
+    package func removeIfNew() { _ = self.newPath?.withPath { rmdir($0) } }
 
     private static func path(of member: BlobMember) throws(BlobError) -> MemberPath {
         let path = try MemberPath(member.name)

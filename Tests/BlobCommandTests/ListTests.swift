@@ -134,4 +134,53 @@ import Testing
         let cut = try self.folder.write(Array(bytes.prefix(300)), to: "cut.cpio")
         expect(try Launch("ls", cut).run(), failsWith: "truncated", 65, after: Array("plain\na b/é\n".utf8))
     }
+
+    @Test(.enabled(if: isLinux)) func theLongFormTellsSetBitsAndSpecialFiles() throws {
+        let script = """
+            import sys, tarfile
+            kinds = [("u", 0o4755, tarfile.REGTYPE), ("g", 0o2644, tarfile.REGTYPE), ("t", 0o1777, tarfile.DIRTYPE),
+                ("p", 0o644, tarfile.FIFOTYPE), ("c", 0o600, tarfile.CHRTYPE), ("b", 0o660, tarfile.BLKTYPE),
+                ("h", 0o644, tarfile.LNKTYPE), ("l", 0o777, tarfile.SYMTYPE)]
+            with tarfile.open(sys.argv[1], "w") as archive:
+                for name, mode, type in kinds:
+                    info = tarfile.TarInfo(name)
+                    info.mode, info.type, info.linkname = mode, type, "u"
+                    archive.addfile(info)
+            """
+        let path = self.folder.path("modes.tar")
+        let made = try FinishedProcess("python3", ["-c", script, path])
+        try #require(made.status == 0, "\(made.errors)")
+        let expected = [
+            "-rwsr-xr-x", "-rw-r-Sr--", "drwxrwxrwt", "prw-r--r--", "crw-------", "brw-rw----", "hrw-r--r--",
+            "lrwxrwxrwx",
+        ]
+        let modes = { (outcome: Outcome) in outcome.text.split(separator: "\n").map { String($0.prefix(10)) } }
+        #expect(try modes(Launch("ls", "-l", path).run()) == expected)
+        // Also from the table of an index.
+        let index = self.folder.path("modes.index")
+        _ = try Launch("index", "build", "-o", index, path).run()
+        #expect(try modes(Launch("ls", "-l", "--index", index, path).run()) == expected)
+    }
+
+    @Test func anArchiveThatCannotBeReadHasNoHeader() throws {
+        let (path, missing) = (try self.archive(), self.folder.path("missing"))
+        let names = try Launch("ls", path).run().text
+        let outcome = try Launch("ls", missing, path, missing, path).run()
+        #expect(outcome.ending == .status(66))
+        #expect(outcome.text == "\(path):\n\(names)\n\(path):\n\(names)")
+    }
+
+    @Test(arguments: ["empty", "empty.tar", "empty.tgz"]) func whatIsEmptyIsNoArchive(name: String) throws {
+        let path = try self.folder.write("", to: name)
+        for arguments in [["ls"], ["extract", "-C", self.folder.path("out")]] {
+            let outcome = try Launch(arguments + [path]).run()
+            #expect(outcome.ending == .status(65) && outcome.errorText.contains("This is empty, and no "))
+            #expect(self.folder.names == [name])
+        }
+        let pipe = try Launch("ls", "-").run()
+        expect(pipe, failsWith: "unsupported", 65, saying: "This is empty, and no archive.")
+        expect(try Launch("ls", "tar+-").run(), failsWith: "truncated", 65, saying: "This is empty, and no tar archive")
+        // One without members is whole.
+        expect(try Launch("ls", "tar+-").run(input: Array(repeating: 0, count: 1024)), prints: "")
+    }
 }

@@ -149,4 +149,16 @@ import Testing
     private func inFolder(_ arguments: String...) -> Launch {
         Launch(arguments).with { $0.prelude = "cd '\(self.folder.path)'" }
     }
+
+    @Test func aFileWithAColonInItsNameHasMembers() throws {
+        let path = self.folder.path("a:b.zip")
+        let script = "import sys, zipfile; zipfile.ZipFile(sys.argv[1], 'w').writestr('x', 'hello')"
+        let made = try FinishedProcess("python3", ["-c", script, path])
+        try #require(made.status == 0, "\(made.errors)")
+        let launch = { (name: String) in
+            try Launch("cat", name).with { $0.prelude = "cd '\(self.folder.path)'" }.run()
+        }
+        for name in ["a:b.zip#x", "./a:b.zip#x", "\(path)#x"] { expect(try launch(name), prints: "hello") }
+        expect(try launch("c:b.zip#x"), failsWith: "notRegistered", 64)
+    }
 }

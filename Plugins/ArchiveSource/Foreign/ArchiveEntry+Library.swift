@@ -16,7 +16,9 @@ extension ArchiveEntry {
         let isSized = entry.facts.contains(.byteCount) && (kind == .file || kind == .hardLink)
         let isLink = !entry.facts.isDisjoint(with: [.hardLink, .symbolicLink])
         let member = BlobMember(
-            index: index, name: entry.name, kind: kind, byteCount: isSized ? max(0, entry.byteCount) : nil,
+            index: index, name: entry.name, kind: kind,
+            specialKind: kind == .special ? BlobMember.SpecialKind(mode: UInt32(entry.mode)) : nil,
+            byteCount: isSized ? max(0, entry.byteCount) : nil,
             modificationTime: entry.facts.contains(.time)
                 ? Date(seconds: entry.seconds, nanoseconds: entry.nanoseconds) : nil,
             permissions: UInt16(entry.mode & 0o7777), linkTarget: isLink ? entry.target : nil,

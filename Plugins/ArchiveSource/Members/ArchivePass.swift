@@ -147,8 +147,11 @@ package final class ArchivePass: Sendable {
         return WalkerLease(walker, isKept ? self : nil, own, context)
     }
 
+    /// - Throws: The error that ended the reader that was kept, when the archive can be read only once.
     private func makeWalker(_ context: BlobContext) throws(BlobError) -> RecordingWalker {
-        try RecordingWalker(self.format.walker(over: self.base, context), self.tables, context, remembersNames: true)
+        if !self.base.traits.contains(.repeatable), let failure = self.state.withLock({ $0.failure }) { throw failure }
+        return try RecordingWalker(
+            self.format.walker(over: self.base, context), self.tables, context, remembersNames: true)
     }
 
     fileprivate func take(_ lease: WalkerLease) {

@@ -138,7 +138,9 @@ struct SevenZipMembers {
             return Date(seconds: Int64(units / 10_000_000), nanoseconds: Int64(units % 10_000_000) * 100)
         }
         return BlobMember(
-            index: index, name: name, kind: kind, byteCount: kind == .file ? byteCount : nil, modificationTime: time,
+            index: index, name: name, kind: kind,
+            specialKind: kind == .special ? BlobMember.SpecialKind(mode: UInt32(self.modes[index])) : nil,
+            byteCount: kind == .file ? byteCount : nil, modificationTime: time,
             permissions: UInt16(self.modes[index] & 0o7777), isEncrypted: isEncrypted)
     }
 }

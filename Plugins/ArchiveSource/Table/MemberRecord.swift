@@ -26,8 +26,15 @@ private struct Previous {
     var permissions: UInt16?
 }
 
-extension BlobMember.Kind {
-    fileprivate static let all: [BlobMember.Kind] = [.file, .directory, .symbolicLink, .hardLink, .special]
+/// The kind of a member, which a record has as one byte.
+private struct RecordedKind: Equatable {
+    let kind: BlobMember.Kind
+    var special: BlobMember.SpecialKind?
+
+    /// The kinds in the order of their numbers.
+    static let all: [RecordedKind] =
+        [.file, .directory, .symbolicLink, .hardLink, .special].map { RecordedKind(kind: $0) }
+        + [.characterDevice, .blockDevice, .fifo, .socket].map { RecordedKind(kind: .special, special: $0) }
 }
 
 /// An encoder of records.
@@ -58,7 +65,8 @@ struct MemberRecordWriter {
         self.output.append(varint: zigzag(place &- self.previous.place))
         if let byteCount = member.byteCount { self.output.append(varint: UInt64(bitPattern: byteCount)) }
         if parts.contains(.kind) {
-            self.output.append(fixed: UInt8(BlobMember.Kind.all.firstIndex(of: member.kind) ?? 0))
+            let kind = RecordedKind(kind: member.kind, special: member.specialKind)
+            self.output.append(fixed: UInt8(RecordedKind.all.firstIndex(of: kind) ?? 0))
         }
         if parts.contains(.time) {
             // Plus one, because 0 means no time; seconds are below 1e15, so that the sum does not overflow.
@@ -108,7 +116,8 @@ struct MemberRecordReader {
         var member = BlobMember(index: self.index, name: Array(name), isEncrypted: parts.contains(.isEncrypted))
         if parts.contains(.byteCount) { member.byteCount = Int64(try self.input.count()) }
         if parts.contains(.kind) {
-            member.kind = BlobMember.Kind.all[try Int(self.input.fixed(UInt8.self)) % BlobMember.Kind.all.count]
+            let kind = RecordedKind.all[try Int(self.input.fixed(UInt8.self)) % RecordedKind.all.count]
+            (member.kind, member.specialKind) = (kind.kind, kind.special)
         }
         var seconds = self.previous.seconds
         if parts.contains(.time) {

@@ -25,6 +25,10 @@ final class TarBlocks {
         guard block.count == TarHeader.byteCount else {
             // An archive may end without the final zeros, but not within a header or a member.
             guard block.isEmpty, self.scanner.readerOffset == self.nextOffset else { throw self.isTruncated }
+            guard self.nextOffset > 0 else {
+                throw BlobError(
+                    .truncated, "This is empty, and no tar archive: one without members has blocks of zeros.")
+            }
             return nil
         }
         let header = TarHeader(block)

@@ -23,6 +23,7 @@ final class TarWalker: MemberWalker {
     private let name = TarMemberName()
     private var linkName: [UInt8] = []
     private var kind = BlobMember.Kind.file
+    private var specialKind: BlobMember.SpecialKind?
     private var mode: Int64 = 0
     private var modificationTime = 0.0
     /// The length in bytes with all holes.
@@ -55,7 +56,7 @@ final class TarWalker: MemberWalker {
         let isLink = self.kind == .hardLink || self.kind == .symbolicLink
         return ArchiveEntry(
             member: BlobMember(
-                index: self.index, name: self.name.bytes, kind: self.kind,
+                index: self.index, name: self.name.bytes, kind: self.kind, specialKind: self.specialKind,
                 byteCount: hasLength ? self.byteCount : nil,
                 modificationTime: Date(memberTime: self.modificationTime),
                 permissions: UInt16(truncatingIfNeeded: self.mode & 0o7777), linkTarget: isLink ? self.linkName : nil),
@@ -145,6 +146,7 @@ final class TarWalker: MemberWalker {
             ?? Double(header.modificationTime)
         self.name.set(header, dialect, longName: extensions.name)
         self.kind = Self.kind(header.type)
+        self.specialKind = Self.specialKind(header.type)
         if self.kind == .file, self.name.last == UInt8(ascii: "/") { self.kind = .directory }
         if self.kind == .hardLink || self.kind == .symbolicLink {
             self.linkName = extensions.linkName ?? Array(header.linkName)
@@ -185,6 +187,15 @@ final class TarWalker: MemberWalker {
         // The second is a GNU directory with a list of its entries.
         case UInt8(ascii: "5"), UInt8(ascii: "D"): .directory
         default: .file
+        }
+    }
+
+    private static func specialKind(_ type: UInt8) -> BlobMember.SpecialKind? {
+        switch type {
+        case UInt8(ascii: "3"): .characterDevice
+        case UInt8(ascii: "4"): .blockDevice
+        case UInt8(ascii: "6"): .fifo
+        default: nil
         }
     }
 

@@ -9,8 +9,10 @@ extension ZipRecord {
         let encryption = self.encryption
         let hasChecksum = kind == .file && encryption?.hasChecksum != false
         return BlobMember(
-            index: index, name: self.name, kind: kind, byteCount: kind == .file ? self.byteCount : nil,
-            modificationTime: self.modificationTime(&clock), permissions: mode.map { UInt16($0 & 0o7777) },
+            index: index, name: self.name, kind: kind,
+            specialKind: kind == .special ? mode.flatMap(BlobMember.SpecialKind.init) : nil,
+            byteCount: kind == .file ? self.byteCount : nil, modificationTime: self.modificationTime(&clock),
+            permissions: mode.map { UInt16($0 & 0o7777) },
             checksum: hasChecksum ? BlobMember.text(ofChecksum: self.checksum) : nil,
             isEncrypted: encryption != nil)
     }

@@ -16,6 +16,25 @@ public struct BlobMember: Hashable, Sendable {
         case special
     }
 
+    /// The kinds of members of the kind ``Kind/special``.
+    public enum SpecialKind: Hashable, Sendable {
+        case characterDevice
+        case blockDevice
+        case fifo
+        case socket
+
+        /// Creates a kind from a mode as in `stat(2)`; nil for the mode of anything else.
+        package init?(mode: UInt32) {
+            switch mode & 0o170000 {
+            case 0o020000: self = .characterDevice
+            case 0o060000: self = .blockDevice
+            case 0o010000: self = .fifo
+            case 0o140000: self = .socket
+            default: return nil
+            }
+        }
+    }
+
     /// The index in the container's order, from 0: the member is `@N` in a locator.
     public var index: Int
 
@@ -24,6 +43,9 @@ public struct BlobMember: Hashable, Sendable {
 
     /// The kind of the member.
     public var kind: Kind
+
+    /// The kind of a member that is ``Kind/special``; nil when the container does not state it, and for other members.
+    public var specialKind: SpecialKind?
 
     /// The length in bytes, from 0; nil when the container does not state it before the end, and for members without
     /// bytes.
@@ -50,12 +72,14 @@ public struct BlobMember: Hashable, Sendable {
 
     /// Creates a member; values that are left out are unknown.
     public init(
-        index: Int, name: [UInt8], kind: Kind = .file, byteCount: Int64? = nil, modificationTime: Date? = nil,
-        permissions: UInt16? = nil, checksum: String? = nil, linkTarget: [UInt8]? = nil, isEncrypted: Bool = false
+        index: Int, name: [UInt8], kind: Kind = .file, specialKind: SpecialKind? = nil, byteCount: Int64? = nil,
+        modificationTime: Date? = nil, permissions: UInt16? = nil, checksum: String? = nil,
+        linkTarget: [UInt8]? = nil, isEncrypted: Bool = false
     ) {
         self.index = index
         self.name = name
         self.kind = kind
+        self.specialKind = specialKind
         self.byteCount = byteCount
         self.modificationTime = modificationTime
         self.permissions = permissions

@@ -36,8 +36,10 @@ extension BlobRegistry {
             throw BlobError(.invalidLocator, "An empty text names nothing.", operation: "resolve")
         }
         if text == "-" { return try BlobLocator("stdin:") }
-        if hasScheme(text) { return try BlobLocator(text) }
-        guard let mark = memberMark(text) else { return BlobLocator(filePath: text.utf8) }
+        let mark = memberMark(text)
+        let isFileWithMember = mark.map { isFile(String(text[..<$0])) } ?? false
+        guard isFileWithMember || !hasScheme(text) else { return try BlobLocator(text) }
+        guard let mark else { return BlobLocator(filePath: text.utf8) }
         let path = text[..<mark]
         var locator = try path == "-" ? BlobLocator("stdin:") : BlobLocator(filePath: path.utf8)
         let selectors = PercentEncoding.encode(

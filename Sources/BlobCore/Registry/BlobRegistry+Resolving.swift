@@ -100,6 +100,10 @@ extension BlobRegistry {
             case .filter(let decode): source = try decode(source, context)
             case .container(let open): return try open(source, context)
             case .origin, nil:
+                // A source that can be read only once is not needed any more.
+                guard try source.open(context: context).data(upTo: 1).count > 0 else {
+                    throw BlobError(.unsupported, "This is empty, and no archive.")
+                }
                 let registered = self.schemeList { if case .container = $0.kind { true } else { false } }
                 throw BlobError(.unsupported, "This is no container that is registered: \(registered).")
             }

@@ -72,7 +72,7 @@ struct LibraryImportCommand: ParsableCommand {
                 firstError = firstError ?? error
             }
         }
-        for argument in self.files {
+        for argument in try sources.registry.expanding(self.files, context) {
             guard let path = try self.absolutePath(argument, sources.registry) else {
                 try attempt {
                     done.withLock { $0.files += 1 }

@@ -43,13 +43,21 @@ struct ListCommand: ParsableCommand {
         encoder.dateEncodingStrategy = .iso8601
         var failures = SourceFailures(isFailFast: self.locators.count == 1)
         let output = LineOutput(self.progress)
-        for (number, argument) in self.locators.enumerated() {
+        var hasHeader = false
+        for argument in self.locators {
             do {
-                // As by ls(1); the objects tell their archive.
-                if self.locators.count > 1, !self.json {
-                    try output.print((number > 0 ? "\n" : "") + printableArgument(argument) + ":")
+                // As by ls(1); the objects tell their archive. One that cannot be read at all has no header.
+                var header: String? = self.locators.count > 1 && !self.json ? printableArgument(argument) + ":" : nil
+                let printHeader = {
+                    guard let text = header else { return }
+                    try output.print((hasHeader ? "\n" : "") + text)
+                    (header, hasHeader) = (nil, true)
                 }
-                try self.list(argument, context) { try output.print(self.line($0, of: argument, encoder)) }
+                try self.list(argument, context) {
+                    try printHeader()
+                    try output.print(self.line($0, of: argument, encoder))
+                }
+                try printHeader()
             } catch {
                 // The members found before the error are still valid.
                 try output.flush()
@@ -75,7 +83,9 @@ struct ListCommand: ParsableCommand {
                 if let selection {
                     try registry.openContainer(for: selection.container, context)
                 } else {
-                    try self.container(for: locator, registry, context)
+                    try registry.explainingWhatIsNoArchive(locator, context) { () throws(BlobError) in
+                        try registry.openContainer(for: locator, context)
+                    }
                 }
             guard try Self.list(container, selection?.pattern, context, body) || selection == nil else {
                 throw BlobError(.notFound, "No member matches the pattern.", operation: "resolve")
@@ -100,30 +110,6 @@ struct ListCommand: ParsableCommand {
             return true
         }
         return isFound
-    }
-
-    /// - Throws: An error that tells what else the source is, when it is no archive.
-    private func container(
-        for locator: BlobLocator, _ registry: BlobRegistry, _ context: BlobContext
-    ) throws -> any BlobContainer {
-        do {
-            return try registry.openContainer(for: locator, context)
-        } catch {
-            guard error.code == .unsupported, let source = try? registry.source(for: locator, context: context),
-                let text = self.filters(of: source, registry, context)
-            else { throw error }
-            throw BlobError(
-                .unsupported, "This is \(text), no archive: read it with 'blob cat -z'.", operation: "resolve",
-                locator: locator.description)
-        }
-    }
-
-    /// Returns the filters of a source that is no archive, such as `xz in gzip`; nil when there is none.
-    private func filters(
-        of source: any BlobInputStreamDataSource, _ registry: BlobRegistry, _ context: BlobContext
-    ) -> String? {
-        guard source.traits.contains(.repeatable) else { return nil }
-        return (try? ContentFormat(of: source, registry, context))?.text
     }
 }
 
@@ -213,10 +199,21 @@ extension BlobMember {
             case .directory: "d"
             case .symbolicLink: "l"
             case .hardLink: "h"
-            case .special: "s"
+            case .special:
+                switch self.specialKind {
+                case .characterDevice: "c"
+                case .blockDevice: "b"
+                case .fifo: "p"
+                case .socket: "s"
+                case nil: "?"
+                }
             }
         guard let permissions else { return type + "?????????" }
-        let letters = zip("rwxrwxrwx", (0..<9).reversed()).map { permissions >> $1 & 1 == 1 ? $0 : "-" }
+        var letters: [Character] = zip("rwxrwxrwx", (0..<9).reversed()).map { permissions >> $1 & 1 == 1 ? $0 : "-" }
+        // The set-user-ID, set-group-ID and sticky bits are in the places of the permissions to execute.
+        for (bit, place, mark) in [(11, 2, "s"), (10, 5, "s"), (9, 8, "t")] where permissions >> bit & 1 == 1 {
+            letters[place] = Character(letters[place] == "x" ? mark : mark.uppercased())
+        }
         return type + String(letters)
     }
 }

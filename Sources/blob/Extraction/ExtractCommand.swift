@@ -17,7 +17,8 @@ struct ExtractCommand: ParsableCommand {
             archive puts all members in doubt.
 
             A GLOB selects members by name: '*', '?' and '[...]' stand for characters other than '/', '**' for any \
-            folders, and a folder for all that is in it. Characters as %XX, as 'blob ls' prints them, are no wildcards.
+            folders, and a folder for all that is in it. Characters as %XX, as 'blob ls' prints them, are no wildcards. \
+            'x.tgz#dir/*' is the same as x.tgz 'dir/*'.
             """)
 
     /// More than a program of the usual kind makes of a folder, in bytes: 64 GiB.
@@ -65,27 +66,45 @@ struct ExtractCommand: ParsableCommand {
         var context = try self.source.makeContext()
         context.ratioLimit = context.ratioLimit ?? Self.defaultMaximumRatio
         let registry = self.source.makeRegistry()
-        let locator = try registry.locator(for: self.locator)
-        let archive = try registry.openArchive(at: locator, context)
+        let (locator, globs) = try self.selection(registry)
+        let archive = try registry.explainingWhatIsNoArchive(locator, context) { () throws(BlobError) in
+            try registry.openArchive(at: locator, context)
+        }
         let folder = try OutputFolder(path: Array(self.directory.utf8), isReplacing: self.overwrite)
         let extractor = Extractor(
-            locator, folder, self.globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
+            locator, folder, globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
         var copier = Copier(
             extractor.output, limit: self.maxBytes?.value ?? Self.defaultMaximumByteCount, progress: self.progress,
             itemCount: nil, context)
         defer { copier.finish() }
         do {
             defer { folder.finish() }
-            try archive.forEachSource(isWhole: self.globs.isEmpty, context) { member, source in
+            try archive.forEachSource(isWhole: globs.isEmpty, context) { member, source in
                 try extractor.extract(member, source, &copier)
             }
         } catch {
             let error = BlobError(wrapping: error)
-            guard extractor.firstError != nil, error.code != .cancelled else { throw error }
+            guard extractor.firstError != nil, error.code != .cancelled else {
+                folder.removeIfNew()
+                throw error
+            }
             copier.finish()
-            report(error)
+            if !extractor.hasReported(error) { report(error) }
         }
         extractor.reportUnusedGlobs()
-        if let error = extractor.firstError { throw ExitCode(error.code.exitStatus) }
+        guard let error = extractor.firstError else { return }
+        folder.removeIfNew()
+        throw ExitCode(error.code.exitStatus)
+    }
+
+    /// Returns the archive and the patterns, of which one may be behind a '#' of the argument.
+    private func selection(_ registry: BlobRegistry) throws(BlobError) -> (BlobLocator, [String]) {
+        guard let selection = registry.memberSelection(self.locator) else {
+            return (try registry.locator(for: self.locator), self.globs)
+        }
+        guard self.globs.isEmpty else {
+            throw BlobError(.invalidArgument, "A pattern behind '#' goes without further ones: give all as GLOBs.")
+        }
+        return (selection.container, [selection.pattern.text])
     }
 }

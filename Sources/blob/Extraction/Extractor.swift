@@ -15,6 +15,7 @@ final class Extractor {
 
     /// The first error of a member; nil when there was none.
     private(set) var firstError: BlobError?
+    private var lastMessage: String?
 
     /// - Parameters:
     ///   - globs: The patterns that select members, and all that is in a folder; none select all.
@@ -45,6 +46,7 @@ final class Extractor {
             try self.checkCount()
         } catch {
             var error = BlobError(wrapping: error)
+            self.lastMessage = error.message
             // Those of reading have the member's index, which says less.
             error.locator = self.archive.selecting(.name(member.name)).description
             if self.endsAtError || error.concernsAllMembers { throw error }
@@ -53,6 +55,9 @@ final class Extractor {
             self.firstError = self.firstError ?? error
         }
     }
+
+    /// Returns true for an error of the archive that was reported as that of its last member.
+    func hasReported(_ error: BlobError) -> Bool { error.message == self.lastMessage }
 
     private func checkCount() throws(BlobError) {
         guard max(self.count, self.folder.folderCount) <= self.maximumCount else {

@@ -17,6 +17,22 @@ extension BlobRegistry {
         }
     }
 
+    /// Calls `open`, and throws an error that tells what else the source is, when it is no archive.
+    func explainingWhatIsNoArchive<Found>(
+        _ locator: BlobLocator, _ context: BlobContext, _ open: () throws(BlobError) -> Found
+    ) throws(BlobError) -> Found {
+        do {
+            return try open()
+        } catch {
+            guard error.code == .unsupported, let source = try? self.source(for: locator, context: context),
+                source.traits.contains(.repeatable), let text = (try? ContentFormat(of: source, self, context))?.text
+            else { throw error }
+            throw BlobError(
+                .unsupported, "This is \(text), no archive: read it with 'blob cat -z'.", operation: "resolve",
+                locator: locator.description)
+        }
+    }
+
     private func findingNames<Found>(
         in locator: BlobLocator, _ context: BlobContext, _ open: (BlobLocator) throws(BlobError) -> Found
     ) throws(BlobError) -> Found {

@@ -44,6 +44,18 @@ import Testing
         expect(try self.run("library", "remove", url), failsWith: "notFound", 66, saying: "no such asset")
     }
 
+    @Test func theMembersThatAPatternSelectsAreImported() throws {
+        let tar = self.folder.path("x.tgz")
+        for name in ["1.txt", "2.txt", "3.bin"] { try self.folder.write("content of \(name)", to: name) }
+        let options = ["-czf", tar, "-C", self.folder.path, "1.txt", "2.txt", "3.bin"]
+        #expect(try Launch(options).with { $0.program = "/usr/bin/tar" }.run().ending == .status(0))
+        let urls = try self.add("\(tar)#*.txt")
+        #expect(urls.count == 2)
+        for (url, name) in zip(urls, ["1.txt", "2.txt"]) {
+            expect(try self.run("cat", url), prints: "content of \(name)")
+        }
+    }
+
     @Test func theEnvironmentNamesTheLibraryUnlessAnOptionDoes() throws {
         let url = try #require(try self.add(self.file).first)
         let launch = { (variable: String, arguments: [String]) in

@@ -186,4 +186,51 @@ import Testing
         let run = try FinishedProcess("python3", [script, Launch.blob, "--every", "5"])
         #expect(run.status == 0, "\(run.errors.suffix(2000))")
     }
+
+    @Test func aPatternBehindAMarkSelectsMembers() throws {
+        let path = try self.sample()
+        expect(try self.extract("\(path)#d/**/*.json"), prints: "")
+        #expect(self.names == ["d", "d/deep", "d/deep/c.json"])
+        let bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        expect(try Launch("extract", "-#d/*.txt", "-C", self.folder.path("out")).run(input: bytes), prints: "")
+        #expect(self.names == ["d", "d/b.txt", "d/deep", "d/deep/c.json"])
+        expect(try self.extract("\(path)#d/*", "x.sh"), failsWith: "invalidArgument", 64)
+    }
+
+    @Test func aFolderMadeForNothingIsRemoved() throws {
+        let path = try self.sample()
+        for arguments in [[path, "none"], ["\(path)#none*"]] {
+            let outcome = try Launch(["extract"] + arguments + ["-C", self.folder.path("out")]).run()
+            expect(outcome, failsWith: "notFound", 66)
+            #expect(self.folder.names == ["a.tgz"])
+        }
+        try FileManager.default.createDirectory(atPath: self.folder.path("out"), withIntermediateDirectories: false)
+        expect(try self.extract(path, "none"), failsWith: "notFound", 66)
+        #expect(self.folder.names == ["a.tgz", "out"])
+    }
+
+    @Test func whatIsCompressedAndNoArchiveIsToldAsByTheListing() throws {
+        let made = try FinishedProcess("gzip", [self.folder.write("text", to: "text")])
+        try #require(made.status == 0, "\(made.errors)")
+        let gzip = self.folder.path("text.gz")
+        for arguments in [["ls", gzip], ["extract", gzip, "-C", self.folder.path("out")]] {
+            expect(
+                try Launch(arguments).run(), failsWith: "unsupported", 65,
+                saying: "This is gzip, no archive: read it with 'blob cat -z'.")
+        }
+        #expect(self.folder.names == ["text.gz"])
+    }
+
+    @Test func aPipeThatIsCutOffHasOneError() throws {
+        let path = try self.make("a.tgz", "import os\nfor n in range(5): add(f'{n}', os.urandom(100000))")
+        let bytes = Array(try #require(FileManager.default.contents(atPath: path)).prefix(250_000))
+        let outcome = try Launch("extract", "-", "-C", self.folder.path("out")).run(input: bytes)
+        expect(outcome, failsWith: "truncated", 65, saying: "#2")
+        #expect(self.names == ["0", "1"])
+    }
+
+    @Test func theErrorOfAHardLinkIsAboutItsTarget() throws {
+        let path = try self.make("a.tgz", "add('h', type=tarfile.LNKTYPE, target='../x')")
+        expect(try self.extract(path), failsWith: "unsupported", 65, saying: "The target of this hard link has '..'")
+    }
 }
