@@ -2,6 +2,7 @@
 #include "CVips.h"
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,7 @@ static struct {
     int (*vips_affine_)(VipsImage *in, VipsImage **out, double a, double b, double c, double d, ...);
     int (*vips_colourspace_)(VipsImage *in, VipsImage **out, int space, ...);
     int (*vips_flatten_)(VipsImage *in, VipsImage **out, ...);
+    void *(*g_log_set_default_handler_)(void (*handler)(const char *, int, const char *, void *), void *data);
 } table;
 
 #if defined(__APPLE__)
@@ -59,6 +61,34 @@ static void load_heif(void) {
     if (heif_start != NULL) (void)heif_start(NULL);
 }
 
+static struct {
+    pthread_mutex_t mutex;
+    size_t length;
+    char text[1000];
+} warnings = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/// Keeps a message of GLib; called by any thread.
+static void keep_warning(const char *domain, int level, const char *message, void *data) {
+    // `G_LOG_LEVEL_WARNING`; less severe ones have larger numbers. Bits 0 and 1 are flags.
+    enum { level_warning = 1 << 4 };
+    (void)domain, (void)data;
+    if ((level & ~3) > level_warning || message == NULL) return;
+    pthread_mutex_lock(&warnings.mutex);
+    size_t room = sizeof warnings.text - warnings.length;
+    int length = snprintf(warnings.text + warnings.length, room, "%s\n", message);
+    if (length > 0) warnings.length += (size_t)length < room ? (size_t)length : room - 1;
+    pthread_mutex_unlock(&warnings.mutex);
+}
+
+void blob_vips_clear_warnings(void) {
+    pthread_mutex_lock(&warnings.mutex);
+    warnings.length = 0;
+    warnings.text[0] = 0;
+    pthread_mutex_unlock(&warnings.mutex);
+}
+
+const char *blob_vips_warnings(void) { return warnings.text; }
+
 const char *blob_vips_load(int thread_count) {
     // A folder without plugins: they would load ImageMagick and Poppler.
     setenv("VIPSHOME", "/nonexistent", 1);
@@ -77,7 +107,9 @@ const char *blob_vips_load(int thread_count) {
     FIND(vips_vector_set_enabled) FIND(vips_operation_block_set) FIND(vips_thumbnail_source)
     FIND(vips_jpegsave_target) FIND(vips_image_new_from_source) FIND(vips_extract_area) FIND(vips_rot) FIND(vips_flip)
     FIND(vips_maplut) FIND(vips_affine) FIND(vips_colourspace) FIND(vips_flatten)
+    FIND(g_log_set_default_handler)
 #undef FIND
+    (void)table.g_log_set_default_handler_(keep_warning, NULL);
     if (table.vips_init_("blob-media-helper") != 0) return table.vips_error_buffer_();
     load_heif();
     table.vips_concurrency_set_(thread_count);
@@ -103,13 +135,15 @@ BLOB_VIPS_FUNCTIONS(DEFINE)
 BLOB_VIPS_PROCEDURES(DEFINE)
 #undef DEFINE
 
-/// `VIPS_SIZE_DOWN` of libvips.
-enum { size_down = 2 };
+// The numbers of enumerations of libvips. With `VIPS_FAIL_ON_ERROR`, missing pixels are not replaced by grey ones; the
+// option of the same name of `vips_thumbnail_source` does nothing.
+enum { size_down = 2, fail_on_error = 2, access_sequential = 1, interpretation_grey16 = 26 };
 
 VipsImage *blob_vips_thumbnail(VipsSource *source, int size) {
     VipsImage *image = NULL;
     int status = table.vips_thumbnail_source_(
-        source, &image, size, "height", size, "size", size_down, "export_profile", "srgb", (char *)NULL);
+        source, &image, size, "height", size, "size", size_down, "export_profile", "srgb",
+        "option_string", "fail_on=error", (char *)NULL);
     return status == 0 ? image : NULL;
 }
 
@@ -117,11 +151,9 @@ int blob_vips_save_jpeg(VipsImage *image, VipsTarget *target, int quality) {
     return table.vips_jpegsave_target_(image, target, "Q", quality, "strip", 1, "profile", "none", (char *)NULL);
 }
 
-// The numbers of enumerations of libvips.
-enum { access_sequential = 1, interpretation_grey16 = 26 };
-
 VipsImage *blob_vips_open(VipsSource *source) {
-    return table.vips_image_new_from_source_(source, "", "access", access_sequential, (char *)NULL);
+    return table.vips_image_new_from_source_(
+        source, "", "access", access_sequential, "fail_on", fail_on_error, (char *)NULL);
 }
 
 VipsImage *blob_vips_crop(VipsImage *image, int left, int top, int width, int height) {

@@ -52,6 +52,8 @@ package struct ExchangeFrame {
         case unavailable
         /// The memory of the helper is exhausted, or a header is too long.
         case limit
+        /// The input ends too early; the text tells more.
+        case truncated
     }
 
     /// The version of the protocol.

@@ -10,8 +10,12 @@ func render(_ command: ExchangeFrame, of file: CInt, to pipe: CInt) throws(Media
     guard let steps = RenderStep.decoded(command.payload), (1...100).contains(command.c) else {
         throw MediaFailure(.library, "the steps of rendering make no sense")
     }
-    guard let source = blob_vips_source_new_from_descriptor(file) else { throw vipsFailure() }
-    defer { blob_g_object_unref(UnsafeMutableRawPointer(source)) }
+    return try decoding(file) { source throws(MediaFailure) in try render(source, steps, command, to: pipe) }
+}
+
+private func render(
+    _ source: OpaquePointer, _ steps: [RenderStep], _ command: ExchangeFrame, to pipe: CInt
+) throws(MediaFailure) -> ExchangeFrame {
     let picture = RenderedPicture(try opened(blob_vips_open(source)))
     guard (Int64(picture.width), Int64(picture.height)) == (command.a, command.b) else {
         throw MediaFailure(

@@ -9,23 +9,16 @@ let thumbnailQuality: CInt = 80
 ///
 /// - Parameter size: The size of the square that it fits, in pixels.
 func makeThumbnail(size: Int64, of file: CInt, to pipe: CInt) throws(MediaFailure) -> ExchangeFrame {
-    guard let size = CInt(exactly: size), size > 0, let source = blob_vips_source_new_from_descriptor(file) else {
-        throw vipsFailure()
+    guard let size = CInt(exactly: size), size > 0 else {
+        throw MediaFailure(.library, "the size of a thumbnail makes no sense")
     }
-    defer { blob_g_object_unref(UnsafeMutableRawPointer(source)) }
-    guard let image = blob_vips_thumbnail(source, size) else { throw vipsFailure() }
-    defer { blob_g_object_unref(UnsafeMutableRawPointer(image)) }
-    guard let target = blob_vips_target_new_to_descriptor(pipe) else { throw vipsFailure() }
-    defer { blob_g_object_unref(UnsafeMutableRawPointer(target)) }
-    guard blob_vips_save_jpeg(image, target, thumbnailQuality) == 0 else { throw vipsFailure() }
-    return ExchangeFrame(
-        .done, a: Int64(blob_vips_image_get_width(image)), b: Int64(blob_vips_image_get_height(image)))
-}
-
-/// The failure that libvips tells of, in one line; clears it.
-func vipsFailure() -> MediaFailure {
-    defer { blob_vips_error_clear() }
-    let text = String(cString: blob_vips_error_buffer())
-    let lines = text.split(separator: "\n").joined(separator: "; ")
-    return MediaFailure(lines.contains("out of memory") ? .limit : .library, lines)
+    return try decoding(file) { source throws(MediaFailure) in
+        guard let image = blob_vips_thumbnail(source, size) else { throw vipsFailure() }
+        defer { blob_g_object_unref(UnsafeMutableRawPointer(image)) }
+        guard let target = blob_vips_target_new_to_descriptor(pipe) else { throw vipsFailure() }
+        defer { blob_g_object_unref(UnsafeMutableRawPointer(target)) }
+        guard blob_vips_save_jpeg(image, target, thumbnailQuality) == 0 else { throw vipsFailure() }
+        return ExchangeFrame(
+            .done, a: Int64(blob_vips_image_get_width(image)), b: Int64(blob_vips_image_get_height(image)))
+    }
 }

@@ -133,6 +133,7 @@ final class HelperWalker: MemberWalker {
         case .library: BlobError(libraryMessage: text.isEmpty ? nil : text, label: self.label)
         case .unavailable: BlobError(.unavailable, "The \(self.label) cannot be read: \(text).", isTransient: false)
         case .limit: BlobError(.limitExceeded, "The \(self.label) cannot be read by the helper: \(text).")
+        case .truncated: BlobError(.truncated, "The \(self.label) ends too early: \(text).")
         }
     }
 

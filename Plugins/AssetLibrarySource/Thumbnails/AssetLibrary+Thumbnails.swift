@@ -40,7 +40,7 @@ extension AssetResolver {
     /// The limit of all thumbnails in the cache, in bytes: some ten thousand small ones.
     private static let thumbnailCacheByteCount: Int64 = 512 << 20
     /// Is a part of the names: thumbnails that are made otherwise have another.
-    private static let thumbnailVersion = 1
+    private static let thumbnailVersion = 2
 
     fileprivate func thumbnail(
         _ size: Thumbnail.Size, helper: String?, _ context: BlobContext

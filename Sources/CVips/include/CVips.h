@@ -54,6 +54,12 @@ BLOB_VIPS_FUNCTIONS(BLOB_DECLARE)
 BLOB_VIPS_PROCEDURES(BLOB_DECLARE)
 #undef BLOB_DECLARE
 
+/// Forgets the warnings of earlier pictures.
+void blob_vips_clear_warnings(void);
+/// The warnings of decoders since the last call of `blob_vips_clear_warnings`, one a line, and at most 1000 bytes; those
+/// about a JPEG come when its images are released. No other thread may work with libvips.
+const char *blob_vips_warnings(void);
+
 /// Decodes a picture to fit a square of `size` pixels, upright, in sRGB; never makes it larger. NULL on failure.
 VipsImage *blob_vips_thumbnail(VipsSource *source, int size);
 

@@ -1,0 +1,56 @@
+internal import CVips
+internal import HelperExchange
+internal import MediaExchange
+
+/// Decodes a picture by `body`, which releases all images.
+///
+/// - Throws: Errors of `body`; an error for a picture of which a part is missing or damaged, for which decoders put grey
+///   pixels.
+func decoding(
+    _ file: CInt, _ body: (OpaquePointer) throws(MediaFailure) -> ExchangeFrame
+) throws(MediaFailure) -> ExchangeFrame {
+    blob_vips_clear_warnings()
+    guard let source = blob_vips_source_new_from_descriptor(file) else { throw vipsFailure() }
+    let result = Result { () throws(MediaFailure) in try body(source) }
+    blob_g_object_unref(UnsafeMutableRawPointer(source))
+    let answer = try result.get()
+    let warnings = lines(of: blob_vips_warnings())
+    guard warnings.contains(where: isDamage) else { return answer }
+    throw MediaFailure(describing: warnings)
+}
+
+/// Returns true for a warning about missing or damaged pixels.
+///
+/// libjpeg tells the number of its warnings, and the first one alone. Bytes between segments, and wrong numbers in the
+/// header of a scan, are common and harmless.
+private func isDamage(_ line: String) -> Bool {
+    if line.hasPrefix("read gave ") { return !line.hasPrefix("read gave 1 ") }
+    return line.hasPrefix("VipsJpeg: ") && !line.contains("extraneous bytes before marker")
+        && !line.contains("Invalid SOS parameters")
+}
+
+/// The failure that libvips tells of, in one line; clears it.
+func vipsFailure() -> MediaFailure {
+    defer { blob_vips_error_clear() }
+    // Of a PNG that is cut short, only a warning tells the reason.
+    return MediaFailure(describing: lines(of: blob_vips_error_buffer()) + lines(of: blob_vips_warnings()))
+}
+
+private func lines(of text: UnsafePointer<CChar>) -> [String] {
+    String(cString: text).split(separator: "\n").filter { !$0.hasPrefix("error in tile") }.map(String.init)
+}
+
+extension MediaFailure {
+    /// The texts of decoders for a file that ends too early: of JPEG twice, of PNG, HEIF, TIFF, and of WebP, which has
+    /// no other for bytes behind a good header.
+    private static let ends = [
+        "Premature end", "premature end", "not enough data", "Unexpected end of file", "Read error",
+        "unable to parse image",
+    ]
+
+    fileprivate init(describing lines: [String]) {
+        let text = lines.joined(separator: "; ")
+        let isTruncated = Self.ends.contains { text.contains($0) }
+        self.init(text.contains("out of memory") ? .limit : isTruncated ? .truncated : .library, text)
+    }
+}
