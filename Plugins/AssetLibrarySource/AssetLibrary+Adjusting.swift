@@ -13,13 +13,22 @@ extension AssetLibrary {
     }
 
     private func descriptions(of asset: Asset) throws(BlobError) -> AdjustmentDescriptions {
-        var (descriptions, hasEmbedded) = try self.catalogue.adjustment(of: asset)
+        try self.descriptions(of: asset.id) { () throws(BlobError) in
+            try self.folder.path(ofStored: asset.storedPath)
+        }
+    }
+
+    /// - Parameter path: Returns the path of the original.
+    func descriptions(
+        of id: UUID, _ path: () throws(BlobError) -> String
+    ) throws(BlobError) -> AdjustmentDescriptions {
+        var (descriptions, hasEmbedded) = try self.catalogue.adjustment(of: id)
         if !hasEmbedded {
-            let file = try OriginalFile(self.folder.path(ofStored: asset.storedPath))
+            let file = try OriginalFile(path())
             defer { file.close() }
             descriptions.embedded = EmbeddedXMP.find(in: file.headerBytes)
             // This must not prevent reading: the library may be on a read-only medium.
-            if self.access == .writing { try? self.catalogue.setEmbeddedXMP(descriptions.embedded, of: asset) }
+            if self.access == .writing { try? self.catalogue.setEmbeddedXMP(descriptions.embedded, of: id) }
         }
         return descriptions
     }
@@ -34,9 +43,13 @@ extension AssetLibrary {
         let asset = try self.found(self.asset(id), id)
         _ = try self.found(self.asset(render), render)
         let digest = try self.descriptions(of: asset).sha256
-        guard try self.catalogue.setRender(render, of: id, adjustment: digest) else {
-            throw BlobError(.changed, "An asset was removed while its render was kept.")
+        let isKept = try self.commit { db -> (Bool, [JournalEntry]) in
+            let isChanged = try Catalogue.setRender(render, of: id, adjustment: digest, db)
+            let adjustment = try Catalogue.journalAdjustment(of: id, db)
+            guard let adjustment, adjustment.render?.id == render else { return (false, []) }
+            return (true, isChanged ? [.adjusted(adjustment)] : [])
         }
+        guard isKept else { throw BlobError(.changed, "An asset was removed while its render was kept.") }
     }
 
     /// Returns the asset that shows an asset with its present adjustment; nil when there is none.

@@ -89,7 +89,7 @@ extension AssetLibrary {
     ) throws(BlobError) -> [AdjustmentDescriptions.SidecarKind: [UInt8]] {
         // As at the first import, those of pictures alone.
         guard origin.hasSidecars, asset.media.mediaType?.hasPrefix("image/") == true else { return [:] }
-        let known = try self.catalogue.adjustment(of: asset).descriptions.sidecars
+        let known = try self.catalogue.adjustment(of: asset.id).descriptions.sidecars
         // Others do not undo what was set since; of two files with the same bytes, each keeps to its own.
         let importTime = max(asset.importDate.nanoseconds, .min + ImportOrigin.settlingTime) - ImportOrigin.settlingTime
         return try Sidecar.beside(origin.path, changedAfter: importTime).filter { known[$0.key] != $0.value }

@@ -19,7 +19,8 @@ struct DamagedPictureTests {
         let path = try #require(self.folder).path(name)
         let made = try FinishedProcess(
             "convert",
-            ["-seed", "1", "-size", "160x96", "plasma:red-blue", "-depth", "8", "-type", "TrueColor"] + options + [path])
+            ["-seed", "1", "-size", "160x96", "plasma:red-blue", "-depth", "8", "-type", "TrueColor"] + options + [path]
+        )
         try #require(made.status == 0, "\(made.errors)")
         return Array(try Data(contentsOf: URL(fileURLWithPath: path)))
     }
@@ -48,7 +49,8 @@ struct DamagedPictureTests {
 
     private func formats() throws -> [(name: String, bytes: [UInt8])] {
         [
-            ("a.jpg", try self.picture("a.jpg")), ("progressive.jpg", try self.picture("p.jpg", ["-interlace", "JPEG"])),
+            ("a.jpg", try self.picture("a.jpg")),
+            ("progressive.jpg", try self.picture("p.jpg", ["-interlace", "JPEG"])),
             ("a.png", try self.picture("a.png")), ("interlaced.png", try self.picture("i.png", ["-interlace", "PNG"])),
             ("a.webp", try self.picture("a.webp")), ("a.heic", try self.picture("a.heic")), ("a.tif", try self.tiff()),
         ]

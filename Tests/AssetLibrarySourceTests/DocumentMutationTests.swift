@@ -70,7 +70,8 @@ import Testing
                 id: UUID(), name: "a.jpg", byteCount: 5, sha256: String(repeating: "ab", count: 32), path: "originals",
                 generation: 1, importedAt: 0, latitude: 1.5, longitude: 2)
             let adjustment = JournalAdjustment(
-                id: UUID(), generation: 2, recipe: "{}", sidecars: ["aae": Data([1, 2, 3])])
+                id: UUID(), generation: 2, recipe: "{}", sidecars: ["aae": Data([1, 2, 3])],
+                render: JournalRender(id: UUID(), adjustment: String(repeating: "ab", count: 32)))
             let album = JournalAlbum(name: "album", isShared: true, madeAt: 5)
             let entries: [JournalEntry] = [
                 .begun(UUID(), after: [JournalPlace(byteCount: 5, id: UUID())]), .added(asset),

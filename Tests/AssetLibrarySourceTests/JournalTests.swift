@@ -117,6 +117,34 @@ import Testing
         for asset in [second] + more { #expect(try library.asset(asset.id)?.sha256 == asset.sha256) }
     }
 
+    /// Also one of a library whose journal was written before renders were in it.
+    @Test(arguments: [false, true]) func aStoredRenderSurvivesTheLossOfTheCatalogue(isOlder: Bool) throws {
+        let (asset, render) = (try self.test.add(Pictures.picture, named: "a.png"), try self.test.add([1]))
+        let sidecar = self.test.path("a.AAE")
+        try write(Array("Apple's".utf8), to: sidecar)
+        try self.test.library.setAdjustment(of: asset.id, sidecar: sidecar)
+        let journal = try self.bytes()
+        try self.test.library.setRender(render.id, of: asset.id)
+        #expect(try self.bytes().count > journal.count)
+        var findings: [LibraryFinding] = []
+        let check = LibraryCheck(of: self.test.folder, isDeep: false, repairs: true) { findings.append($0) }
+        if isOlder {
+            try write(journal, to: self.path)
+            try self.test.execute("UPDATE library SET journal_byte_count = \(journal.count)")
+            #expect(try check.run())
+            #expect(findings.map(\.kind) == [.journal] && findings.map(\.isRepaired) == [true])
+        }
+        #expect(try check.run())
+        #expect(findings.count == (isOlder ? 1 : 0))
+        for suffix in ["", "-wal", "-shm"] {
+            try? FileManager.default.removeItem(atPath: self.test.path("catalog.sqlite\(suffix)"))
+        }
+        #expect(try check.run())
+        #expect(findings.last?.kind == .catalogue && findings.last?.isRepaired == true)
+        let library = try self.test.open()
+        #expect(try library.renderID(of: try #require(try library.asset(asset.id))) == render.id)
+    }
+
     /// Its lines come before its commit, and what is removed is gone from the catalogue first.
     @Test func aCheckBesideAnImportAndARemovalFindsNothing() throws {
         let asset = try self.test.add([1])

@@ -185,7 +185,7 @@ package struct LibraryCheck {
     // MARK: Journal and files
 
     private func checkJournal(_ library: AssetLibrary) throws {
-        let (skippedCount, unequalCount, lostCount) = try library.catalogue.read { db in
+        let (skippedCount, unequalCount, lostRenderCount, lostCount) = try library.catalogue.read { db in
             // All of one commit, and of the journal what belongs to it: imports may go on meanwhile.
             let (known, found) = (try Catalogue.journalPlace(db), library.journal.place)
             let isKnown = known.byteCount > 0 && known.byteCount <= found.byteCount && known.id == found.id
@@ -195,17 +195,18 @@ package struct LibraryCheck {
                 let line = kept.removeValue(forKey: asset.id)
                 return line?.sha256 != asset.sha256.hexadecimal || line?.path != asset.storedPath
             }
+            let lostRenderCount = try Catalogue.renders(db).count { state.adjustments[$0.key]?.render != $0.value }
             for line in Array(kept.values) where line.album != nil {
                 if try Catalogue.names(line.id, db) { kept[line.id] = nil }
             }
-            return (state.skippedLineCount, unequalCount, kept.count)
+            return (state.skippedLineCount, unequalCount, lostRenderCount, kept.count)
         }
-        guard unequalCount + lostCount + skippedCount > 0 else { return }
+        guard unequalCount + lostRenderCount + lostCount + skippedCount > 0 else { return }
         if self.repairs { try library.rewriteJournal() }
         try self.report(
             .journal, LibraryJournal.fileName,
-            "The journal lacks \(unequalCount) assets of the catalogue, has \(lostCount) that the catalogue lacks, and "
-                + "\(skippedCount) damaged lines.", isRepaired: self.repairs)
+            "The journal lacks \(unequalCount) assets and \(lostRenderCount) stored renders of the catalogue, has "
+                + "\(lostCount) assets that the catalogue lacks, and \(skippedCount) damaged lines.", isRepaired: self.repairs)
     }
 
     private func checkFiles(_ library: AssetLibrary, _ leftovers: [String]) throws {

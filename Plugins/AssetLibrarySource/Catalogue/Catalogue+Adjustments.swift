@@ -4,7 +4,7 @@ import GRDB
 
 extension Catalogue {
     /// Returns the descriptions of an asset's adjustment, and whether the XMP packet in the original is among them.
-    func adjustment(of asset: Asset) throws(BlobError) -> (descriptions: AdjustmentDescriptions, hasEmbedded: Bool) {
+    func adjustment(of id: UUID) throws(BlobError) -> (descriptions: AdjustmentDescriptions, hasEmbedded: Bool) {
         try self.read { db in
             var descriptions = AdjustmentDescriptions()
             // A catalogue of an older version that is opened for reading lacks the table and the column.
@@ -13,7 +13,7 @@ extension Catalogue {
                 SELECT asset.id, asset.adjustment, \(isCurrent ? "original.embedded_xmp" : "NULL AS embedded_xmp")
                 FROM asset JOIN original ON original.id = asset.original_id WHERE asset.uuid = ?
                 """
-            guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [asset.id.uuidString]) else {
+            guard let row = try Row.fetchOne(db.cachedStatement(sql: sql), arguments: [id.uuidString]) else {
                 return (descriptions, true)
             }
             let checked = CheckedRow(row, of: "asset")
@@ -21,10 +21,10 @@ extension Catalogue {
             let embedded = try checked.optionalValue("embedded_xmp", as: Data.self)
             descriptions.embedded = embedded.map(Array.init) ?? []
             guard isCurrent else { return (descriptions, false) }
-            let id: Int64 = try checked.value("id")
+            let key: Int64 = try checked.value("id")
             let statement = try db.cachedStatement(
                 sql: "SELECT asset_id AS id, kind, content FROM sidecar WHERE asset_id = ?")
-            for row in try Row.fetchAll(statement, arguments: [id]) {
+            for row in try Row.fetchAll(statement, arguments: [key]) {
                 let sidecar = CheckedRow(row, of: "sidecar")
                 guard let kind = AdjustmentDescriptions.SidecarKind(rawValue: try sidecar.value("kind")) else {
                     throw sidecar.corrupted("kind")
@@ -63,7 +63,32 @@ extension Catalogue {
             let isShort = content.count < JournalAdjustment.sidecarByteLimit
             adjustment.sidecars[try sidecar.value("kind")] = isShort ? content : Data()
         }
+        adjustment.render = try self.renders(of: try asset.value("id"), db)[id]
         return adjustment
+    }
+
+    /// Returns the assets that show others with an adjustment, by the asset that they show.
+    ///
+    /// - Parameter row: The row of the asset; nil for all.
+    static func renders(of row: Int64? = nil, _ db: Database) throws -> [UUID: JournalRender] {
+        let sql = """
+            SELECT asset.id, asset.uuid, shown.uuid AS shown_uuid, adjustment_sha256 FROM render
+            JOIN asset ON asset.id = asset_id JOIN asset AS shown ON shown.id = render_id
+            """
+        // A catalogue of an older version that is opened for reading lacks the table.
+        guard try db.tableExists("render") else { return [:] }
+        let rows = try Row.fetchCursor(
+            db, sql: row == nil ? sql : sql + " WHERE asset_id = ?", arguments: row.map { [$0] } ?? [])
+        var renders: [UUID: JournalRender] = [:]
+        while let row = try rows.next() {
+            let render = CheckedRow(row, of: "render")
+            guard let id = UUID(uuidString: try render.value("uuid")),
+                let shown = UUID(uuidString: try render.value("shown_uuid"))
+            else { throw render.corrupted("uuid") }
+            let digest: Data = try render.value("adjustment_sha256")
+            renders[id] = JournalRender(id: shown, adjustment: Array(digest).hexadecimal)
+        }
+        return renders
     }
 
     /// Sets the descriptions of an adjustment as the journal has them, if the asset exists and is not newer.
@@ -81,6 +106,9 @@ extension Catalogue {
                     INSERT INTO sidecar (asset_id, kind, content) SELECT id, ?, ? FROM asset WHERE uuid = ?
                     ON CONFLICT DO UPDATE SET content = excluded.content WHERE length(excluded.content) > 0
                     """, arguments: [kind, content, adjustment.id.uuidString])
+        }
+        if let render = adjustment.render, let digest = Data(hexadecimal: render.adjustment) {
+            _ = try self.setRender(render.id, of: adjustment.id, adjustment: Array(digest), db)
         }
     }
 
@@ -120,26 +148,29 @@ extension Catalogue {
         }
     }
 
-    /// Sets the asset that shows an asset with an adjustment; returns false when one of them does not exist.
-    func setRender(_ render: UUID, of id: UUID, adjustment sha256: [UInt8]) throws(BlobError) -> Bool {
+    /// Sets the asset that shows an asset with an adjustment; returns false when nothing changed, also because one of
+    /// them does not exist.
+    static func setRender(
+        _ render: UUID, of id: UUID, adjustment sha256: [UInt8], _ db: Database
+    ) throws -> Bool {
+        try db.execute(
+            sql: """
+                INSERT INTO render (asset_id, render_id, adjustment_sha256)
+                SELECT asset.id, shown.id, ? FROM asset, asset AS shown WHERE asset.uuid = ? AND shown.uuid = ?
+                ON CONFLICT DO UPDATE
+                    SET render_id = excluded.render_id, adjustment_sha256 = excluded.adjustment_sha256
+                    WHERE render_id <> excluded.render_id OR adjustment_sha256 <> excluded.adjustment_sha256
+                """, arguments: [Data(sha256), id.uuidString, render.uuidString])
+        return db.changesCount > 0
+    }
+
+    /// Keeps the XMP packet of the original of an asset.
+    func setEmbeddedXMP(_ packet: [UInt8], of id: UUID) throws(BlobError) {
         try self.write { db in
             try db.execute(
                 sql: """
-                    INSERT INTO render (asset_id, render_id, adjustment_sha256)
-                    SELECT asset.id, shown.id, ? FROM asset, asset AS shown WHERE asset.uuid = ? AND shown.uuid = ?
-                    ON CONFLICT DO UPDATE
-                        SET render_id = excluded.render_id, adjustment_sha256 = excluded.adjustment_sha256
-                    """, arguments: [Data(sha256), id.uuidString, render.uuidString])
-            return db.changesCount > 0
-        }
-    }
-
-    /// Keeps the XMP packet of an original.
-    func setEmbeddedXMP(_ packet: [UInt8], of asset: Asset) throws(BlobError) {
-        try self.write { db in
-            try db.execute(
-                sql: "UPDATE original SET embedded_xmp = ? WHERE sha256 = ?",
-                arguments: [Data(packet), Data(asset.sha256)])
+                    UPDATE original SET embedded_xmp = ? WHERE id = (SELECT original_id FROM asset WHERE uuid = ?)
+                    """, arguments: [Data(packet), id.uuidString])
         }
     }
 }

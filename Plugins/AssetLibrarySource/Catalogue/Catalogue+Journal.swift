@@ -142,6 +142,7 @@ extension Catalogue {
             sql: """
                 SELECT uuid FROM asset
                 WHERE generation > 1 OR adjustment IS NOT NULL OR EXISTS (SELECT 1 FROM sidecar WHERE asset_id = asset.id)
+                    OR EXISTS (SELECT 1 FROM render WHERE asset_id = asset.id)
                 """)
         for id in adjusted.compactMap(UUID.init(uuidString:)) {
             if let adjustment = try self.journalAdjustment(of: id, db) { try body(.adjusted(adjustment)) }

@@ -33,6 +33,15 @@ struct JournalAdjustment: Codable, Equatable {
     var recipe: String?
     /// The sidecars by their kind.
     var sidecars: [String: Data]
+    /// The asset that another program rendered; nil for none, and in lines of older versions.
+    var render: JournalRender?
+}
+
+/// An asset that shows another one with an adjustment.
+struct JournalRender: Codable, Equatable {
+    let id: UUID
+    /// The SHA-256 of the descriptions of which it was made, 64 hexadecimal digits.
+    let adjustment: String
 }
 
 struct JournalAlbum: Codable, Hashable {
