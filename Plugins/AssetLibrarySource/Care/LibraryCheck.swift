@@ -14,8 +14,8 @@ package struct LibraryCheck {
     /// - Parameters:
     ///   - isDeep: True to read all originals, and compare the digests of all blocks.
     ///   - repairs: True to repair what can be repaired without removing anything but the rests of interrupted imports:
-    ///     files that no row names are set aside, missing ones are taken from there or marked as missing, digests are
-    ///     filled in, and a lost catalogue is made again from the journal.
+    ///     files that no row names and damaged originals are set aside, originals are taken from there or marked as
+    ///     missing, digests are filled in, and a lost catalogue is made again from the journal.
     ///   - onFinding: Called for each finding, with what became of it.
     package init(
         of url: URL, isDeep: Bool, repairs: Bool, context: BlobContext = BlobContext(),
@@ -139,7 +139,12 @@ package struct LibraryCheck {
         var finding = damage
         if self.repairs {
             finding.isRepaired = try library.restoreFromQuarantine(original, asset, self.context)
-            if !finding.isRepaired, damage.kind == .missing, !original.isMissing {
+            var isMissing = damage.kind == .missing
+            if !finding.isRepaired, damage.hasOtherBytes, try OriginalsFolder(self.folder).setAside(original.path) {
+                finding.detail += " It was set aside."
+                isMissing = true
+            }
+            if !finding.isRepaired, isMissing, !original.isMissing {
                 try library.catalogue.setState("missing", ofOriginal: original.id)
             }
         }
@@ -149,18 +154,21 @@ package struct LibraryCheck {
     private func damage(
         of original: StoredOriginal, _ asset: Asset, _ library: AssetLibrary
     ) throws -> LibraryFinding? {
-        let found = { (kind, detail) in LibraryFinding(kind: kind, subject: asset.locator.text, detail: detail) }
+        let found = { (kind, detail, hasOtherBytes) in
+            LibraryFinding(
+                kind: kind, subject: asset.locator.text, detail: detail, hasOtherBytes: hasOtherBytes)
+        }
         let file: OriginalFile
         do throws(BlobError) {
             file = try OriginalFile(self.folder.path(ofStored: original.path))
         } catch {
             if error.code == .notFound {
-                return found(.missing, "The original is not in its place: \(original.path).")
+                return found(.missing, "The original is not in its place: \(original.path).", false)
             }
-            return found(.content, "The original cannot be opened: \(error.message)")
+            return found(.content, "The original cannot be opened: \(error.message)", false)
         }
         guard file.snapshot.byteCount == asset.byteCount else {
-            return found(.size, "The original has \(file.snapshot.byteCount) bytes in place of \(asset.byteCount).")
+            return found(.size, "The original has \(file.snapshot.byteCount) bytes in place of \(asset.byteCount).", true)
         }
         guard self.isDeep else { return nil }
         let (sha256, blocks): ([UInt8], BlockDigests)
@@ -168,16 +176,16 @@ package struct LibraryCheck {
             (sha256, blocks) = try file.digests(byteCount: asset.byteCount, self.context)
         } catch {
             if error.code == .cancelled || error.code == .timedOut { throw error }
-            return found(.content, "The original cannot be read: \(error.message)")
+            return found(.content, "The original cannot be read: \(error.message)", false)
         }
         guard sha256 == asset.sha256 else {
             return found(
                 .content,
-                "The original has the SHA-256 \(sha256.hexadecimal) in place of \(asset.sha256.hexadecimal).")
+                "The original has the SHA-256 \(sha256.hexadecimal) in place of \(asset.sha256.hexadecimal).", true)
         }
         guard try library.catalogue.blocks(of: asset) != blocks else { return nil }
         if self.repairs { try library.catalogue.setBlocks(blocks, of: asset) }
-        var finding = found(.digests, "The digests of the original's blocks are not stored.")
+        var finding = found(.digests, "The digests of the original's blocks are not stored.", false)
         finding.isRepaired = self.repairs
         return finding
     }

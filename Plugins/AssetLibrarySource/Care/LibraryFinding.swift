@@ -24,7 +24,9 @@ package struct LibraryFinding: Hashable, Sendable {
     package let kind: Kind
     /// The URL of the asset, or the path of the file in the library.
     package let subject: String
-    package let detail: String
+    package var detail: String
+    /// True for an original that was read, and has not the bytes that were imported.
+    var hasOtherBytes = false
     /// True when the repair is complete.
     package var isRepaired = false
 }

@@ -49,7 +49,8 @@ extension AssetLibrary {
     /// Makes a file of the quarantine an original again: that of the assets whose original it is, when theirs is
     /// missing or damaged; otherwise of an asset with the identifier and the name that it had, if the journal has them.
     ///
-    /// A file whose bytes the library has is removed from the quarantine.
+    /// A file whose bytes the library has is removed from the quarantine. A damaged original goes back to the place where
+    /// it was as long as nothing else is there: its good blocks can be read.
     ///
     /// - Throws: ``BlobError/Code/notFound`` when no such file is there, ``BlobError/Code/unsupported`` for a
     ///   catalogue; otherwise as ``importAsset(from:name:duplicates:context:)``.
@@ -71,6 +72,7 @@ extension AssetLibrary {
                 try OriginalsFolder(self.folder).quarantine.removeFile(named: name)
                 return existing
             }
+            if existing == nil, let asset = try self.putBack(name) { return asset }
             return try self.takeBack(name, file, replacing: existing?.storedPath, formerID)
         }
     }
@@ -85,6 +87,25 @@ extension AssetLibrary {
             byteCount: original.snapshot.byteCount, sha256: sha256, blocks: blocks,
             media: MediaDescription(original.headerBytes),
             modificationTime: former?.modifiedAt ?? original.snapshot.modification.inNanoseconds)
+    }
+
+    /// Moves a damaged original to its place, from which a check set it aside; returns nil when there is no such place,
+    /// or something is there.
+    private func putBack(_ name: String) throws -> Asset? {
+        // The name may end with a number that made it free in the quarantine.
+        let names = [name, name.lastIndex(of: ".").map { String(name[..<$0]) }].compactMap { $0 }
+        let paths = names.map { "\(LibraryFolder.originals)/\($0.prefix(2))/\($0)" }
+        for path in paths where LibraryFolder.isStoredPath(path) {
+            guard let original = try self.catalogue.missingOriginal(at: path), let asset = original.asset,
+                (try? OriginalFile(self.folder.path(ofStored: path))) == nil
+            else { continue }
+            let folders = try OriginalsFolder(self.folder)
+            try folders.takeBack(name, as: path)
+            try folders.synchronise([path], known: self.durableFolders)
+            try self.catalogue.setState("present", ofOriginal: original.id)
+            return asset
+        }
+        return nil
     }
 
     /// Moves a file of the quarantine to a new place, and commits its rows.

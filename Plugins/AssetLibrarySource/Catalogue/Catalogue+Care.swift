@@ -38,11 +38,20 @@ extension Catalogue {
 
     /// Returns the originals after the row `id`, in the order of their rows.
     func storedOriginals(behind id: Int64, atMost count: Int) throws(BlobError) -> [StoredOriginal] {
+        try self.storedOriginals(where: "id > ? ORDER BY id LIMIT ?", [id, count])
+    }
+
+    /// Returns the original that should be at a path, and is marked as missing; nil for any other path.
+    func missingOriginal(at path: String) throws(BlobError) -> StoredOriginal? {
+        try self.storedOriginals(where: "path = ? AND state = 'missing'", [path]).first
+    }
+
+    private func storedOriginals(
+        where condition: String, _ arguments: StatementArguments
+    ) throws(BlobError) -> [StoredOriginal] {
         try self.read { db in
-            let rows = try Row.fetchAll(
-                db, sql: "SELECT id, path, state, sha256 FROM original WHERE id > ? ORDER BY id LIMIT ?",
-                arguments: [id, count])
-            return try rows.map { row in
+            let sql = "SELECT id, path, state, sha256 FROM original WHERE \(condition)"
+            return try Row.fetchAll(db, sql: sql, arguments: arguments).map { row in
                 let original = CheckedRow(row, of: "original")
                 let sha256: Data = try original.value("sha256")
                 return StoredOriginal(

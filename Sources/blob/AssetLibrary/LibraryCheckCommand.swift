@@ -17,8 +17,9 @@ struct LibraryCheckCommand: ParsableCommand {
 
     @Flag(
         help: """
-            Make a lost or damaged catalogue again from the journal, set files aside that no row names, take missing \
-            originals from there or mark them as missing, and fill in digests. Nothing is removed but what interrupted \
+            Make a lost or damaged catalogue again from the journal, set files aside that no row names and originals \
+            with other bytes than were imported (found by --deep, or by their length), take good copies of originals \
+            from the quarantine or mark them as missing, and fill in digests. Nothing is removed but what interrupted \
             imports have left.
             """)
     var repair = false

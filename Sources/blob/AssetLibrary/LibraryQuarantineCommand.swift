@@ -24,7 +24,11 @@ struct LibraryQuarantineCommand: ParsableCommand {
 
     struct Restore: ParsableCommand {
         static let configuration = CommandConfiguration(
-            commandName: "restore", abstract: "Makes files originals again, and prints the URL of each asset.")
+            commandName: "restore", abstract: "Makes files originals again, and prints the URL of each asset.",
+            discussion: """
+                A damaged original goes back to its place, where its good parts can be read; importing the picture again \
+                from elsewhere replaces it.
+                """)
 
         @Argument(help: "The names of the files, as ls prints them.")
         var names: [String]

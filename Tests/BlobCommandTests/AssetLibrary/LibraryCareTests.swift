@@ -64,6 +64,31 @@ import Testing
         expect(try self.run("library", "quarantine", "ls"), prints: "")
     }
 
+    @Test func aDamagedOriginalIsSetAsideAndCanBePutBack() throws {
+        let (url, path) = try self.add("one")
+        let (other, otherPath) = try self.add("two!", "b.jpg")
+        let names = [path, otherPath].map { ($0 as NSString).lastPathComponent }
+        try Data("uno".utf8).write(to: URL(fileURLWithPath: path))
+        try #require(truncate(otherPath, 2) == 0)
+        // Other bytes are found by reading them all.
+        try self.expectCheck("--repair", finds: "size  \(other)", "set aside")
+        #expect(try self.run("cat", url).ending == .status(65))
+        try self.expectCheck("--repair", "--deep", finds: "content  \(url)", "set aside", "missing  \(other)")
+        for url in [url, other] { expect(try self.run("cat", url), failsWith: "notFound", 66) }
+        let kept = try self.run("library", "quarantine", "ls").text
+        for name in names { #expect(kept.contains(name), "\(kept)") }
+        // Back in its place, it is what it was: damaged.
+        expect(try self.run("library", "quarantine", "restore", names[0]), prints: "\(url)\n")
+        expect(try self.run("cat", url), failsWith: "checksumMismatch", 65)
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "uno")
+        #expect(try self.run("library", "ls").text.split(separator: "\n").count == 2)
+        // The bytes that were imported take its place, and it is kept.
+        #expect(try self.add("one").url == url)
+        expect(try self.run("cat", url), prints: "one")
+        #expect(try self.run("library", "quarantine", "ls").text.contains(names[0]))
+        try self.expectCheck("--deep", finds: "missing  \(other)")
+    }
+
     @Test func aFileWithoutARowIsSetAsideAndRestored() throws {
         let (url, path) = try self.add("one")
         let copy = try Data(contentsOf: URL(fileURLWithPath: path))
