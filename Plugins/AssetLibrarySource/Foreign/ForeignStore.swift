@@ -64,8 +64,24 @@ struct ForeignStore: AssetStore {
 
     func adjustment(of asset: Asset) throws(BlobError) -> Adjustment {
         guard let id = asset.foreignID, let found = try self.catalogue.cataloguedAsset(id) else { return .none }
+        let file = try OriginalFile(found.path)
+        defer { file.close() }
+        return try self.adjustment(of: found, file, DecodedPicture(asset.media))
+    }
+
+    func adjustment(ofCatalogued asset: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture) {
+        let file = try OriginalFile(asset.path)
+        defer { file.close() }
+        let header = MediaDescription(file.headerBytes)
+        let picture = DecodedPicture(header.mediaType == nil ? asset.media : header)
+        return (try self.adjustment(of: asset, file, picture), picture)
+    }
+
+    private func adjustment(
+        of found: CataloguedAsset, _ file: OriginalFile, _ picture: DecodedPicture
+    ) throws(BlobError) -> Adjustment {
         if let adjustment = found.adjustment {
-            return (try? AdjustmentDescriptions.checked(adjustment, DecodedPicture(asset.media)))
+            return (try? AdjustmentDescriptions.checked(adjustment, picture))
                 ?? .notRenderable(["of a picture of another size"])
         }
         var descriptions = AdjustmentDescriptions()
@@ -73,10 +89,8 @@ struct ForeignStore: AssetStore {
             guard let kind = Sidecar.kind(path) else { continue }
             descriptions.sidecars[kind] = try Sidecar.content(Array(path.utf8))
         }
-        let file = try OriginalFile(found.path)
-        defer { file.close() }
         descriptions.embedded = EmbeddedXMP.find(in: file.headerBytes)
-        return descriptions.adjustment(of: DecodedPicture(asset.media))
+        return descriptions.adjustment(of: picture)
     }
 
     func render(of asset: Asset) throws(BlobError) -> String? { nil }

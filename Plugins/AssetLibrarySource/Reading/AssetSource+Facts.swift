@@ -1,9 +1,20 @@
 public import BlobCore
 
 extension AssetSource: BlobDescribing {
-    /// Returns the facts of the picture or the film in the catalogue, without accessing the file.
+    /// Returns the facts of the picture or the film in the catalogue, without accessing the file; of an adjusted
+    /// picture, also the length and the digest of its original.
+    ///
+    /// - Throws: As ``describe(_:)``. Renders nothing.
     public func facts(_ context: BlobContext) throws -> [(name: String, value: any Encodable & Sendable)] {
-        let media = try self.resolver.asset().media
+        var media: MediaDescription
+        let original: Asset?
+        switch try self.content(context) {
+        case .file(let asset, _, let shown): (media, original) = (asset.media, shown)
+        case .rendering(let rendering):
+            (media, original) = (rendering.asset.media, rendering.asset)
+            let size = try rendering.plan().plan.size
+            (media.pixelWidth, media.pixelHeight, media.orientation) = (size.width, size.height, 1)
+        }
         let number = { (value: Int?) in value.map { Int64($0) } }
         let degrees = { (value: Double?) in value.map { "\($0)" } }
         let facts: [(String, (any Encodable & Sendable)?)] = [
@@ -15,6 +26,8 @@ extension AssetSource: BlobDescribing {
             ("latitude in degrees", degrees(media.latitude)), ("longitude in degrees", degrees(media.longitude)),
             ("city", media.city), ("country", media.country), ("duration in milliseconds", media.duration),
             ("codec", media.codec), ("live photo id", media.livePhotoID),
+            ("adjusted", original.map { _ in true }), ("original bytes", original?.byteCount),
+            ("original media type", original?.media.mediaType), ("original sha256", original?.sha256.hexadecimal),
         ]
         return facts.compactMap { name, value in value.map { (name: name, value: $0) } }
     }

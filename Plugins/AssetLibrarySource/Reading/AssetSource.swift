@@ -124,13 +124,13 @@ public struct AssetSource: BlobInputStreamDataSource {
     }
 
     /// The bytes of a version.
-    private enum Content {
+    enum Content {
         /// The file of an asset; with the asset that it shows, if that is another one.
         case file(Asset, AssetResolver, shows: Asset?)
         case rendering(Rendering)
     }
 
-    private func content(_ context: BlobContext) throws(BlobError) -> Content {
+    func content(_ context: BlobContext) throws(BlobError) -> Content {
         let resolver = try self.resolver
         let asset = try resolver.asset(context)
         guard self.options.version == .current else { return .file(asset, resolver, shows: nil) }

@@ -33,6 +33,9 @@ protocol AssetStore: Sendable {
     /// Returns the adjustment of an asset.
     func adjustment(of asset: Asset) throws(BlobError) -> Adjustment
 
+    /// Returns the adjustment of an asset, and the picture that it is of, without the digest of the original.
+    func adjustment(ofCatalogued asset: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture)
+
     /// Returns the identifier of the asset that shows an asset with its adjustment; nil when there is none.
     func render(of asset: Asset) throws(BlobError) -> String?
 }
@@ -93,6 +96,12 @@ extension AssetLibrary: AssetStore {
     func observeCommits(_ body: @escaping @Sendable () -> Void) -> [any AnyObject & Sendable] {
         guard let watch = try? self.watch() else { return [] }
         return [watch, watch.state.observe(\.self) { _ in body() }]
+    }
+
+    func adjustment(ofCatalogued asset: CataloguedAsset) throws(BlobError) -> (Adjustment, DecodedPicture) {
+        let picture = DecodedPicture(asset.media)
+        guard let id = UUID(uuidString: asset.id) else { return (.none, picture) }
+        return (try self.descriptions(of: id) { asset.path }.adjustment(of: picture), picture)
     }
 
     func render(of asset: Asset) throws(BlobError) -> String? { try self.renderID(of: asset)?.uuidString }

@@ -32,6 +32,16 @@ struct Rendering {
     /// The error for bytes that differ from those of the first rendering.
     static let isAnother = BlobError(.changed, "The picture was rendered again, and is not the same.")
 
+    /// The size of the decoded original, and the steps of the rendering.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` for an original that is no picture of a known size.
+    func plan() throws(BlobError) -> (size: PictureSize, plan: RenderPlan) {
+        guard let size = DecodedPicture(self.asset.media).size else {
+            throw BlobError(.unsupported, "The original is no picture of a known size.")
+        }
+        return (size, try RenderPlan(self.recipe, for: size))
+    }
+
     /// Returns the rendered picture, or the facts about a long one.
     ///
     /// - Throws: ``BlobError/Code/unavailable`` without a helper or libvips; errors of the original and of decoding it.
@@ -104,10 +114,7 @@ final class RenderingPass {
     /// - Parameter process: The helper; nil to start one.
     init(_ rendering: Rendering, _ process: MediaProcess?, _ context: BlobContext) throws(BlobError) {
         let asset = rendering.asset
-        guard let size = DecodedPicture(asset.media).size else {
-            throw BlobError(.unsupported, "The original is no picture of a known size.")
-        }
-        let plan = try RenderPlan(rendering.recipe, for: size)
+        let (size, plan) = try rendering.plan()
         let file = try rendering.open(context)
         self.file = file
         self.header = RenderedHeader(for: plan.size)

@@ -5,9 +5,14 @@ import Foundation
 
 struct LibraryListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "ls", abstract: "Lists the URLs of all assets, one per line, in the order of their import.")
+        commandName: "ls", abstract: "Lists the URLs of all assets, one per line, in the order of their import.",
+        discussion: """
+            Of an adjusted picture, -l shows what its URL gives: its pixel size and type, and '-' as its byte count, which \
+            only rendering would tell. Its state is 'adjusted', or 'unrenderable' when reading it fails; other states are \
+            'present' and 'missing'. In JSON, 'original_byte_count' and 'original_sha256' are those of its original.
+            """)
 
-    @Flag(name: .short, help: "Also print byte count, pixel size, capture date, media type, presence and name.")
+    @Flag(name: .short, help: "Also print byte count, pixel size, capture date, media type, state and name.")
     var long = false
 
     @Flag(help: "Print one JSON object per line.")
@@ -31,9 +36,12 @@ struct LibraryListCommand: ParsableCommand {
         let print = { (asset: CataloguedAsset, own: Asset?) in
             try context.check()
             if self.json {
-                try output.print(String(decoding: encoder.encode(Row(asset, own)), as: UTF8.self))
+                let row = Row(asset, own, try catalogue.currentVersion(of: asset))
+                try output.print(String(decoding: encoder.encode(row), as: UTF8.self))
+            } else if self.long {
+                try output.print(asset.longLine(catalogue.currentVersion(of: asset)))
             } else {
-                try output.print(self.long ? asset.longLine : asset.locator.text)
+                try output.print(asset.locator.text)
             }
         }
         do {
@@ -52,15 +60,32 @@ struct LibraryListCommand: ParsableCommand {
 
 extension CataloguedAsset {
     /// The columns of the long form; `-` means unknown. The name is last, because it may contain anything.
-    fileprivate var longLine: String {
-        let size = self.media.pixelWidth.flatMap { width in self.media.pixelHeight.map { "\(width)x\($0)" } }
-        let date = self.media.captureDate?.split(separator: " ").joined(separator: "T")
+    fileprivate func longLine(_ version: CurrentVersion) -> String {
+        let media = self.media.shown(version)
+        let size = media.pixelWidth.flatMap { width in media.pixelHeight.map { "\(width)x\($0)" } }
+        let date = media.captureDate?.split(separator: " ").joined(separator: "T")
+        let state =
+            switch version {
+            case _ where self.isMissing: "missing"
+            case .original: "present"
+            case .rendered: "adjusted"
+            case .unrenderable: "unrenderable"
+            }
         let columns = [
-            self.locator.text, "\(self.byteCount)", size ?? "-", date.map(printable) ?? "-",
-            self.media.mediaType.map(printable) ?? "-", self.isMissing ? "missing" : "present",
-            self.name.map(printable) ?? "-",
+            self.locator.text, version == .original ? "\(self.byteCount)" : "-", size ?? "-",
+            date.map(printable) ?? "-", media.mediaType.map(printable) ?? "-", state, self.name.map(printable) ?? "-",
         ]
         return columns.joined(separator: "  ")
+    }
+}
+
+extension MediaDescription {
+    /// Returns the description of a version.
+    fileprivate func shown(_ version: CurrentVersion) -> MediaDescription {
+        guard case .rendered(let width, let height) = version else { return self }
+        var shown = self
+        (shown.pixelWidth, shown.pixelHeight, shown.orientation, shown.mediaType) = (width, height, 1, "image/jpeg")
+        return shown
     }
 }
 
@@ -69,8 +94,13 @@ private struct Row: Encodable {
     let locator: String
     let id: String
     let name: String?
-    let byteCount: Int64
+    /// Nil for an adjusted picture.
+    let byteCount: Int64?
     let sha256: String?
+    let adjusted: Bool
+    let unrenderableAdjustments: [String]?
+    let originalByteCount: Int64?
+    let originalSha256: String?
     let mediaType: String?
     let pixelWidth: Int?
     let pixelHeight: Int?
@@ -98,29 +128,38 @@ private struct Row: Encodable {
     let sidecars: [String]?
 
     /// - Parameter own: The asset of our own catalogue; nil in another one.
-    init(_ asset: CataloguedAsset, _ own: Asset?) {
+    init(_ asset: CataloguedAsset, _ own: Asset?, _ version: CurrentVersion) {
+        let media = asset.media.shown(version)
         self.locator = asset.locator.text
         self.id = asset.id
         self.name = asset.name
-        self.byteCount = asset.byteCount
-        self.sha256 = asset.sha256?.hexadecimal
-        self.mediaType = asset.media.mediaType
-        self.pixelWidth = asset.media.pixelWidth
-        self.pixelHeight = asset.media.pixelHeight
-        self.orientation = asset.media.orientation
-        self.captureDate = asset.media.captureDate
-        self.captureOffset = asset.media.captureOffset
-        self.captureSubsecond = asset.media.captureSubsecond
-        self.cameraMake = asset.media.cameraMake
-        self.cameraModel = asset.media.cameraModel
-        self.lensModel = asset.media.lensModel
-        self.latitude = asset.media.latitude
-        self.longitude = asset.media.longitude
-        self.city = asset.media.city
-        self.country = asset.media.country
-        self.durationMilliseconds = asset.media.duration
-        self.codec = asset.media.codec
-        self.livePhotoId = asset.media.livePhotoID
+        self.adjusted = version != .original
+        self.byteCount = self.adjusted ? nil : asset.byteCount
+        self.sha256 = self.adjusted ? nil : asset.sha256?.hexadecimal
+        self.originalByteCount = self.adjusted ? asset.byteCount : nil
+        self.originalSha256 = self.adjusted ? asset.sha256?.hexadecimal : nil
+        if case .unrenderable(let names) = version {
+            self.unrenderableAdjustments = names
+        } else {
+            self.unrenderableAdjustments = nil
+        }
+        self.mediaType = media.mediaType
+        self.pixelWidth = media.pixelWidth
+        self.pixelHeight = media.pixelHeight
+        self.orientation = media.orientation
+        self.captureDate = media.captureDate
+        self.captureOffset = media.captureOffset
+        self.captureSubsecond = media.captureSubsecond
+        self.cameraMake = media.cameraMake
+        self.cameraModel = media.cameraModel
+        self.lensModel = media.lensModel
+        self.latitude = media.latitude
+        self.longitude = media.longitude
+        self.city = media.city
+        self.country = media.country
+        self.durationMilliseconds = media.duration
+        self.codec = media.codec
+        self.livePhotoId = media.livePhotoID
         self.generation = own?.generation
         self.isMissing = asset.isMissing
         self.importDate = own?.importDate

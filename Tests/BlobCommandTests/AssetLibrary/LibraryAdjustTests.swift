@@ -55,6 +55,43 @@ import Testing
         #expect(try Array(self.run("cat", self.url).output) == self.picture)
     }
 
+    @Test func anAdjustedPictureIsListedWithoutALength() throws {
+        let column = { (number: Int) in
+            try self.run("library", "ls", "-l").text.dropLast().split(separator: "  ").map(String.init)[number]
+        }
+        let row = {
+            let text = try self.run("library", "ls", "--json").text
+            return try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        }
+        #expect(try column(1) == "\(self.picture.count)" && column(5) == "present")
+        #expect(try row()["adjusted"] as? Bool == false && row()["byte_count"] as? Int == self.picture.count)
+        expect(try self.run("library", "adjust", self.url, "--rotate", "90"), prints: "")
+        #expect(try (1...5).map(column) == ["-", "2x4", "-", "image/jpeg", "adjusted"])
+        let adjusted = try row()
+        #expect(adjusted["adjusted"] as? Bool == true && adjusted["byte_count"] == nil && adjusted["sha256"] == nil)
+        #expect(adjusted["original_byte_count"] as? Int == self.picture.count && adjusted["pixel_width"] as? Int == 2)
+        let sidecar = try self.folder.write("Apple's", to: "b.AAE")
+        expect(try self.run("library", "adjust", self.url, "--sidecar", sidecar, "--reset"), prints: "")
+        #expect(try column(1) == "-" && column(5) == "unrenderable")
+        #expect(try row()["unrenderable_adjustments"] as? [String] == ["AAE"])
+        #expect(try row()["original_sha256"] is String && row()["byte_count"] == nil)
+    }
+
+    @Test func theFactsOfAnAdjustedPictureAreThoseOfItsBytes() throws {
+        expect(try self.run("library", "adjust", self.url, "--rotate", "90"), prints: "")
+        let bytes = try self.run("cat", self.url)
+        // Without libvips there are none.
+        guard bytes.ending != .status(69) else { return }
+        let facts = try self.run("info", self.url).text
+        for line in [
+            "bytes: \(bytes.output.count)", "width in pixels: 2", "height in pixels: 4", "adjusted: yes",
+            "original bytes: \(self.picture.count)",
+        ] {
+            #expect(facts.contains("\n\(line)\n"), "\(facts)")
+        }
+        #expect(try !self.run("info", "\(self.url)&version=original").text.contains("adjusted"))
+    }
+
     @Test func sidecarsAndRendersOfOthersAreKept() throws {
         let sidecar = try self.folder.write("Apple's", to: "b.AAE")
         expect(try self.run("library", "adjust", self.url, "--sidecar", sidecar), prints: "")
