@@ -96,12 +96,12 @@ extension BlobLocator {
         "fail": .fail, "original": .original, "render": .storedRender,
     ]
 
-    /// Returns the treatment of a picture whose adjustment cannot be rendered, as this URL names it; opening fails when
-    /// it names none.
+    /// Returns the treatment of a picture whose adjustment cannot be rendered, as this URL names it; nil when it names
+    /// none.
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for an unknown treatment.
-    func unrenderablePolicy() throws(BlobError) -> AssetSource.UnrenderablePolicy {
-        guard let name = self.assetItem("unrenderable") else { return .fail }
+    func unrenderablePolicy() throws(BlobError) -> AssetSource.UnrenderablePolicy? {
+        guard let name = self.assetItem("unrenderable") else { return nil }
         if let policy = Self.policies[name] { return policy }
         throw BlobError(
             .invalidLocator,

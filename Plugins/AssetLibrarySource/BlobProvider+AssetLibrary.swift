@@ -18,8 +18,13 @@ extension BlobProvider {
     /// Returns a provider as ``assetLibrary(at:)`` does, for a folder that is determined when the first asset is
     /// resolved.
     ///
-    /// - Parameter folder: Returns the folder, or throws when it is unknown. Called until it returns.
-    package static func assetLibrary(at folder: @escaping @Sendable () throws(BlobError) -> URL) -> BlobProvider {
+    /// - Parameters:
+    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL names one.
+    ///   - folder: Returns the folder, or throws when it is unknown. Called until it returns.
+    package static func assetLibrary(
+        unrenderable: AssetSource.UnrenderablePolicy = .fail,
+        at folder: @escaping @Sendable () throws(BlobError) -> URL
+    ) -> BlobProvider {
         let opened = Locked<(any AssetStore)?>(nil)
         let store = { @Sendable () throws(BlobError) -> any AssetStore in
             // Under the lock, so that concurrent first uses open the library only once.
@@ -34,7 +39,7 @@ extension BlobProvider {
             .origin { locator, _ in
                 var id = try locator.catalogueID()
                 let options = AssetSource.Options(
-                    version: try locator.assetVersion(), unrenderable: try locator.unrenderablePolicy())
+                    version: try locator.assetVersion(), unrenderable: try locator.unrenderablePolicy() ?? unrenderable)
                 if try store() is AssetLibrary { id = try locator.assetID().uuidString }
                 return AssetSource(id, fileExtension: locator.assetExtension, options, store: store)
             }, schemes: [BlobLocator.assetScheme, BlobLocator.photoScheme])

@@ -11,7 +11,8 @@ struct LibraryAdjustCommand: ParsableCommand {
             orientation, rotate, straighten, crop, exposure. The original never changes: it is the version at the URL \
             with '&version=original'. The current version is rendered as JPEG when it is read. An adjustment that came \
             with the picture, or by --sidecar, may be one that cannot be rendered: reading fails then, unless the URL \
-            ends with '&unrenderable=original', or with '&unrenderable=render' for the picture of --stored-render.
+            ends with '&unrenderable=original', or with '&unrenderable=render' for the picture of --stored-render. The \
+            option --unrenderable chooses the same for all URLs of a command.
             """)
 
     @Argument(help: "The URL of the asset, or its identifier.")
@@ -100,7 +101,10 @@ struct LibraryAdjustCommand: ParsableCommand {
         if self.reset || self.hasEdits { try library.setAdjustment(self.recipe(of: id, in: library), of: id) }
         if let sidecar { try library.setAdjustment(of: id, sidecar: sidecar) }
         if self.storedRender != nil { try library.setRender(identifiers[1], of: id) }
-        if let render { try library.source(for: id).write(to: URL(fileURLWithPath: render), context: context) }
+        if let render {
+            try library.source(for: id, unrenderable: self.source.unrenderable.policy)
+                .write(to: URL(fileURLWithPath: render), context: context)
+        }
     }
 
     /// Returns the recipe of the options; nil for --reset, and for an asset that does not exist.

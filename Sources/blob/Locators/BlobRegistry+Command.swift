@@ -10,11 +10,15 @@ extension BlobRegistry {
     ///
     /// - Parameters:
     ///   - library: The path of the library; nil uses the one that the environment names.
+    ///   - unrenderable: The treatment of a picture that cannot be rendered, unless its URL names one.
     ///   - formats: The formats of archives that are read in this process when there is no helper.
-    static func forCommand(library: String?, allowing formats: Set<ArchiveFormat> = []) -> BlobRegistry {
+    static func forCommand(
+        library: String?, unrenderable: UnrenderableChoice = .fail, allowing formats: Set<ArchiveFormat> = []
+    ) -> BlobRegistry {
+        let key = LibraryChoice(path: library, unrenderable: unrenderable)
         var registry = self.forCommand.withLock { registries in
-            let registry = registries[library] ?? self.makeForCommand(library: library)
-            registries[library] = registry
+            let registry = registries[key] ?? self.makeForCommand(key)
+            registries[key] = registry
             return registry
         }
         for provider in BlobProvider.archives(allowing: formats).suffix(formats.count) {
@@ -44,15 +48,22 @@ extension BlobRegistry {
         return registry
     }
 
-    /// The registries by library, which stays open for the next locator.
-    private static let forCommand = Locked<[String?: BlobRegistry]>([:])
+    private struct LibraryChoice: Hashable {
+        let path: String?
+        let unrenderable: UnrenderableChoice
+    }
 
-    private static func makeForCommand(library: String?) -> BlobRegistry {
+    /// The registries by library, which stays open for the next locator.
+    private static let forCommand = Locked<[LibraryChoice: BlobRegistry]>([:])
+
+    private static func makeForCommand(_ library: LibraryChoice) -> BlobRegistry {
         var registry = BlobRegistry.standard
         #if BLOBSTREAMS_ASSET_LIBRARY
+            let provider = BlobProvider.assetLibrary(unrenderable: library.unrenderable.policy) {
+                () throws(BlobError) in try LibraryLocation.folder(library.path)
+            }
             do {
-                try registry.register(
-                    .assetLibrary { () throws(BlobError) in try LibraryLocation.folder(library) }, replacing: true)
+                try registry.register(provider, replacing: true)
             } catch {
                 preconditionFailure("The scheme of assets can be registered: \(error)")
             }
@@ -60,6 +71,18 @@ extension BlobRegistry {
         return registry
     }
 }
+
+#if BLOBSTREAMS_ASSET_LIBRARY
+    extension UnrenderableChoice {
+        var policy: AssetSource.UnrenderablePolicy {
+            switch self {
+            case .fail: .fail
+            case .original: .original
+            case .render: .storedRender
+            }
+        }
+    }
+#endif
 
 /// The location of the asset library.
 enum LibraryLocation {

@@ -45,6 +45,13 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: """
+            Read this in place of a picture of the library whose adjustment cannot be rendered: fail, original, render \
+            (as another program rendered it, if the library has that). '&unrenderable=' in a URL comes first.
+            """)
+    var unrenderable = UnrenderableChoice.fail
+
+    @Option(
+        help: """
             Read archives of this format even without the program blob-archive-helper, in this process (may be given \
             more than once): \(ArchiveFormat.isolated.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
             are known to fail badly on damaged archives.
@@ -67,7 +74,8 @@ struct SourceOptions: ParsableArguments {
     func makeSources() -> ArgumentSources { ArgumentSources(registry: self.makeRegistry(), decodes: self.decode) }
 
     private var fullRegistry: BlobRegistry {
-        let registry = BlobRegistry.forCommand(library: self.library, allowing: Set(self.allowFormat))
+        let registry = BlobRegistry.forCommand(
+            library: self.library, unrenderable: self.unrenderable, allowing: Set(self.allowFormat))
         return self.web.applied(to: registry, self.connection, self.store)
     }
 
