@@ -1,5 +1,6 @@
 import ArgumentParser
 import AssetLibrarySource
+import BlobPlatform
 import BlobStandardSources
 import Foundation
 
@@ -15,8 +16,20 @@ struct LibraryCommand: ParsableCommand {
 }
 
 /// Returns the identifiers of assets, given as such or by URLs; throws before any is used if one is neither.
-func assetIDs(_ arguments: [String]) throws -> [UUID] {
-    try arguments.map { try UUID(uuidString: $0) ?? BlobLocator($0).assetID() }
+func assetIDs(_ arguments: [String]) throws(BlobError) -> [UUID] {
+    var identifiers: [UUID] = []
+    for argument in arguments {
+        guard let id = UUID(uuidString: argument) ?? (try? BlobLocator(argument).assetID()) else {
+            let type = fileType(at: Array(argument.utf8).cString, followingLinks: true)
+            let kind = type == nil ? "no asset" : type == S_IFDIR ? "a folder" : "a file"
+            throw BlobError(
+                .invalidLocator,
+                "'\(printable(argument))' is \(kind): assets are named as 'blob library ls' prints them, or by their "
+                    + "identifiers.", operation: "resolve")
+        }
+        identifiers.append(id)
+    }
+    return identifiers
 }
 
 extension SourceOptions {

@@ -18,9 +18,17 @@ struct LibraryListCommand: ParsableCommand {
     @Flag(help: "Print one JSON object per line.")
     var json = false
 
+    /// Taken for a better word than that of the parser.
+    @Argument(help: .hidden) var names: [String] = []
+
     @OptionGroup var source: SourceOptions
 
     func validate() throws {
+        if let name = self.names.first {
+            throw ValidationError(
+                "This lists all assets, and takes no names: --library \(printable(name)) would name the library, and "
+                    + "'blob library album ls \(printable(name))' lists an album.")
+        }
         guard !self.long || !self.json else { throw ValidationError("-l goes without --json.") }
     }
 

@@ -29,9 +29,12 @@ struct LibraryThumbnailCommand: ParsableCommand {
 
     func run() throws {
         let context = try self.source.makeContext()
-        let id = self.asset.contains("://") ? try BlobLocator(self.asset).catalogueID() : self.asset
+        let catalogue = try self.source.openCatalogue()
+        // Catalogues of others have their own identifiers, which may be paths.
+        var id = self.asset.contains("://") ? try BlobLocator(self.asset).catalogueID() : self.asset
+        if catalogue is AssetLibrary { id = try assetIDs([self.asset])[0].uuidString }
         let size = Thumbnail.Size(rawValue: self.size) ?? .small
-        let bytes = try self.source.openCatalogue().thumbnail(of: id, size, context: context).bytes
+        let bytes = try catalogue.thumbnail(of: id, size, context: context).bytes
         try bytes.withUnsafeBytes { bytes in
             guard let output else { return try StandardOutput().write(bytes) }
             let file = try AtomicFile(path: output)

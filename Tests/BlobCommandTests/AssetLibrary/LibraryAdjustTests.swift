@@ -92,6 +92,39 @@ import Testing
         #expect(try !self.run("info", "\(self.url)&version=original").text.contains("adjusted"))
     }
 
+    @Test func anOptionChoosesWhatIsReadInPlaceOfAPictureThatCannotBeRendered() throws {
+        let sidecar = try self.folder.write("Apple's", to: "b.AAE")
+        expect(try self.run("library", "adjust", self.url, "--sidecar", sidecar), prints: "")
+        expect(try self.run("cat", self.url, "--unrenderable", "fail"), failsWith: "unsupported", 65)
+        #expect(try Array(self.run("cat", self.url, "--unrenderable", "original").output) == self.picture)
+        expect(try self.run("cat", self.url, "--unrenderable", "render"), failsWith: "unsupported", 65)
+        let file = try self.folder.write("rendered", to: "b.jpg")
+        let render = String(try self.run("library", "import", file).text.dropLast())
+        expect(try self.run("library", "adjust", self.url, "--stored-render", render), prints: "")
+        expect(try self.run("cat", self.url, "--unrenderable", "render"), prints: "rendered")
+        expect(
+            try self.run("cat", "\(self.url)&unrenderable=fail", "--unrenderable", "render"), failsWith: "unsupported",
+            65)
+        expect(try self.run("cat", self.url, "--unrenderable", "x"), failsWith: "invalidArgument", 64)
+        let output = self.folder.path("o")
+        expect(
+            try self.run("library", "adjust", self.url, "--render", output, "--unrenderable", "original"), prints: "")
+        #expect(try Array(Data(contentsOf: URL(fileURLWithPath: output))) == self.picture)
+    }
+
+    @Test func whatIsNoAssetIsNamedInPlainWords() throws {
+        let file = self.folder.path("a.png")
+        for (argument, kind) in [(file, "a file"), (self.folder.path, "a folder"), ("ph", "no asset")] {
+            for command in [["adjust", "--rotate", "90"], ["remove"], ["thumbnail"]] {
+                expect(
+                    try Launch(["library"] + command + [argument, "--library", self.library]).run(),
+                    failsWith: "invalidLocator", 64,
+                    saying: "is \(kind)", "blob library ls")
+            }
+        }
+        expect(try self.run("library", "ls", "ph"), failsWith: "invalidArgument", 64, saying: "--library ph")
+    }
+
     @Test func sidecarsAndRendersOfOthersAreKept() throws {
         let sidecar = try self.folder.write("Apple's", to: "b.AAE")
         expect(try self.run("library", "adjust", self.url, "--sidecar", sidecar), prints: "")
