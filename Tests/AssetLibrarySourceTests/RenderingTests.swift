@@ -198,6 +198,33 @@ struct RenderingTests {
         #expect(!text.contains("crs") && !text.contains("XMP-tiff") && !text.contains("Thumbnail"), "\(text)")
     }
 
+    /// A decoder of HEIF cuts, turns and mirrors the picture itself. The landmark is a white rectangle.
+    @Test(
+        arguments: [
+            ("turned", PictureSize(width: 96, height: 64), 5, (64, 96), (12, 18)),
+            ("cut-and-turned", PictureSize(width: 40, height: 30), 7, (30, 40), (20, 24)),
+        ])
+    func aTurnedHEIFIsTurnedOnce(
+        name: String, stored: PictureSize, orientation: Int, shown: (Int, Int), centre: (Int, Int)
+    ) throws {
+        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
+        let path = fixtures.appendingPathComponent("\(name).heic").path
+        let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: path)))
+        let media = MediaDescription(HeaderBytes(bytes))
+        #expect(media.pixelWidth == stored.width && media.pixelHeight == stored.height)
+        #expect(media.orientation == orientation)
+        // Coding blurs the edges of the rectangle; turned twice or not at all, it would be elsewhere by far.
+        let pixels = try Pixels([try self.render(path, [.tone((0...255).map { UInt8(255 - $0) })])])
+        #expect((pixels.width, pixels.height) == shown)
+        let dark = (0..<(pixels.width * pixels.height)).filter { place in
+            pixels.samples[(place * 3)..<(place * 3 + 3)].allSatisfy { $0 < 60 }
+        }
+        let (columns, rows) = (dark.map { $0 % pixels.width }, dark.map { $0 / pixels.width })
+        try #require(!dark.isEmpty)
+        #expect(abs(columns.reduce(0, +) / dark.count - centre.0) <= 3, "\(columns)")
+        #expect(abs(rows.reduce(0, +) / dark.count - centre.1) <= 3, "\(rows)")
+    }
+
     @Test func aRenderedAssetMeetsTheContractsOfSources() throws {
         let library = try #require(self.test).library
         let bytes = try Data(contentsOf: URL(fileURLWithPath: try self.makePicture()))

@@ -18,7 +18,7 @@ extension Catalogue {
     static let factColumns = ["lens_model", "city", "country"]
 
     /// The version of the facts that are stored: those of an older one are read again.
-    private static let factsVersion = 2
+    private static let factsVersion = 3
 
     /// Adds the columns of facts.
     static func addFactColumns(_ db: Database) throws {

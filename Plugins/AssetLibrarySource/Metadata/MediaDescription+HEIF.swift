@@ -1,5 +1,5 @@
 extension MediaDescription {
-    /// Reads the `meta` box (ISO/IEC 23008-12): the size of the primary item, its rotation, and the Exif item.
+    /// Reads the `meta` box (ISO/IEC 23008-12): the size of the primary item, its orientation, and the Exif item.
     mutating func readHEIF(_ bytes: HeaderBytes) {
         guard let meta = Self.metaBox(bytes) else { return }
         var primary: UInt64?
@@ -16,20 +16,7 @@ extension MediaDescription {
             default: break
             }
         }
-        if let primary, let properties {
-            for property in properties.of(primary) {
-                var cursor = ByteCursor(property.content)
-                switch property.type {
-                case "ispe":
-                    guard cursor.take(4) != nil, let width = cursor.number(4), let height = cursor.number(4) else {
-                        break
-                    }
-                    self.setSize(width, height)
-                case "irot": self.orientation = cursor.number(1).map { [1, 8, 3, 6][Int($0 & 3)] }
-                default: break
-                }
-            }
-        }
+        if let primary, let properties { self.readProperties(properties.of(primary)) }
         let orientation = self.orientation
         if let exif = items.exifRange, let start = bytes.bytes(at: exif.lowerBound, count: 4) {
             var cursor = ByteCursor(start)
@@ -39,6 +26,41 @@ extension MediaDescription {
         }
         // Readers rotate the picture by its properties, which Exif only repeats (section A.2.1).
         self.orientation = orientation
+    }
+
+    /// Reads the properties of the primary item. Readers cut, turn and mirror the picture in their order.
+    private mutating func readProperties(_ properties: [ItemProperties.Property]) {
+        var turn: PictureOrientation?
+        for property in properties {
+            var cursor = ByteCursor(property.content)
+            switch property.type {
+            case "ispe":
+                guard cursor.take(4) != nil, let width = cursor.number(4), let height = cursor.number(4) else { break }
+                self.setSize(width, height)
+            case "clap":
+                let numbers = (0..<4).compactMap { _ in cursor.number(4).map { Double($0) } }
+                guard numbers.count == 4, numbers[1] > 0, numbers[3] > 0, let width = self.pixelWidth,
+                    let height = self.pixelHeight
+                else { break }
+                // The size before any turn is kept, and this one is of the picture as it is turned so far.
+                let turn = turn ?? .identity
+                let size = turn.applied(to: PictureSize(width: width, height: height))
+                let cut = turn.applied(
+                    to: PictureSize(
+                        width: Int(min(Double(size.width), (numbers[0] / numbers[1]).rounded())),
+                        height: Int(min(Double(size.height), (numbers[2] / numbers[3]).rounded()))))
+                self.setSize(cut.width, cut.height)
+            case "irot":
+                let number = cursor.number(1).map { [1, 8, 3, 6][Int($0 & 3)] }
+                turn = (turn ?? .identity).followed(by: number.flatMap(PictureOrientation.init) ?? .identity)
+            case "imir":
+                // Axis 0 exchanges top and bottom, 1 left and right.
+                let number = cursor.number(1).map { $0 & 1 == 0 ? 4 : 2 }
+                turn = (turn ?? .identity).followed(by: number.flatMap(PictureOrientation.init) ?? .identity)
+            default: break
+            }
+        }
+        self.orientation = turn?.number ?? self.orientation
     }
 
     /// Returns the range of the XMP item.
