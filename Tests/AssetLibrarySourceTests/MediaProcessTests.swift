@@ -132,4 +132,37 @@ import Testing
         #expect(media.mediaType == "image/jpeg")
         #expect(media.pixelWidth == 2 && media.pixelHeight == 1)
     }
+
+    /// A helper that computes for ever: the job ends by its own limits, and the helper with it.
+    @Test(.enabled(if: isLinux && hasVips), arguments: [true, false])
+    func aRenderingEndsWithItsJob(isCancelled: Bool) async {
+        await #expect(processExitsWith: .success) { [isCancelled] in
+            let folder = try TemporaryFolder()
+            let picture = open(try folder.write(Pictures.picture, to: "a.png"), O_RDONLY | O_CLOEXEC)
+            defer { close(picture) }
+            let context = isCancelled ? BlobContext() : BlobContext(deadline: .now + .seconds(2))
+            let process = try MediaProcess(for: .pictures, fault: "loop:render", context)
+            let job = RenderingJob(width: 4, height: 2, steps: [.orientation(3)], quality: 90)
+            let output = try RenderingOutput(process, picture, job)
+            let children = try Self.children()
+            try #require(children.count == 1)
+            let (cancellation, start) = (context.cancellation, ContinuousClock.now)
+            let timer = BlobContext().wake(after: .seconds(1), BlobWaker { if isCancelled { cancellation.cancel() } })
+            defer { timer.cancel() }
+            let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 16)
+            defer { buffer.deallocate() }
+            let error = try #require(throws: BlobError.self) { while try output.read(into: buffer) > 0 {} }
+            try #require(error.code == (isCancelled ? .cancelled : .timedOut), "\(error)")
+            // Far less than the limits of a helper; and neither the process nor a zombie is left.
+            try #require(start.duration(to: .now) < .seconds(10))
+            try #require(try Self.children().isEmpty)
+        }
+    }
+
+    /// The processes that this one has started, also those that have ended and were not waited for.
+    private static func children() throws -> [Substring] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").flatMap { task in
+            try String(contentsOfFile: "/proc/self/task/\(task)/children", encoding: .utf8).split(separator: " ")
+        }
+    }
 }
