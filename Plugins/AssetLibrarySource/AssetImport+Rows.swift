@@ -78,10 +78,20 @@ extension AssetImport {
 
     private func setSidecars(of member: Member, _ db: Database) throws -> Added {
         let isAdjusted = try Catalogue.setSidecars(member.file.sidecars, of: member.id, isNew: false, db)
-        guard let asset = try Catalogue.asset(member.id, db) else { throw Self.isRemoved }
-        let adjustment = isAdjusted ? try Catalogue.journalAdjustment(of: member.id, db) : nil
+        guard var asset = try Catalogue.asset(member.id, db) else { throw Self.isRemoved }
+        var entries: [JournalEntry] = []
+        if let news = member.origin {
+            try news.replaceGiven(of: asset, db)
+            asset = try Catalogue.asset(member.id, db) ?? asset
+            var line = JournalAsset(asset)
+            (line.latitude, line.longitude) = (asset.media.latitude, asset.media.longitude)
+            entries.append(.added(line))
+        }
+        if isAdjusted, let adjustment = try Catalogue.journalAdjustment(of: member.id, db) {
+            entries.append(.adjusted(adjustment))
+        }
         return Added(
             result: AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false), isUsed: false,
-            entries: adjustment.map { [.adjusted($0)] } ?? [])
+            entries: entries)
     }
 }

@@ -28,7 +28,7 @@ public final class AssetImport {
     struct Member {
         let id: UUID
         let file: ImportedFile
-        /// True for an asset of the library, of which only sidecars changed.
+        /// True for an asset of the library, of which only sidecars and documents changed.
         var isKnown = false
         /// The copied file; nil when the library has the bytes already, or refers to the file.
         var incoming: IncomingFile?
@@ -36,7 +36,7 @@ public final class AssetImport {
         var reference: String?
         /// The path of the original that should have these bytes and is damaged; nil when there is none.
         var damagedPath: String?
-        /// The file that is remembered with the asset; nil for none.
+        /// The file that is remembered with the asset; of a known one, the facts that changed; nil for none.
         var origin: ImportOrigin?
 
         var storedPath: String {
@@ -86,7 +86,8 @@ public final class AssetImport {
     /// Adds a file that was imported before and was not touched since; does nothing for any other.
     ///
     /// Sidecars of the file that were changed after the import of the asset are kept in place of others; one that is
-    /// gone stays kept. Without these, the bytes are not read, and `onCommit` is called at once.
+    /// gone stays kept. So are the facts of a document that was changed, unless the file itself tells them. Without
+    /// these, the bytes are not read, and `onCommit` is called at once.
     ///
     /// - Returns: False for a file that has to be imported.
     /// - Throws: As ``add(_:name:)``.
@@ -97,18 +98,28 @@ public final class AssetImport {
             let sidecars = try self.ofSource { () throws(BlobError) in
                 try self.library.changedSidecars(of: asset, origin)
             }
-            if sidecars.isEmpty {
+            let news = try self.library.news(for: asset, origin) { () throws(BlobError) in
+                try self.ownMedia(of: asset)
+            }
+            if sidecars.isEmpty, news == nil {
                 try self.commitIfComplete()
                 try self.onCommit(AssetLibrary.ImportResult(asset: asset, isNew: false, isRepaired: false))
             } else {
                 var file = ImportedFile(byteCount: asset.byteCount, sha256: asset.sha256, media: asset.media)
                 file.sidecars = sidecars
-                try self.add { Member(id: asset.id, file: file, isKnown: true) }
+                try self.add { Member(id: asset.id, file: file, isKnown: true, origin: news) }
             }
             return true
         } catch {
             throw Self.writing(error)
         }
+    }
+
+    /// Returns what the original of an asset itself tells.
+    private func ownMedia(of asset: Asset) throws(BlobError) -> MediaDescription {
+        let file = try self.library.file(of: asset)
+        defer { file.close() }
+        return try self.facts.describe(file.headerBytes) { () throws(BlobError) in try file.duplicate() }.media
     }
 
     private func add(_ member: () throws -> Member) throws {

@@ -15,6 +15,12 @@ package struct ImportOrigin: Sendable {
     /// The place for a file without one: degrees north and east.
     package var place: (latitude: Double, longitude: Double)?
 
+    /// The name for the asset of a file.
+    package var title: String?
+
+    /// The path of the document beside the file that tells these facts, as bytes; nil without one.
+    package var documentPath: [UInt8]?
+
     /// True when files with its adjustments and metadata are beside it.
     package var hasSidecars = false
 
@@ -66,6 +72,24 @@ package struct ImportOrigin: Sendable {
             longitude: self.place?.longitude, ofOriginal: sha256, db)
     }
 
+    /// Stores the facts that a document tells in place of those that are known, and the name.
+    func replaceGiven(of asset: Asset, _ db: Database) throws {
+        if let captureDate {
+            try db.execute(
+                sql: "UPDATE original SET capture_date = ?, capture_offset = ? WHERE sha256 = ?",
+                arguments: [captureDate, self.captureOffset, Data(asset.sha256)])
+        }
+        if let place {
+            try db.execute(
+                sql: "UPDATE original SET gps_latitude = ?, gps_longitude = ? WHERE sha256 = ?",
+                arguments: [place.latitude, place.longitude, Data(asset.sha256)])
+        }
+        if let title {
+            try db.execute(
+                sql: "UPDATE asset SET original_filename = ? WHERE uuid = ?", arguments: [title, asset.id.uuidString])
+        }
+    }
+
     /// Stores the status of the file with its asset.
     func remember(_ asset: UUID, _ db: Database) throws {
         try db.execute(
@@ -91,8 +115,41 @@ extension AssetLibrary {
         guard origin.hasSidecars, asset.media.mediaType?.hasPrefix("image/") == true else { return [:] }
         let known = try self.catalogue.adjustment(of: asset.id).descriptions.sidecars
         // Others do not undo what was set since; of two files with the same bytes, each keeps to its own.
-        let importTime = max(asset.importDate.nanoseconds, .min + ImportOrigin.settlingTime) - ImportOrigin.settlingTime
-        return try Sidecar.beside(origin.path, changedAfter: importTime).filter { known[$0.key] != $0.value }
+        return try Sidecar.beside(origin.path, changedAfter: Self.importTime(of: asset)).filter {
+            known[$0.key] != $0.value
+        }
+    }
+
+    /// The time before which no change of a file was missed by the import of an asset, in nanoseconds since 1970.
+    private static func importTime(of asset: Asset) -> Int64 {
+        max(asset.importDate.nanoseconds, .min + ImportOrigin.settlingTime) - ImportOrigin.settlingTime
+    }
+
+    /// Returns what the document beside a file tells that is not known, if it was changed after the import of the asset;
+    /// nil when there is nothing.
+    ///
+    /// What the file itself tells stays.
+    ///
+    /// - Parameter own: Returns what the file tells; called when its date or place may be those of a document.
+    func news(
+        for asset: Asset, _ origin: ImportOrigin, own: () throws(BlobError) -> MediaDescription
+    ) throws(BlobError) -> ImportOrigin? {
+        guard let path = origin.documentPath, let document = try? FileSnapshot(path: path),
+            document.change.inNanoseconds > Self.importTime(of: asset)
+        else { return nil }
+        var news = origin
+        if news.title == asset.name { news.title = nil }
+        // Documents have dates in UTC, and files seldom; a look at each file for each import would take long.
+        let mayBeGiven = asset.media.captureDate == nil || asset.media.captureOffset == "+00:00"
+        if !mayBeGiven || news.captureDate == asset.media.captureDate { news.captureDate = nil }
+        let isKnown = news.place.map { $0 == asset.media.latitude && $1 == asset.media.longitude } ?? true
+        if isKnown || !mayBeGiven && asset.media.latitude != nil { news.place = nil }
+        if news.captureDate != nil || news.place != nil {
+            let own = try own()
+            if own.captureDate != nil { news.captureDate = nil }
+            if own.latitude != nil { news.place = nil }
+        }
+        return news.title == nil && news.captureDate == nil && news.place == nil ? nil : news
     }
 
     /// Returns the asset of a file that was imported before and was not touched since; nil for any other.

@@ -81,6 +81,41 @@ import Testing
         }
     }
 
+    /// The facts of a document, as of Google Takeout, that comes after the import, and changes then.
+    @Test(arguments: [false, true]) func aDocumentThatComesOrChangesLaterIsTakenUnlessTheFileTells(isDated: Bool) throws
+    {
+        let test = try TestLibrary()
+        let bytes = isDated ? Pictures.jpeg(width: 4, height: 3) : Pictures.picture
+        let picture = try self.folder.write(bytes, to: "a.jpg")
+        while try self.origin(picture).ifUnchanged == nil { sched_yield() }
+        var asset: Asset?
+        let photos = try test.library.makeImport { asset = $0.asset }
+        try photos.add(FileSource(path: picture), name: nil, from: self.origin(picture))
+        try photos.finish()
+        let imported = try #require(asset)
+        #expect(imported.media.captureDate == (isDated ? Pictures.date : nil) && imported.name == "a.jpg")
+        for (year, title) in [("2001", "one.jpg"), ("2002", "two.jpg"), ("2002", "two.jpg")] {
+            let journal = LibraryJournal(LibraryFolder(test.folder)).byteCount
+            let isNews = try test.library.asset(imported.id)?.name != title
+            var origin = try self.origin(picture)
+            (origin.captureDate, origin.captureOffset) = ("\(year):01:01 00:00:00", "+00:00")
+            (origin.title, origin.place) = (title, (year == "2001" ? 1.5 : 2.5, 7))
+            origin.documentPath = Array(try self.folder.write("\(year)", to: "a.jpg.json").utf8)
+            let photos = try test.library.makeImport { asset = $0.asset }
+            #expect(try photos.addImported(origin))
+            try photos.finish()
+            let found = try #require(asset)
+            #expect(found.id == imported.id && found.name == title && found.generation == imported.generation)
+            #expect(found.media.captureDate == (isDated ? Pictures.date : origin.captureDate))
+            // The place of a file with a date may be its own, once it has one.
+            #expect(found.media.latitude == (isDated ? 1.5 : origin.place?.latitude) && found.media.longitude == 7)
+            let line = try JournalState(test.library.journal).assets.last
+            #expect(line?.name == title && line?.latitude == found.media.latitude)
+            // Facts that are known are not written again.
+            #expect((LibraryJournal(LibraryFolder(test.folder)).byteCount > journal) == isNews)
+        }
+    }
+
     private func origin(_ picture: String) throws -> ImportOrigin {
         var origin = try ImportOrigin(path: Array(picture.utf8))
         origin.hasSidecars = true

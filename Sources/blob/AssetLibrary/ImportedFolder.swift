@@ -49,9 +49,9 @@ struct ImportedFolder {
         let stem = path.dropLast((name as NSString).pathExtension.utf8.count + 1).lowercasedASCII
         origin.hasSidecars = self.withSidecars.contains(stem) || self.withSidecars.contains(path.lowercasedASCII)
         let document = TakeoutDocument.name(for: name, among: self.documents[path.folder] ?? [])
-        guard let document, let facts = TakeoutDocument(path: path.folder + Array("/\(document)".utf8)) else {
-            return (origin, nil)
-        }
+        let documentPath = document.map { path.folder + Array("/\($0)".utf8) }
+        guard let documentPath, let facts = TakeoutDocument(path: documentPath) else { return (origin, nil) }
+        (origin.documentPath, origin.title) = (documentPath, facts.title)
         (origin.captureDate, origin.captureOffset) = (facts.captureDate, "+00:00")
         if facts.captureDate == nil { origin.captureOffset = nil }
         origin.place = facts.place

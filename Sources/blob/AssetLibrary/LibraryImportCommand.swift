@@ -12,7 +12,7 @@ struct LibraryImportCommand: ParsableCommand {
             original has been read and, if damaged or lost, replaced. A URL that is printed survives a loss of power. \
             Any locator can be imported, not only files. Of a folder, all files below it are imported but hidden ones, \
             .xmp and .aae; .json gives date, place and name of photos of Google Takeout. Files of folders that were \
-            imported before and have not been touched since are not read again.
+            imported before and have not been touched since are not read again, but what has come or changed beside them is.
             """)
 
     @Argument(help: "The files, folders or locators to import.")
