@@ -168,7 +168,8 @@ package struct LibraryCheck {
             return found(.content, "The original cannot be opened: \(error.message)", false)
         }
         guard file.snapshot.byteCount == asset.byteCount else {
-            return found(.size, "The original has \(file.snapshot.byteCount) bytes in place of \(asset.byteCount).", true)
+            let detail = "The original has \(file.snapshot.byteCount) bytes in place of \(asset.byteCount)."
+            return found(.size, detail, true)
         }
         guard self.isDeep else { return nil }
         let (sha256, blocks): ([UInt8], BlockDigests)
@@ -214,7 +215,8 @@ package struct LibraryCheck {
         try self.report(
             .journal, LibraryJournal.fileName,
             "The journal lacks \(unequalCount) assets and \(lostRenderCount) stored renders of the catalogue, has "
-                + "\(lostCount) assets that the catalogue lacks, and \(skippedCount) damaged lines.", isRepaired: self.repairs)
+                + "\(lostCount) assets that the catalogue lacks, and \(skippedCount) damaged lines.",
+            isRepaired: self.repairs)
     }
 
     private func checkFiles(_ library: AssetLibrary, _ leftovers: [String]) throws {

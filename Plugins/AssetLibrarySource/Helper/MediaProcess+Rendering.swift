@@ -53,8 +53,9 @@ final class RenderingOutput {
 
     /// Reads the next bytes; returns their number, 0 at the end.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when the picture cannot be decoded, ``BlobError/Code/limitExceeded`` when
-    ///   it takes too much memory; the errors of ``HelperProcess``. What was read before an error is worthless.
+    /// - Throws: ``BlobError/Code/corrupted`` when the picture cannot be decoded, ``BlobError/Code/truncated`` when a part
+    ///   of it is missing, ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of
+    ///   ``HelperProcess``. What was read before an error is worthless.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(BlobError) -> Int {
         while true {
             let count = try self.output.read(into: buffer)

@@ -99,6 +99,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     /// Opens the original, of which every reader has its own descriptor, or renders the picture.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` for an adjustment that cannot be rendered,
+    ///   ``BlobError/Code/truncated`` or ``BlobError/Code/corrupted`` for a picture of which a part is missing or damaged,
     ///   ``BlobError/Code/unavailable`` when the helper or libvips is missing,
     ///   ``BlobError/Code/notFound`` when the asset or its original is missing, ``BlobError/Code/sizeMismatch``
     ///   when the original has another length, ``BlobError/Code/invalidArgument`` for an offset past the end, and
