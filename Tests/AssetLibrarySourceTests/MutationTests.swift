@@ -60,7 +60,8 @@ import Testing
                     }
                 } catch {
                     try #require(
-                        error.code == .corrupted || error.code == .limitExceeded, "seed \(seed), \(number): \(error)")
+                        [.corrupted, .truncated, .limitExceeded].contains(error.code),
+                        "seed \(seed), \(number): \(error)")
                     failures += 1
                 }
                 if number % 100 == 0 { peak = max(peak, try Self.peakByteCount() ?? 0) }
