@@ -1,4 +1,6 @@
-"""Lines of any blob as rows of a Spark data frame, also of one large .gz, by all cores:
+"""Blobs with Spark, by the command `blob`, which is on the PATH of every machine, or where the option `blob` says.
+
+Lines of any blob as rows of a data frame, also of one large .gz, by all cores:
 
     import blob_spark
     blob_spark.register(spark)
@@ -11,10 +13,22 @@ again; nothing of half a range counts.
 Options: blob (the command), count or bytes (of the ranges), index (a file made by `blob index build --output`, under the
 same path on every machine, or sent there by `spark.sparkContext.addFile`), encoding (default: utf-8; what is not valid
 becomes U+FFFD).
+
+Many blobs into one place, from a manifest with a locator, a tab and its bytes a line (without them, the blob counts as
+small):
+
+    counts = blob_spark.copy(spark, "s3a://bucket/manifest.tsv", "s3://bucket/job/", "s3a://bucket/report")
+    spark-submit blob_spark.py MANIFEST TARGET REPORT [--tasks N] [-- OPTION OF blob put ...]
+
+Each task is a process `blob put`, whose keys are made of the locators, so that a task that Spark runs again stores the
+same objects. The report has one line of JSON a blob, also of one that failed, and Spark commits it once for each task.
 """
 
+import argparse
 import codecs
+import contextlib
 import ctypes
+import heapq
 import json
 import os
 import signal
@@ -23,6 +37,8 @@ import sys
 import tempfile
 
 CHUNK = 4 << 20  # The bytes of a batch of rows; more for a longer line.
+ALLOWANCE = 64 << 10  # The bytes that take as long as the requests for one blob.
+TASK = 100  # The blobs of a task, at most about: what a kill repeats.
 
 
 def splits(locator, options):
@@ -42,26 +58,37 @@ def splits(locator, options):
 def chunks(arguments, options):
     """Yields the bytes of a range, cut behind lines; raises when the range is not whole."""
     command = [options.get("blob", "blob"), "cat", "--records", "lines", *index(options), *arguments]
+    with started(command) as (output, end):
+        parts = []
+        while data := output.read(CHUNK):
+            cut = data.rfind(b"\n") + 1
+            if cut > 0:
+                yield b"".join([*parts, data[:cut]])
+                parts = []
+            if cut < len(data):
+                parts.append(data[cut:])
+        # Before the last line, which a process that was killed may have cut off.
+        end(0)
+        if parts:
+            yield b"".join(parts)
+
+
+@contextlib.contextmanager
+def started(command, names=subprocess.DEVNULL):
+    """Starts a command, and has its output and a function that waits for its end, which raises at other statuses."""
     errors = tempfile.TemporaryFile()
     process = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, preexec_fn=end_with_parent
+        command, stdin=names, stdout=subprocess.PIPE, stderr=errors, preexec_fn=end_with_parent
     )
-    try:
-        parts = []
-        while data := process.stdout.read(CHUNK):
-            end = data.rfind(b"\n") + 1
-            if end > 0:
-                yield b"".join([*parts, data[:end]])
-                parts = []
-            if end < len(data):
-                parts.append(data[end:])
-        # Before the last line, which a process that was killed may have cut off.
-        if process.wait() != 0:
+
+    def end(*statuses):
+        if process.wait() not in statuses:
             errors.seek(0)
             message = errors.read().decode(errors="replace").strip()
             raise RuntimeError(message or f"{command[0]} ended with {process.returncode}")
-        if parts:
-            yield b"".join(parts)
+
+    try:
+        yield process.stdout, end
     finally:
         process.kill()
         process.wait()
@@ -114,7 +141,6 @@ def index(options):
 
 def register(spark):
     """Registers the format `blob` with a session; executors need this module no other way."""
-    from pyspark import cloudpickle
     from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 
     class Lines(DataSourceReader):
@@ -145,5 +171,84 @@ def register(spark):
         def reader(self, schema):
             return Lines(self.options)
 
-    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    ship()
     spark.dataSource.register(Blob)
+
+
+def ship():
+    """Lets Spark send this module to its executors with each task."""
+    from pyspark import cloudpickle
+
+    cloudpickle.register_pickle_by_value(sys.modules[__name__])
+
+
+def bins(sizes, count):
+    """Deals locators with sizes into at most so many bins: the largest first, each into the lightest bin."""
+    lightest = [(0, number) for number in range(count)]
+    dealt = [[] for _ in range(count)]
+    for locator, size in sorted(sizes.items(), key=lambda one: -one[1]):
+        weight, number = lightest[0]
+        dealt[number].append(locator)
+        heapq.heapreplace(lightest, (weight + size + ALLOWANCE, number))
+    return [one for one in dealt if one]
+
+
+def put(bins, target, options):
+    """Stores the blobs of bins, and yields the line about each; raises unless each has its line."""
+    command = [options.get("blob", "blob"), "put", target, "--json", "--from-file", "-", *options.get("put", [])]
+    for locators in bins:
+        with tempfile.TemporaryFile() as names:
+            names.write("".join(f"{locator}\n" for locator in locators).encode())
+            names.seek(0)
+            with started(command, names) as (output, end):
+                rest = iter(locators)
+                for line in output:
+                    if json.loads(line)["locator"] != next(rest, None):
+                        raise RuntimeError(f"{command[0]} has a line out of turn: {line}")
+                    yield line.decode().rstrip("\n")
+                # 1: some have failed, as their lines say.
+                end(0, 1)
+                for locator in rest:
+                    raise RuntimeError(f"{command[0]} has no line about {locator}")
+
+
+def entry(line):
+    """Returns the locator and the bytes of a line of a manifest."""
+    locator, _, size = line.partition("\t")
+    return locator, int(size or 0)
+
+
+def copy(spark, manifest, target, report, options={}):
+    """Stores the blobs of a manifest, writes the report, and returns how many blobs have which state."""
+    ship()
+    context = spark.sparkContext
+    sizes = dict(context.textFile(manifest).filter(bool).map(entry).collect())
+    count = int(options.get("tasks", max(8 * context.defaultParallelism, -(-len(sizes) // TASK))))
+    dealt = bins(sizes, count)
+    # Without a shuffle, whose files a lost machine would take with it.
+    tasks = context.parallelize(dealt, max(1, len(dealt)))
+    tasks.mapPartitions(lambda bins: put(bins, target, options)).saveAsTextFile(report)
+    # Of the report: an accumulator would count what was repeated twice.
+    return dict(context.textFile(report).map(lambda line: json.loads(line)["state"]).countByValue())
+
+
+def main():
+    from pyspark.sql import SparkSession
+
+    parser = argparse.ArgumentParser(description="Stores the blobs of a manifest; the status is 1 if some have failed.")
+    parser.add_argument("manifest", help="lines of a locator, a tab and its bytes")
+    parser.add_argument("target", help="a URL that ends with '/'")
+    parser.add_argument("report", help="a new folder, for one line of JSON a blob")
+    parser.add_argument("--blob", default="blob", help="the command")
+    parser.add_argument("--tasks", help=f"how many (default: of {TASK} blobs, and at least 8 a core)")
+    parser.add_argument("put", nargs="*", help="behind '--': options of blob put")
+    options = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
+    spark = SparkSession.builder.appName("blob").getOrCreate()
+    counts = copy(spark, options["manifest"], options["target"], options["report"], options)
+    spark.stop()
+    print(json.dumps(counts))
+    sys.exit(1 if counts.get("failed") else 0)
+
+
+if __name__ == "__main__":
+    main()

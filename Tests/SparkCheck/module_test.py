@@ -1,8 +1,12 @@
 """The module of Examples/Spark without Spark: python3 module_test.py BLOB."""
 
+import gzip
+import hashlib
+import json
 import os
 import random
-import stat
+import select
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -13,7 +17,7 @@ import blob_spark
 BLOB = sys.argv.pop()
 
 
-class Ranges(unittest.TestCase):
+class InAFolder(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -25,6 +29,12 @@ class Ranges(unittest.TestCase):
         os.chmod(path, mode)
         return path
 
+    def assert_no_process_is_left(self):
+        with self.assertRaises(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+
+
+class Ranges(InAFolder):
     def test_all_chunks_together_are_the_file(self):
         random.seed(7)
         text = b"".join(
@@ -62,8 +72,103 @@ class Ranges(unittest.TestCase):
         chunks = blob_spark.chunks([], {"blob": slow})
         next(chunks)
         chunks.close()
-        with self.assertRaises(ChildProcessError):
-            os.waitpid(-1, os.WNOHANG)
+        self.assert_no_process_is_left()
+
+
+class Bins(unittest.TestCase):
+    def test_they_lose_nothing_and_none_is_much_heavier_than_the_others(self):
+        random.seed(11)
+        for count in [1, 2, 7, 100]:
+            for blobs in [0, 1, 5, 1000]:
+                sizes = {str(one): int(random.paretovariate(1) * 1000) for one in range(blobs)}
+                dealt = blob_spark.bins(sizes, count)
+                self.assertEqual(sorted(one for part in dealt for one in part), sorted(sizes))
+                self.assertLessEqual(len(dealt), count)
+                weights = [sum(sizes[one] + blob_spark.ALLOWANCE for one in part) for part in dealt]
+                largest = max(sizes.values(), default=0) + blob_spark.ALLOWANCE
+                self.assertLessEqual(max(weights, default=0), sum(weights) / count + largest)
+
+    def test_bins_of_which_none_has_to_be_heavier_are_of_one_weight(self):
+        random.seed(12)
+        sizes = {str(one): min(int(random.paretovariate(1) * 20_000), 4_000_000) for one in range(2000)}
+        weights = [sum(sizes[one] + blob_spark.ALLOWANCE for one in part) for part in blob_spark.bins(sizes, 20)]
+        self.assertLess(max(weights), sum(weights) / len(weights) * 1.01)
+
+    def test_blobs_without_a_size_are_dealt_by_their_number(self):
+        dealt = blob_spark.bins({str(one): 0 for one in range(90)}, 9)
+        self.assertEqual([len(part) for part in dealt], [10] * 9)
+
+    def test_a_line_of_a_manifest_may_be_without_a_size(self):
+        self.assertEqual(blob_spark.entry("a b.zip#c\t12"), ("a b.zip#c", 12))
+        self.assertEqual(blob_spark.entry("a"), ("a", 0))
+
+
+class Tasks(InAFolder):
+    LINES = """while read -r name; do [ -z "$name" ] || echo "{\\"locator\\":\\"$name\\",\\"state\\":\\"stored\\"}"; done\n"""
+
+    def put(self, script, bins):
+        fake = self.path("fake", f"#!/bin/sh\n{script}".encode(), 0o700)
+        return blob_spark.put(iter(bins), "http://127.0.0.1/", {"blob": fake})
+
+    def test_statuses_0_and_1_have_a_line_for_each_blob(self):
+        many = [f"{one}.gz" for one in range(20_000)]
+        for status in [0, 1]:
+            lines = list(self.put(self.LINES + f"exit {status}", [["one", "two"], many]))
+            self.assertEqual([json.loads(line)["locator"] for line in lines], ["one", "two", *many])
+
+    def test_each_line_arrives_before_the_next_blob_is_stored(self):
+        lines = self.put("read -r name; echo '{\"locator\":\"one\"}'; exec sleep 1000", [["one", "two"]])
+        self.assertIn("one", next(lines))
+        lines.close()
+        self.assert_no_process_is_left()
+
+    def test_what_is_not_a_line_for_each_blob_fails_the_task(self):
+        scripts = {
+            "killed": self.LINES + "kill -9 $$",
+            "ended with 3": self.LINES + "exit 3",
+            "no target": self.LINES + "echo no target >&2; exit 64",
+            "no line about three": "head -n 2 | (" + self.LINES + ")",
+            "no line about one": "",
+            "out of turn": "sed p | (" + self.LINES + ")",
+            "two, other": "sed s/two/other/ | (" + self.LINES + ")",
+            "cut": "printf '{\"locator\":\"on'",
+            "a line behind the last": self.LINES + "echo '{\"locator\":\"four\"}'",
+        }
+        for name, script in scripts.items():
+            with self.subTest(name), self.assertRaises((RuntimeError, ValueError)):
+                list(self.put(script, [["one", "two", "three"]]))
+            self.assert_no_process_is_left()
+
+    def test_a_locator_that_is_not_one_line_fails_the_task(self):
+        for name in ["one\ntwo", "", "one\n"]:
+            with self.subTest(name), self.assertRaises(RuntimeError):
+                list(self.put(self.LINES, [[name]]))
+
+    def test_a_blob_that_failed_has_its_line(self):
+        missing = self.path("missing") + ".not"
+        (line,) = blob_spark.put(iter([[missing]]), "http://127.0.0.1:9/", {"blob": BLOB, "put": ["--retry", "0"]})
+        found = json.loads(line)
+        self.assertEqual((found["locator"], found["state"]), (missing, "failed"))
+        self.assertEqual(found["error"]["code"], "notFound")
+
+    @unittest.skipUnless(sys.platform == "linux", "prctl(2)")
+    def test_the_process_of_a_killed_worker_ends(self):
+        fake = self.path("fake", b"#!/bin/sh\necho '{\"locator\":\"one\"}'; echo $$ >&2; exec sleep 1000\n", 0o700)
+        worker = (
+            "import sys, os; sys.path.insert(0, sys.argv[1]); import blob_spark, subprocess\n"
+            "lines = blob_spark.put(iter([['one', 'two']]), 'http://127.0.0.1/', {'blob': sys.argv[2]})\n"
+            "next(lines); print(open(f'/proc/self/task/{os.getpid()}/children').read(), flush=True); next(lines)"
+        )
+        folder = os.path.dirname(blob_spark.__file__)
+        process = subprocess.Popen([sys.executable, "-c", worker, folder, fake], stdout=subprocess.PIPE, text=True)
+        child = int(process.stdout.readline())
+        # Opened while the child lives, so that its number cannot be another's.
+        ended = os.pidfd_open(child)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        self.assertTrue(select.select([ended], [], [], 10)[0])
+        os.close(ended)
 
 
 if __name__ == "__main__":
