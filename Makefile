@@ -1,7 +1,7 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
 # Both first install what is missing (make setup). Other targets: install, dist, deb, docs, sanitize, fuzz,
-# faults, asset-changes, soak, nio, benchmark.
+# faults, asset-changes, soak, spark-test, nio, benchmark.
 
 BLOB := .build/release/blob
 
@@ -11,7 +11,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libturbojpeg0 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults asset-changes soak nio s3-check s3-kills form-check picker-check spark-check link-check api-check setup archives \
+.PHONY: all demo test sanitize fuzz faults asset-changes soak nio s3-check s3-kills form-check picker-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark clean
 
 all: release
@@ -146,9 +146,19 @@ form-check: setup
 # Cuts lines in 200 ways and reads them, and counts those of a large gzip, with Spark (PyPI; Java from Debian) and the
 # module of Examples/Spark.
 SPARK := .build/spark
-spark-check: release
-	test -x $(SPARK)/bin/python || { python3 -m venv $(SPARK) && $(SPARK)/bin/pip install -q pyspark pyarrow; }
+$(SPARK)/bin/spark-submit:
+	command -v java >/dev/null || $(SUDO) apt-get install -q -y --no-install-recommends openjdk-17-jre-headless
+	python3 -m venv $(SPARK) && $(SPARK)/bin/pip install -q pyspark pyarrow
+
+spark-check: release $(SPARK)/bin/spark-submit
 	$(SPARK)/bin/python Tests/SparkCheck/run.py .build/release/blob
+
+# Stores 10,000 blobs by a Spark cluster of two workers on the loopback interface, which kills and stops hurt at random
+# moments, and compares what is there in the end.
+SPARK_SEED :=
+spark-test: setup $(SPARK)/bin/spark-submit
+	swift build --product blob
+	$(SPARK)/bin/python Tests/SparkCheck/cluster.py .build/debug/blob $(if $(SPARK_SEED),--seed $(SPARK_SEED))
 
 # Chooses assets on the page of the example AssetPicker in Chromium (chromium) and uploads them, while its servers are
 # killed. The pictures of the page are to be looked at.
