@@ -50,8 +50,11 @@ def splits(locator, options):
     if found.returncode != 0:
         raise RuntimeError(found.stderr.strip() or f"{command[0]} ended with {found.returncode}")
     ranges = [json.loads(line) for line in found.stdout.splitlines()]
+    ends = [["--length", str(one["length"])] for one in ranges]
+    # The last is read to the end of the blob, so that its checksum is compared, also of data that have changed since.
+    ends[-1] = []
     return [
-        ["--offset", str(one["offset"]), "--length", str(one["length"]), "--", one["locator"]] for one in ranges
+        ["--offset", str(one["offset"]), *end, "--", one["locator"]] for one, end in zip(ranges, ends)
     ]
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import zlib
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "Examples", "Spark"))
 import blob_spark
@@ -73,6 +74,97 @@ class Ranges(InAFolder):
         next(chunks)
         chunks.close()
         self.assert_no_process_is_left()
+
+
+class Damage(InAFolder):
+    """An index beside the data, one or both of which changed: what is read is right, or fails."""
+
+    def setUp(self):
+        super().setUp()
+        random.seed(13)
+        self.gzip, self.index = self.path("text.gz", self.packed(3)), self.path("index")
+        os.remove(self.index)
+        subprocess.run(
+            [BLOB, "index", "build", "--output", self.index, self.gzip], check=True, stdout=subprocess.DEVNULL
+        )
+
+    def packed(self, seed):
+        choice = random.Random(seed)
+        words = [choice.randbytes(5).hex().encode() for _ in range(1000)]
+        text = b"\n".join(b" ".join(choice.choices(words, k=9)) for _ in range(16_000)) + b"\n"
+        return gzip.compress(text, 1, mtime=0)
+
+    def ranges(self):
+        return blob_spark.splits(self.gzip, {"blob": BLOB, "count": "4", "index": self.index})
+
+    def read(self, ranges=None):
+        """The lines of ranges, all by default, or None when the job would have failed."""
+        options = {"blob": BLOB, "index": self.index}
+        try:
+            return b"".join(chunk for one in ranges or self.ranges() for chunk in blob_spark.chunks(one, options))
+        except RuntimeError:
+            return None
+
+    def expect_right_or_failed(self, found):
+        with open(self.gzip, "rb") as file:
+            try:
+                whole = gzip.decompress(file.read())
+            except (OSError, EOFError, zlib.error):
+                whole = None
+        self.assertTrue(found is None or found == whole)
+
+    def damage(self, path, choice):
+        """Flips a bit, empties a page, cuts the end off, or doubles bytes."""
+        size = os.path.getsize(path)
+        at = choice.randrange(size)
+        with open(path, "r+b") as file:
+            file.seek(at)
+            found = file.read(4096)
+            kind = choice.choice(["bit", "page", "end", "double"])
+            if kind == "end":
+                file.truncate(at)
+                return
+            file.seek(at)
+            changes = {
+                "bit": bytes([found[0] ^ 1 << choice.randrange(8)]), "page": bytes(len(found)), "double": found[:9] + found
+            }
+            file.write(changes[kind])
+
+    def test_an_index_that_is_whole_is_used(self):
+        self.assertGreater(len(self.ranges()), 1)
+        with open(self.gzip, "rb") as file:
+            self.assertEqual(self.read(), gzip.decompress(file.read()))
+
+    def test_a_damaged_index_or_gzip_is_never_read_wrong(self):
+        whole = {}
+        for path in [self.gzip, self.index]:
+            with open(path, "rb") as file:
+                whole[os.path.basename(path)] = file.read()
+        ranges = self.ranges()
+        outcomes = {"right": 0, "failed": 0}
+        for seed in range(30):
+            with self.subTest(seed=seed):
+                choice = random.Random(seed)
+                for name, content in whole.items():
+                    self.path(name, content)
+                for path in [[self.index], [self.gzip], [self.index, self.gzip]][seed % 3]:
+                    self.damage(path, choice)
+                # Most after the ranges were cut, as in a job that runs.
+                found = self.read(ranges if seed % 4 else None)
+                self.expect_right_or_failed(found)
+                outcomes["right" if found else "failed"] += 1
+        self.assertTrue(all(outcomes.values()), outcomes)
+
+    def test_a_stale_index_is_never_read_wrong(self):
+        first, other = self.packed(3), self.packed(4)
+        joined = first + other
+        for name, content in {"other": other, "more": joined, "less": first[: len(first) // 2], "none": b""}.items():
+            with self.subTest(name):
+                ranges = self.ranges()
+                self.path("text.gz", content)
+                for one in [ranges, None]:
+                    self.expect_right_or_failed(self.read(one))
+                self.path("text.gz", first)
 
 
 class Bins(unittest.TestCase):
