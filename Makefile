@@ -148,7 +148,7 @@ form-check: setup
 SPARK := .build/spark
 $(SPARK)/bin/spark-submit:
 	command -v java >/dev/null || $(SUDO) apt-get install -q -y --no-install-recommends openjdk-17-jre-headless
-	python3 -m venv $(SPARK) && $(SPARK)/bin/pip install -q pyspark pyarrow
+	python3 -m venv $(SPARK) && $(SPARK)/bin/pip install -q pyspark pyarrow numpy
 
 spark-check: release $(SPARK)/bin/spark-submit
 	$(SPARK)/bin/python Tests/SparkCheck/run.py .build/release/blob

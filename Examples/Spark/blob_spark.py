@@ -12,7 +12,9 @@ again; nothing of half a range counts.
 
 Options: blob (the command), count or bytes (of the ranges), index (a file made by `blob index build --output`, under the
 same path on every machine, or sent there by `spark.sparkContext.addFile`), encoding (default: utf-8; what is not valid
-becomes U+FFFD).
+becomes U+FFFD). With the option rows, rows have the columns path, offset and bytes instead, where bytes are those of the
+blob `path` from `offset`: `ranges` are ranges as they are, and `members` the files in an archive, each whole. A row is
+read into memory.
 
 Many blobs into one place, from a manifest with a locator, a tab and its bytes a line (without them, the blob counts as
 small):
@@ -22,15 +24,22 @@ small):
 
 Each task is a process `blob put`, whose keys are made of the locators, so that a task that Spark runs again stores the
 same objects. The report has one line of JSON a blob, also of one that failed, and Spark commits it once for each task.
+
+Or of a data frame with a column locator, as it is partitioned; the report is then a file of the driver, and the job fails
+if a blob has failed. The option put has options of `blob put`:
+
+    frame.write.format("blob").option("report", "report.jsonl").mode("append").save("s3://bucket/job/")
 """
 
 import argparse
 import codecs
+import collections
 import contextlib
 import ctypes
 import heapq
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -41,21 +50,45 @@ ALLOWANCE = 64 << 10  # The bytes that take as long as the requests for one blob
 TASK = 100  # The blobs of a task, at most about: what a kill repeats.
 
 
-def splits(locator, options):
+def splits(locator, options, records=("--records", "lines")):
     """Returns the ranges of a locator as `blob index splits` has them, as arguments of `blob cat`."""
     size = ["--bytes", options["bytes"]] if "bytes" in options else []
     size = ["--count", options["count"]] if "count" in options else size
-    command = [options.get("blob", "blob"), "index", "splits", "--records", "lines", *size, *index(options), "--", locator]
-    found = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    if found.returncode != 0:
-        raise RuntimeError(found.stderr.strip() or f"{command[0]} ended with {found.returncode}")
-    ranges = [json.loads(line) for line in found.stdout.splitlines()]
+    ranges = table([options.get("blob", "blob"), "index", "splits", *records, *size, *index(options), "--", locator])
     ends = [["--length", str(one["length"])] for one in ranges]
     # The last is read to the end of the blob, so that its checksum is compared, also of data that have changed since.
     ends[-1] = []
     return [
         ["--offset", str(one["offset"]), *end, "--", one["locator"]] for one, end in zip(ranges, ends)
     ]
+
+
+def members(locator, options):
+    """Returns tasks of files in an archive, as locators: by their names, or their numbers if names are not unique."""
+    found = table([options.get("blob", "blob"), "ls", "--json", *index(options), "--", locator])
+    names = collections.Counter(one["name"] for one in found)
+    sizes = {}
+    for one in found:
+        if one["kind"] in ("file", "hardLink"):
+            selector = one["name"] if names[one["name"]] == 1 else f"@{one['index']}"
+            sizes[locator + ("!/" if "#" in locator else "#") + selector] = one.get("byte_count", 0)
+    return bins(sizes, int(options.get("count", 32)))
+
+
+def table(command):
+    """Returns the lines of JSON that a command prints."""
+    with started(command) as (output, end):
+        lines = output.read().splitlines()
+        end(0)
+        return [json.loads(line) for line in lines]
+
+
+def whole(arguments, options):
+    """Returns what `blob cat` prints; raises when that is not everything."""
+    with started([options.get("blob", "blob"), "cat", *index(options), *arguments]) as (output, end):
+        found = output.read()
+        end(0)
+        return found
 
 
 def chunks(arguments, options):
@@ -144,7 +177,7 @@ def index(options):
 
 def register(spark):
     """Registers the format `blob` with a session; executors need this module no other way."""
-    from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+    from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition, WriterCommitMessage
 
     class Lines(DataSourceReader):
         def __init__(self, options):
@@ -163,16 +196,66 @@ def register(spark):
                 rows = lines(chunk, self.options.get("encoding", "utf-8"))
                 yield pyarrow.RecordBatch.from_arrays([rows], names=["value"])
 
+    class Ranges(DataSourceReader):
+        def __init__(self, options):
+            self.options = dict(options)
+
+        def partitions(self):
+            return [InputPartition(one) for one in splits(self.options["path"], self.options, ())]
+
+        def read(self, partition):
+            arguments = partition.value
+            yield arguments[-1], int(arguments[1]), whole(arguments, self.options)
+
+    class Members(Ranges):
+        def partitions(self):
+            return [InputPartition(one) for one in members(self.options["path"], self.options)]
+
+        def read(self, partition):
+            for path in partition.value:
+                yield path, 0, whole(["--", path], self.options)
+
+    class Message(WriterCommitMessage):
+        def __init__(self, lines):
+            self.lines = lines
+
+    class Store(DataSourceWriter):
+        def __init__(self, schema, options):
+            self.options = dict(options)
+            if "locator" not in schema.names or "report" not in self.options:
+                raise ValueError("a column locator and the option report are needed")
+
+        def write(self, rows):
+            locators = [row["locator"] for row in rows]
+            options = {**self.options, "put": shlex.split(self.options.get("put", ""))}
+            return Message(list(put([locators] if locators else [], options["path"], options)))
+
+        def commit(self, messages):
+            found = [line for message in messages for line in message.lines]
+            with open(self.options["report"], "w") as report:
+                report.writelines(line + "\n" for line in found)
+            failed = sum(json.loads(line)["state"] == "failed" for line in found)
+            if failed:
+                raise RuntimeError(f"{failed} of {len(found)} blobs have failed: {self.options['report']}")
+
     class Blob(DataSource):
+        kinds = {"lines": Lines, "ranges": Ranges, "members": Members}
+
         @classmethod
         def name(cls):
             return "blob"
 
         def schema(self):
-            return "value string"
+            rows = self.options.get("rows", "lines")
+            if rows not in self.kinds:
+                raise ValueError(f"rows are {', '.join(self.kinds)}")
+            return "value string" if rows == "lines" else "path string, offset long, bytes binary"
 
         def reader(self, schema):
-            return Lines(self.options)
+            return self.kinds[self.options.get("rows", "lines")](self.options)
+
+        def writer(self, schema, overwrite):
+            return Store(schema, self.options)
 
     ship()
     spark.dataSource.register(Blob)

@@ -1,13 +1,14 @@
 """The module of Examples/Spark without Spark: python3 module_test.py BLOB."""
 
 import gzip
-import hashlib
+import io
 import json
 import os
 import random
 import select
 import subprocess
 import sys
+import tarfile
 import tempfile
 import unittest
 import zlib
@@ -74,6 +75,35 @@ class Ranges(InAFolder):
         next(chunks)
         chunks.close()
         self.assert_no_process_is_left()
+
+
+class Members(InAFolder):
+    def test_each_file_is_read_once_whatever_its_name(self):
+        names = ["a", "dir/b c", "@1", "odd#!%*", "twice", "twice", "\u00e4"]
+        inner = self.path("x.tar")
+        with tarfile.open(inner, "w") as file:
+            for number, name in enumerate(["dir/", *names]):
+                one = tarfile.TarInfo(name)
+                one.type, one.size = (tarfile.DIRTYPE, 0) if number == 0 else (tarfile.REGTYPE, number)
+                file.addfile(one, io.BytesIO(b"x" * number))
+        with tarfile.open(self.path("outer.tar"), "w") as file:
+            file.add(inner, "x.tar")
+        for locator in ["x.tar", "outer.tar#x.tar"]:
+            locator = os.path.join(self.folder.name, locator)
+            tasks = blob_spark.members(locator, {"blob": BLOB, "count": "3"})
+            self.assertEqual(len(tasks), 3)
+            found = [blob_spark.whole(["--", path], {"blob": BLOB}) for task in tasks for path in task]
+            self.assertEqual(sorted(found), [b"x" * number for number in range(1, len(names) + 1)])
+            paths = {path.removeprefix(locator) for task in tasks for path in task}
+            self.assertIn(("!/" if "#" in locator else "#") + "dir/b c", paths)
+
+    def test_what_is_not_whole_fails(self):
+        for end in ["exit 65", "kill -9 $$"]:
+            fake = self.path("fake", f"#!/bin/sh\necho '{{}}'\n{end}\n".encode(), 0o700)
+            with self.assertRaises(RuntimeError):
+                blob_spark.whole([], {"blob": fake})
+            with self.assertRaises(RuntimeError):
+                blob_spark.members("x", {"blob": fake})
 
 
 class Damage(InAFolder):

@@ -1,19 +1,24 @@
 """The module of Examples/Spark on real Spark: python3 run.py BLOB [MIB]. Needs pyspark, pyarrow and Java.
 
 Cuts a file of 64 MiB of lines in 200 ways, and compares each with the whole; counts the lines of one gzip of MIB decoded
-mebibytes (default: 1024) with Spark's own reader and with this one, in turn, and compares digests.
+mebibytes (default: 1024) with Spark's own reader and with this one, in turn, and compares digests. Reads ranges and
+members, and writes.
 """
 
 import gzip
 import hashlib
+import io
+import json
 import os
 import random
 import shutil
 import statistics
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
+import urllib.request
 
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -70,6 +75,54 @@ def cut_in_many_ways(folder):
     return path, content
 
 
+def rows_and_writes(spark, folder):
+    """Ranges and members are the bytes of the whole; what is written has a line each, also what fails."""
+    path = os.path.join(folder, "rows.gz")
+    text = odd_lines(8 << 20)
+    compress(folder, "rows.gz", text)
+    reader = spark.read.format("blob").option("blob", BLOB)
+    found = reader.option("rows", "ranges").option("count", "5").load(path).orderBy("offset").collect()
+    assert len(found) > 1 and b"".join(row.bytes for row in found) == text
+    assert all(text[row.offset :].startswith(row.bytes) for row in found)
+
+    archive, contents = os.path.join(folder, "members.tgz"), {}
+    with tarfile.open(archive, "w:gz") as file:
+        for number in range(50):
+            name, content = f"odd #{number % 49}/%.txt", random.randbytes(number * 1000)
+            one = tarfile.TarInfo(name)
+            one.size = len(content)
+            file.addfile(one, io.BytesIO(content))
+            contents[number] = content
+    found = reader.option("rows", "members").option("count", "3").load(archive).collect()
+    assert sorted(row.bytes for row in found) == sorted(contents.values())
+    for row in found:
+        again = subprocess.run([BLOB, "cat", "--", row.path], check=True, capture_output=True).stdout
+        assert (again, row.offset) == (row.bytes, 0), row.path
+    print("Ranges and members are the bytes of the whole", flush=True)
+
+    command = [sys.executable, os.path.join(os.path.dirname(__file__), "objects.py"), "1", "60", "1000000"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        there = [f"{url}/source/{one}" for one in range(60)]
+        report = os.path.join(folder, "report.jsonl")
+        for locators, failures in [(there, 0), (there + [url + "/none"], 1)]:
+            frame = spark.createDataFrame([(one,) for one in locators], "locator string").repartition(4)
+            write = frame.write.format("blob").option("blob", BLOB).option("report", report).mode("append")
+            try:
+                write.save(url + "/objects/")
+                assert not failures
+            except Exception as error:
+                assert failures and "1 of 61 blobs have failed" in str(error), error
+            lines = [json.loads(line) for line in open(report)]
+            assert sorted(line["locator"] for line in lines) == sorted(locators)
+            assert sum(line["state"] == "failed" for line in lines) == failures
+        with urllib.request.urlopen(url + "/state") as answer:
+            state = json.load(answer)
+        assert set(state["objects"]) == {hashlib.sha256(one.encode()).hexdigest() for one in there}
+        server.stdin.close()
+    print("60 blobs of a data frame are stored, and the one that is not there fails the job", flush=True)
+
+
 def digest(frame):
     """The number of rows, and a sum of their digests, whatever their order."""
     value = functions.sum(functions.xxhash64("value").cast("decimal(38,0)"))
@@ -87,6 +140,7 @@ def main():
         )
         spark.sparkContext.setLogLevel("ERROR")
         blob_spark.register(spark)
+        rows_and_writes(spark, folder)
         mine = spark.read.format("blob").option("blob", BLOB).option("count", "9").load(odd)
         own = spark.read.option("lineSep", "\n").text(odd)
         own = own.select(functions.regexp_replace("value", "\r$", "").alias("value"))
