@@ -20,13 +20,13 @@ Many blobs into one place, from a manifest with a locator, a tab and its bytes a
 small):
 
     counts = blob_spark.copy(spark, "s3a://bucket/manifest.tsv", "s3://bucket/job/", "s3a://bucket/report")
-    spark-submit blob_spark.py MANIFEST TARGET REPORT [--tasks N] [-- OPTION OF blob put ...]
+    spark-submit blob_spark.py MANIFEST TARGET REPORT [--tasks N] [--put='OPTIONS OF blob put']
 
 Each task is a process `blob put`, whose keys are made of the locators, so that a task that Spark runs again stores the
 same objects. The report has one line of JSON a blob, also of one that failed, and Spark commits it once for each task.
 
-Or of a data frame with a column locator, as it is partitioned; the report is then a file of the driver, and the job fails
-if a blob has failed. The option put has options of `blob put`:
+Or of a data frame with a column locator, as it is partitioned; the report is then a file of the driver, and the job
+fails if a blob has failed:
 
     frame.write.format("blob").option("report", "report.jsonl").mode("append").save("s3://bucket/job/")
 """
@@ -227,8 +227,7 @@ def register(spark):
 
         def write(self, rows):
             locators = [row["locator"] for row in rows]
-            options = {**self.options, "put": shlex.split(self.options.get("put", ""))}
-            return Message(list(put([locators] if locators else [], options["path"], options)))
+            return Message(list(put([locators] if locators else [], self.options["path"], self.options)))
 
         def commit(self, messages):
             found = [line for message in messages for line in message.lines]
@@ -281,7 +280,8 @@ def bins(sizes, count):
 
 def put(bins, target, options):
     """Stores the blobs of bins, and yields the line about each; raises unless each has its line."""
-    command = [options.get("blob", "blob"), "put", target, "--json", "--from-file", "-", *options.get("put", [])]
+    command = [options.get("blob", "blob"), "put", target, "--json", "--from-file", "-"]
+    command += shlex.split(options.get("put", ""))
     for locators in bins:
         with tempfile.TemporaryFile() as names:
             names.write("".join(f"{locator}\n" for locator in locators).encode())
@@ -327,7 +327,7 @@ def main():
     parser.add_argument("report", help="a new folder, for one line of JSON a blob")
     parser.add_argument("--blob", default="blob", help="the command")
     parser.add_argument("--tasks", help=f"how many (default: of {TASK} blobs, and at least 8 a core)")
-    parser.add_argument("put", nargs="*", help="behind '--': options of blob put")
+    parser.add_argument("--put", default="", help="options of blob put: --put='--max-time 600'")
     options = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     spark = SparkSession.builder.appName("blob").getOrCreate()
     counts = copy(spark, options["manifest"], options["target"], options["report"], options)

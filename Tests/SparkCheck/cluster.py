@@ -130,7 +130,7 @@ def start_job(master, manifest, target, report):
     command = [SPARK + "/bin/spark-submit", "--master", master]
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
-    command += [MODULE, manifest, target, report, "--blob", options.blob]
+    command += [MODULE, manifest, target, report, "--blob", options.blob, "--put=--retry 3"]
     return start(command, stdout=subprocess.PIPE, stderr=open(report + ".log", "w"))
 
 
@@ -200,7 +200,8 @@ def print_events():
 
 def damaged_job(master, workers):
     seed, total = options.seed, options.bytes
-    sizes = dict(zip((f"{server}/source/{one}" for one in range(options.blobs)), objects.sizes(seed, options.blobs, total)))
+    locators = [f"{server}/source/{one}" for one in range(options.blobs)]
+    sizes = dict(zip(locators, objects.sizes(seed, options.blobs, total)))
     manifest, report = folder + "/manifest", folder + "/report"
     write_manifest(manifest, sizes)
     begin = time.monotonic()
@@ -231,7 +232,8 @@ def damaged_job(master, workers):
     assert balance <= 1.1 or max(weights) == max(sizes.values()) + blob_spark.ALLOWANCE, balance
     puts = sum(one[2] for one in state["objects"].values())
     print(f"{len(lines)} lines, {len(state['objects'])} objects, {stored} bytes, each with its digest: {counts}")
-    print(f"{puts} PUTs were whole, {puts - len(sizes)} of them repeats of {state['repeated_bytes']} bytes; {state['cut']} cut off")
+    repeats = f"{puts - len(sizes)} of them repeats of {state['repeated_bytes']} bytes; {state['cut']} cut off"
+    print(f"{puts} PUTs were whole, {repeats}; {counts.get('exists', 0)} objects were found again")
     print(f"{len(tasks)} tasks, the heaviest {balance:.3f} times the mean; {seconds:.0f} s", flush=True)
     print_events()
     return stopped
@@ -244,7 +246,8 @@ def job_of_missing_sources(master):
     write_manifest(manifest, {one: 0 for one in there + missing})
     status, counts = wait_for(start_job(master, manifest, f"{server}/objects/", report), report)
     assert (status, counts) == (1, {"exists": 40, "failed": 3}), (status, counts)
-    failed = {line["locator"]: line["error"]["code"] for task in read(report) for line in task if line["state"] == "failed"}
+    lines = [line for task in read(report) for line in task]
+    failed = {line["locator"]: line["error"]["code"] for line in lines if line["state"] == "failed"}
     assert failed == {one: "notFound" for one in missing}, failed
     print("3 of 43 sources are missing: their lines say so, and the status is 1", flush=True)
 
@@ -271,7 +274,8 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         )
         server = f"http://127.0.0.1:{int(source.stdout.readline())}"
         main()
-        left = [one for one, (_, command) in processes().items() if f"{server}/objects/" in command and command[0] == options.blob]
+        puts = [command for _, command in processes().values() if command[:2] == [options.blob, "put"]]
+        left = [command for command in puts if command[2].startswith(server)]
         assert not left, "processes of killed workers are left"
     finally:
         end_all()

@@ -268,7 +268,7 @@ class Tasks(InAFolder):
 
     def test_a_blob_that_failed_has_its_line(self):
         missing = self.path("missing") + ".not"
-        (line,) = blob_spark.put(iter([[missing]]), "http://127.0.0.1:9/", {"blob": BLOB, "put": ["--retry", "0"]})
+        (line,) = blob_spark.put(iter([[missing]]), "http://127.0.0.1:9/", {"blob": BLOB, "put": "--retry 0"})
         found = json.loads(line)
         self.assertEqual((found["locator"], found["state"]), (missing, "failed"))
         self.assertEqual(found["error"]["code"], "notFound")
