@@ -23,11 +23,11 @@ extension RequestReceiver: BodyReceiver {
     package func answer() throws(BlobError) -> RequestAnswer { RequestAnswer(status: 201, parts: try self.finish()) }
 }
 
-/// The answer to a request that was accepted.
+/// The answer to a request that was not refused.
 package struct RequestAnswer: Sendable {
     package typealias Field = (name: String, value: String)
 
-    /// A status of 200 to 299; that of an interim answer is below 200.
+    /// A status of 200 to 299, or 404; that of an interim answer is below 200.
     package let status: Int
     /// The header fields, without those that frame the body.
     package let fields: [Field]

@@ -11,7 +11,9 @@ package final class RequestReceiver {
     /// everything else that the file system has to write.
     private static let maximumSingleCount = 16
 
+    private let path: String
     private let folder: String?
+    private let stored: StoredFiles?
     private var fileSystem: FileSystem?  // Set when there is a file to name.
     private var mustSynchronizeTogether = false
     private let maximumByteCount: Int64
@@ -36,10 +38,13 @@ package final class RequestReceiver {
     ///   - contentType: The value of `Content-Type`, if it was sent.
     ///   - folder: The folder for files; nil to hash only.
     ///   - maximumByteCount: The maximum length of the whole body; nil for no limit.
+    ///   - stored: The files that HEAD requests ask for; a raw body is added when it is stored.
     /// - Throws: ``BlobError/Code/corrupted`` or ``BlobError/Code/invalidArgument`` for a form without a valid
     ///   boundary; ``BlobError/Code/io`` or a similar error when the file cannot be created.
-    package init(path: String, contentType: String?, folder: String?, maximumByteCount: Int64?) throws(BlobError) {
-        self.folder = folder
+    package init(
+        path: String, contentType: String?, folder: String?, maximumByteCount: Int64?, stored: StoredFiles? = nil
+    ) throws(BlobError) {
+        (self.path, self.folder, self.stored) = (path, folder, stored)
         self.maximumByteCount = maximumByteCount ?? .max
         if let contentType, let boundary = try MultipartHeader.boundary(of: contentType) {
             self.parser = try MultipartParser(boundary: boundary)
@@ -93,6 +98,7 @@ package final class RequestReceiver {
         let finished = self.finished
         self.finished = []
         for part in finished { part.file?.discard() }
+        if self.parser == nil, let part = finished.first?.part { self.stored?.add(part, at: self.path) }
         return finished.map(\.part)
     }
 

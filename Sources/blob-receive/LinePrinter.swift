@@ -82,7 +82,7 @@ final class LinePrinter: Sendable {
             try Self.write(batch.lines.joined(separator: "\n"), to: STDOUT_FILENO, named: "standard output")
             guard batch.droppedCount > 0 else { continue }
             try Self.write(
-                "blob-receive: warning: nobody read standard output, and the lines of \(batch.droppedCount) requests "
+                "\(programName): warning: nobody read standard output, and the lines of \(batch.droppedCount) requests "
                     + "were dropped", to: STDERR_FILENO, named: "standard error")
         }
     }

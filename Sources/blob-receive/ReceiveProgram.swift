@@ -16,13 +16,32 @@ struct ReceiveProgram: ParsableCommand {
             stored and hashed as received: a Content-Encoding is not decoded. Lines that nobody reads are dropped when \
             more than 16 MiB wait.
 
+            All files are in the folder itself. A raw body has the last component of its path as its name, a part of a \
+            form its file name; letters, digits and -._+,=@~ stay, and all else is written as %XX, also a '.' or '-' at \
+            the beginning. A further file of a name is NAME-2, NAME-3 and so on. Answers HEAD at the path of a raw body \
+            that this process stored, with the length and Repr-Digest of the last one: 'blob upload --skip-existing' \
+            sends it once.
+
             With --directory, a POST with 'Tus-Resumable: 1.0.0' at any path creates a resumable upload (tus 1.0.0 with \
             creation, creation-with-upload, termination, checksum by sha256 or sha1, and concatenation), and so does a \
             POST or PUT with 'Upload-Complete', by the draft "Resumable Uploads for HTTP" (interop versions 6 to 8). \
             Its URL begins with /files/. Its bytes stay when the sender or this process is killed, in hidden files of \
             the folder, for a week after the last byte; so do the parts of a concatenation, until they are deleted. A \
             PATCH at the right offset ends an earlier one.
-            """)
+            """,
+        version: commandVersion)
+
+    static func main() {
+        do {
+            var command = try self.parseAsRoot()
+            try command.run()
+        } catch  where self.exitCode(for: error).isSuccess {
+            // Help is not an error.
+            print(self.fullMessage(for: error))
+        } catch {
+            end(with: BlobError(.invalidArgument, self.message(for: error).replacing("\n   or: ", with: "; or: ")))
+        }
+    }
 
     @Option(help: "The address to listen on, HOST:PORT; port 0 selects a free one.")
     var listen = "127.0.0.1:0"
@@ -70,6 +89,7 @@ struct ReceiveProgram: ParsableCommand {
             let folder = try self.directory.map(PartOwner.claim)
             let settings = ReceivingServer.Settings(
                 folder: folder, uploads: folder.map { ResumableUploads(in: $0, maximumByteCount: self.maxBytes) },
+                stored: folder.map { _ in StoredFiles() },
                 maximumByteCount: self.maxBytes, maximumConnectionCount: self.maxConnections,
                 idleTimeout: self.idleTimeout, minimumRate: self.minRate, headerTimeout: self.headerTimeout)
             try ReceivingServer(settings).run(host: host, port: port) { printer.print($0) }
@@ -120,10 +140,13 @@ struct ReceiveProgram: ParsableCommand {
     }
 }
 
+/// The name of the program in messages: `blob` when that command runs it.
+let programName = CommandLine.arguments.first == "blob receive" ? "blob" : "blob-receive"
+
 private func end(with error: BlobError) -> Never {
     PartFile.discardAll()
     if error.systemErrorNumber != EPIPE {
-        try? Array("blob-receive: \(error)\n".utf8).withUnsafeBytes {
+        try? Array("\(programName): \(error)\n".utf8).withUnsafeBytes {
             try writeAll($0, to: STDERR_FILENO, named: "standard error")
         }
     }

@@ -74,8 +74,13 @@ extension ReceivingHandler {
         if !text.isEmpty, !head.headers.contains(name: "Content-Type") {
             head.headers.add(name: "Content-Type", value: type)
         }
-        if status != .noContent { head.headers.add(name: "Content-Length", value: String(text.utf8.count)) }
-        if status == .methodNotAllowed { head.headers.add(name: "Allow", value: "PUT, POST") }
+        // The answer to a HEAD has the length that a file has.
+        if status != .noContent, !head.headers.contains(name: "Content-Length") {
+            head.headers.add(name: "Content-Length", value: String(text.utf8.count))
+        }
+        if status == .methodNotAllowed {
+            head.headers.add(name: "Allow", value: self.settings.stored == nil ? "PUT, POST" : "PUT, POST, HEAD")
+        }
         if closes { head.headers.add(name: "Connection", value: "close") }
         context.write(self.wrapOutboundOut(.head(head)), promise: nil)
         context.write(self.wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: text)))), promise: nil)

@@ -14,7 +14,8 @@ extension ReceivingHandler {
         self.omitsBody = head.method == .HEAD
         let resumable = ResumableUploads.request(
             method: head.method.rawValue, path: head.uri, fields: head.headers.map { ($0.name, $0.value) })
-        guard resumable != nil || head.method == .PUT || head.method == .POST else {
+        let asksForFile = resumable == nil && head.method == .HEAD && self.settings.stored != nil
+        guard resumable != nil || head.method == .PUT || head.method == .POST || asksForFile else {
             guard head.method == .GET else {
                 return self.refuse(.methodNotAllowed, "PUT and POST are taken here.", context)
             }
@@ -41,8 +42,10 @@ extension ReceivingHandler {
         work.begin(
             { [settings] () throws(BlobError) in
                 if let receiver = try resumable?.makeReceiver(settings.uploads) { return receiver }
+                if asksForFile, let stored = settings.stored { return stored.headReceiver(path) }
                 return try RequestReceiver(
-                    path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount)
+                    path: path, contentType: type, folder: settings.folder, maximumByteCount: settings.maximumByteCount,
+                    stored: settings.stored)
             }, then: begun)
     }
 

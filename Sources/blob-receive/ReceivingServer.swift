@@ -11,6 +11,8 @@ struct ReceivingServer {
         let folder: String?
         /// The resumable uploads of the folder; nil without one.
         let uploads: ResumableUploads?
+        /// The files that were stored in the folder; nil without one.
+        let stored: StoredFiles?
         let maximumByteCount: Int64
         /// The number of connections that are served; further ones are answered with 503.
         let maximumConnectionCount: Int

@@ -12,7 +12,8 @@ struct S3Client: Sendable {
         var maximumRetryCount = 5
         var idleLimit = BlobTransferSettings.defaultIdleLimit
         var bytesPerSecond: Int64?
-        var onRetry: (@Sendable (BlobError) -> Void)?
+        /// Receives each error after which a request is repeated, the number of that attempt, and of those in a row.
+        var onRetry: (@Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void)?
     }
 
     /// An answer with status 200 to 299.
@@ -76,7 +77,7 @@ struct S3Client: Sendable {
                 guard self.mayRepeat(error, call),
                     let pause = repetition.pause(acceptedCount: self.acceptedCount.withLock { $0 })
                 else { throw error }
-                self.limits.onRetry?(error)
+                self.limits.onRetry?(error, repetition.retryCount, self.limits.maximumRetryCount)
                 try await self.context.sleep(for: error.retryDelay ?? pause)
             }
         }

@@ -5,7 +5,7 @@ struct S3Repetition {
 
     private let limits: S3Client.Limits
     private var acceptedCount: Int
-    private var retryCount = 0
+    private(set) var retryCount = 0
     private var nextPause: Duration
 
     /// - Parameter acceptedCount: The number of requests of the upload that the store has accepted.

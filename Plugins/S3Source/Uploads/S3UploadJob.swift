@@ -21,7 +21,11 @@ struct S3UploadJob: Sendable {
         (self.settings, self.source, self.address, self.context) = (settings, source, address, context)
         var limits = S3Client.Limits()
         (limits.firstPause, limits.maximumRetryCount) = (settings.firstPause, settings.maximumRetryCount)
-        (limits.idleLimit, limits.onRetry) = (settings.idleLimit, settings.onRetry)
+        limits.idleLimit = settings.idleLimit
+        limits.onRetry = { error, number, limit in
+            settings.onRetry?(error)
+            settings.onAttempt?(error, number, limit)
+        }
         limits.bytesPerSecond = settings.rateLimit
         self.client = S3Client(S3Requests(address, settings.store), try BlobUploader(), limits, context)
         self.stateFile = settings.stateFile.map { StateFile(path: $0) }

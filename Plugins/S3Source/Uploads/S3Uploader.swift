@@ -65,6 +65,9 @@ public struct S3Uploader: Sendable {
     /// Called with each error after which a request is repeated, by any task of the upload.
     public var onRetry: (@Sendable (BlobError) -> Void)?
 
+    /// Called as ``onRetry`` is, with the number of the attempt that follows, and of those in a row at most.
+    package var onAttempt: (@Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void)?
+
     /// Called with the number of bytes that are stored or handed over, by any task of the upload; after a repetition
     /// the number is smaller.
     public var onProgress: (@Sendable (_ sent: Int64, _ byteCount: Int64?) -> Void)?

@@ -41,6 +41,9 @@ extension BlobRegistry {
         guard isFileWithMember || !hasScheme(text) else { return try BlobLocator(text) }
         guard let mark else { return BlobLocator(filePath: text.utf8) }
         let path = text[..<mark]
+        guard !path.isEmpty else {
+            throw BlobError(.invalidLocator, "There is no name before the '#'.", operation: "resolve", locator: text)
+        }
         var locator = try path == "-" ? BlobLocator("stdin:") : BlobLocator(filePath: path.utf8)
         let selectors = PercentEncoding.encode(
             text[mark...].dropFirst().utf8, leaving: PercentEncoding.selectorCharacters.union("!%".utf8))

@@ -125,7 +125,7 @@ struct ResumableUpload: Sendable {
                 if end.isComplete { return }
             } catch {
                 let pause = try recovery.pause(after: error)
-                self.uploader.onRecovery?(error)
+                self.uploader.report(error, recovery)
                 try await self.context.sleep(for: pause)
             }
         }
@@ -174,7 +174,7 @@ struct ResumableUpload: Sendable {
                 return try await request()
             } catch {
                 let pause = try recovery.pause(after: error)
-                self.uploader.onRecovery?(error)
+                self.uploader.report(error, recovery)
                 try await self.context.sleep(for: pause)
             }
         }

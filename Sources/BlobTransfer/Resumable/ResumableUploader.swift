@@ -41,6 +41,9 @@ public struct ResumableUploader: Sendable {
     /// Called with each error after which the upload goes on, by any thread.
     public var onRecovery: (@Sendable (BlobError) -> Void)?
 
+    /// Called as ``onRecovery`` is, with the number of the attempt that follows, and of those in a row at most.
+    package var onAttempt: (@Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void)?
+
     /// Creates an uploader that keeps no state.
     ///
     /// - Parameter request: The request that creates the upload.
@@ -103,16 +106,22 @@ public struct ResumableUploader: Sendable {
             } catch {
                 if state == nil {
                     let pause = try recovery.pause(after: error, isUnknown: true)
-                    self.onRecovery?(error)
+                    self.report(error, recovery)
                     try await context.sleep(for: pause)
                 } else {
                     let status = (error.cause as? BlobUploadRefusal)?.response.status ?? 0
                     guard Self.missingStatuses.contains(status), !hasBegunAnew else { throw error }
                     (state, hasBegunAnew) = (nil, true)
                     upload = try ResumableUpload(self, content, context)
-                    self.onRecovery?(error)
+                    self.report(error, recovery)
                 }
             }
         }
+    }
+
+    /// Reports an error after which the upload goes on.
+    func report(_ error: BlobError, _ recovery: UploadRecovery) {
+        self.onRecovery?(error)
+        self.onAttempt?(error, max(recovery.failureCount, 1), recovery.limit)
     }
 }

@@ -13,12 +13,16 @@ struct UploadRecovery {
     private static let transientStatuses: Set = [408, 409, 423, 425, 429, 460, 500, 502, 503, 504]
 
     private let patience: Int?
-    private var failureCount = 0
+    /// The number of failures in a row.
+    private(set) var failureCount = 0
     private var offset: Int64 = -1
     private var pause = Self.firstPause
 
     /// - Parameter patience: The number of failures in a row to bear; nil for the default.
     init(patience: Int?) { self.patience = patience }
+
+    /// The maximum number of failures in a row.
+    var limit: Int { self.patience ?? Self.defaultPatience }
 
     /// Notes the number of bytes that the server has.
     mutating func note(_ offset: Int64) {
@@ -32,7 +36,7 @@ struct UploadRecovery {
     /// - Throws: The error, if the upload does not go on.
     mutating func pause(after error: BlobError, isUnknown: Bool = false) throws(BlobError) -> Duration {
         self.failureCount += 1
-        let limit = self.patience ?? (isUnknown && error.code == .unavailable ? 0 : Self.defaultPatience)
+        let limit = self.patience == nil && isUnknown && error.code == .unavailable ? 0 : self.limit
         guard self.failureCount <= limit, Self.mayRecover(error) else { throw error }
         defer { self.pause = min(self.pause * 2, Self.longestPause) }
         return max(self.pause, error.retryDelay ?? .zero)

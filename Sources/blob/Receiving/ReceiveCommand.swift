@@ -20,7 +20,8 @@ struct ReceiveCommand: ParsableCommand {
                 .appendingPathComponent(Self.program).path
         }
         for program in [beside, Self.program].compactMap({ $0 }) {
-            var words = ([Self.program] + self.arguments).map { strdup($0) } + [nil]
+            // By this name the receiver knows the one for its messages.
+            var words = (["blob receive"] + self.arguments).map { strdup($0) } + [nil]
             execvp(program, &words)
             let number = errno
             for word in words { free(word) }

@@ -101,8 +101,13 @@ final class AnswerOutput: Sendable {
                 attempts += 1
                 return attempts
             }
-            ProgressLine.printNotice("blob: trying again, \(attempt) of \(count): \(ErrorText(error).line)\n")
+            self.reportAttempt(error, attempt, count)
         }
+    }
+
+    /// Prints an error after which an upload is tried again, and the number of that attempt of at most `count` in a row.
+    func reportAttempt(_ error: BlobError, _ number: Int, _ count: Int) {
+        ProgressLine.printNotice("blob: trying again, \(number) of \(count): \(ErrorText(error).line)\n")
     }
 
     /// Prints an error in place of the progress.

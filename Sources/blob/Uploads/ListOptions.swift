@@ -24,7 +24,10 @@ struct ListOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Skip what is there: of the same digest, if the server tells one (the default), or of the same size.",
-            discussion: "The digest is that of Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5.",
+            discussion: """
+                The server is asked by HEAD, and one that does not answer that gets all. The digest is that of \
+                Repr-Digest, Digest, Content-MD5, or an ETag that is an MD5.
+                """,
             valueName: "digest|size"))
     var skipExisting: ExistingCheck?
 

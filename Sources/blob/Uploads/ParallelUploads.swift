@@ -123,14 +123,14 @@ final class ParallelUploads: Sendable {
         upload.url = item.url
         let url = try TransferURL(item.url).text
         if let digest = self.journal?.digest(url, info, source.locator) {
-            try self.output.end(number, line: Self.line(String(digest), item))
+            try self.output.end(number, line: Self.skippedLine(String(digest), item))
             return nil
         }
         let found = Locked<String?>(nil)
         if try self.isThere(source, upload, context, found) {
             let digest = found.withLock { $0 }
             if let digest { try self.journal?.append(url, info, source.locator, digest) }
-            try self.output.end(number, line: Self.line(digest ?? "-", item))
+            try self.output.end(number, line: Self.skippedLine(digest ?? "-", item))
             return nil
         }
         try upload.setMediaType(of: source, info, context)
@@ -159,6 +159,11 @@ final class ParallelUploads: Sendable {
 
     private static func line(_ digest: String, _ item: UploadItem) -> String {
         "\(digest)  \(printableArgument(item.name))"
+    }
+
+    /// The line of a source that was not sent.
+    private static func skippedLine(_ digest: String, _ item: UploadItem) -> String {
+        "already there: \(self.line(digest, item))"
     }
 
     private func isThere(

@@ -109,7 +109,7 @@ struct StoreUploads: Sendable {
             uploader.stateFile = self.resumable.statePath(of: place + words)
         }
         uploader.onProgress = { sent, byteCount in output.show(number, sent, of: byteCount) }
-        uploader.onRetry = { output.report($0) }
+        uploader.onAttempt = output.reportAttempt
         let object = try await uploader.upload(source, to: url, context: context)
         try output.end(number, line: "\(object.entityTag)  \(object.locator)")
     }

@@ -11,8 +11,8 @@ struct UploadCommand: ParsableCommand {
         discussion: """
             The answer to a single source is printed to standard output. The name of the source is appended to a URL \
             that ends with '/', as by curl -T; several sources need such a URL, and different names: each that is done \
-            is a line with its SHA-256, and one that fails stops no other. A source of unknown length is sent in \
-            chunks. With -F the only body is a form, sent by POST. A success that a server reports before its system \
+            is a line with its SHA-256, behind 'already there: ' if it was skipped, and one that fails stops no other. \
+            A source of unknown length is sent in chunks. With -F the only body is a form, sent by POST. A success that a server reports before its system \
             has the whole body, or before it resets the connection, is an error; bytes that its system has and its \
             program never reads cannot be detected.
 
@@ -137,7 +137,9 @@ struct UploadCommand: ParsableCommand {
         var items = UploadItems(self.url, sources, context)
         for argument in self.arguments.dropLast() { try items.add(argument) }
         if let file = self.list.fromFile {
-            for line in try UploadItems.lines(of: sources.source(file, context), context) { try items.add(line) }
+            for (number, line) in try UploadItems.lines(of: sources.source(file, context), context) {
+                try items.add(line) { $0.inLine(number, of: file) }
+            }
         }
         return items
     }
@@ -220,8 +222,8 @@ struct UploadCommand: ParsableCommand {
         var upload = upload
         upload.onProgress = { sent, byteCount in output.show(0, sent, of: byteCount) }
         let url = try self.resumable.send(
-            source, upload, state, boundary: boundary, patience: self.request.retry, context
-        ) { output.report($0) }
+            source, upload, state, boundary: boundary, patience: self.request.retry, context,
+            onAttempt: output.reportAttempt)
         try output.end(0, line: url)
     }
 

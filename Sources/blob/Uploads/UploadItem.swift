@@ -43,8 +43,9 @@ struct UploadItems {
 
     /// Adds the source of an argument, the files in its folder, or the members that its pattern selects.
     ///
+    /// - Parameter naming: Returns an error with the place of the argument.
     /// - Throws: ``BlobError/Code/invalidArgument`` for a name that an earlier source has, and when the job is over.
-    mutating func add(_ argument: String) throws(BlobError) {
+    mutating func add(_ argument: String, naming: (BlobError) -> BlobError = { $0 }) throws(BlobError) {
         try self.context.check()
         do throws(BlobError) {
             if let path = self.sources.registry.folderPath(argument) { return try self.addFiles(in: path, argument) }
@@ -56,19 +57,22 @@ struct UploadItems {
             }
         } catch {
             // A mistake in the names sends nothing at all.
-            guard error.code != .invalidArgument else { throw error }
+            guard error.code != .invalidArgument else { throw naming(error) }
             try self.context.check()
-            self.errors.append(error)
+            self.errors.append(naming(error))
         }
     }
 
-    /// Returns the lines of a list of at most 64 MiB; if it has a NUL, that ends each line.
+    /// Returns the lines of a list of at most 64 MiB that are not empty, with their numbers from 1; if it has a NUL,
+    /// that ends each line.
     static func lines(
         of source: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> [String] {
+    ) throws(BlobError) -> [(number: Int, text: String)] {
         let bytes = try source.data(upTo: self.maximumListByteCount, context: context)
         let end = bytes.contains(0) ? 0 : UInt8(ascii: "\n")
-        return bytes.split(separator: end).map { RawArguments.decoded(Array($0)) }
+        return bytes.split(separator: end, omittingEmptySubsequences: false).enumerated()
+            .filter { !$0.element.isEmpty }
+            .map { ($0.offset + 1, RawArguments.decoded(Array($0.element))) }
     }
 
     private mutating func addFiles(in path: [UInt8], _ argument: String) throws(BlobError) {

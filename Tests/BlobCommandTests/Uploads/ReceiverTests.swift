@@ -158,4 +158,20 @@ import Testing
             }
         }
     }
+
+    @Test func mistakesHaveTheFormOfAllErrors() throws {
+        for arguments in [["--port", "0"], ["--max-bytes", "x"], ["--max-bytes=-1"], ["--listen", "x"]] {
+            expect(try Launch(["receive"] + arguments).run(), failsWith: "invalidArgument", 64)
+        }
+        let version = try Launch("--version").run().text
+        expect(try Launch("receive", "--version").run(), prints: version)
+        #expect(try Launch("receive", "--help").run().text.contains("USAGE: blob-receive"))
+    }
+
+    @Test func aRefusalEndsWithOneDot() throws {
+        try withReceiver { _, port in
+            let outcome = try Launch("cat", "http://127.0.0.1:\(port)/x").run()
+            expect(outcome, failsWith: "refused", 76, saying: "taken here. [")
+        }
+    }
 }

@@ -32,7 +32,7 @@ import Testing
         try self.folder.write("", to: "file")
         for path in ["file", "file/c"] {
             let outcome = try Launch("receive", "--directory", self.folder.path(path)).run()
-            #expect(outcome.errorText.hasPrefix("blob-receive: "))
+            #expect(outcome.errorText.hasPrefix("blob: "))
             #expect(outcome.ending != .status(0))
         }
     }
@@ -106,5 +106,29 @@ import Testing
 
     private static func hasTool(_ words: String...) -> Bool {
         (try? Launch(words).with { $0.program = "/usr/bin/env" }.run())?.ending == .status(0)
+    }
+
+    @Test func whatWasStoredIsNotSentAgain() throws {
+        let sources = try TemporaryFolder()
+        for (name, text) in [("a b.txt", "one"), ("c", "two"), ("empty", "")] { try sources.write(text, to: name) }
+        try self.withReceiver { _, port in
+            let upload = Launch("upload", "\(sources.path)/", "http://127.0.0.1:\(port)/to/", "--skip-existing")
+            let first = try upload.run()
+            #expect(first.ending == .status(0) && !first.text.contains("already there"), "\(first.errorText)")
+            #expect(try upload.run().text.components(separatedBy: "already there: ").count == 4)
+            #expect(self.folder.names == ["a%20b.txt", "c", "empty"])
+            // Other content is sent, and so is a file that is gone.
+            try sources.write("2wo", to: "c")
+            try #require(unlink(self.folder.path("a%20b.txt")) == 0)
+            #expect(try upload.run().text.components(separatedBy: "already there: ").count == 2)
+            #expect(self.folder.names == ["a%20b.txt", "c", "c-2", "empty"])
+            let client = try Client(port)
+            client.send(
+                "HEAD /to/c?x HTTP/1.1\r\nHost: a\r\n\r\nHEAD /c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            let answers = client.receiveAll()
+            #expect(answers.hasPrefix("HTTP/1.1 200 ") && answers.contains("\r\nContent-Length: 3\r\n"))
+            #expect(answers.contains("Repr-Digest: sha-256=:") && answers.contains("\r\n\r\nHTTP/1.1 404 "))
+            #expect(!answers.contains("2wo"))
+        }
     }
 }

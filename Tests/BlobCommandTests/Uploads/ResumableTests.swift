@@ -101,7 +101,7 @@ import Testing
         }
         let outcome = client.finish()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-        #expect(outcome.errorText.contains("blob: "))
+        #expect(outcome.errorText.contains("blob: trying again, 1 of 8: "), "\(outcome.errorText)")
         self.expectComplete("x", bytes)
     }
 

@@ -107,12 +107,12 @@ import Testing
         // Without a digest the length is not enough.
         let again = try skip.run()
         #expect(again.text.components(separatedBy: "sent 3\n").count == 2, "\(again.text)")
-        #expect(self.lines(again).contains("\(self.one)  d/one.txt"))
+        #expect(self.lines(again).contains("already there: \(self.one)  d/one.txt"))
         try self.write("1ne", "d/one.txt")
         #expect(try skip.run().text.components(separatedBy: "sent 3\n").count == 3)
         #expect(self.store.read("d/one.txt") == "1ne")
         let bySize = try self.upload("-r", "d", self.url, "--skip-existing=size", "-w", format).run()
-        #expect(!bySize.text.contains("sent") && self.lines(bySize).contains("-  d/without"))
+        #expect(!bySize.text.contains("sent") && self.lines(bySize).contains("already there: -  d/without"))
         let part = try self.upload("-r", "d", self.url, "--skip-existing", "--offset", "1").run()
         expect(part, failsWith: "invalidArgument", 64)
     }
@@ -122,6 +122,7 @@ import Testing
         #expect(try upload.run().text.contains("sent 3\n"))
         let again = try upload.run()
         #expect(!again.text.contains("sent") && self.lines(again).count == 2, "\(again.text)")
+        #expect(self.lines(again).allSatisfy { $0.hasPrefix("already there: ") })
         #expect(try self.folder.mode("j") & 0o777 == 0o600)
         try self.write("three", "d/one.txt")
         let changed = try upload.run().text
@@ -168,7 +169,8 @@ import Testing
         let done = Set(killed.finish().text.split(separator: "\n").filter { $0.contains("many/") }.dropLast())
         let outcome = try upload.run()
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
-        #expect(self.lines(outcome).count == 301 && self.lines(outcome).isSuperset(of: done))
+        let skipped = Set(done.map { "already there: \($0)"[...] })
+        #expect(self.lines(outcome).count == 301 && self.lines(outcome).isSuperset(of: skipped))
         #expect(outcome.text.components(separatedBy: "sent\n").count - 1 <= 300 - done.count)
         for number in 0..<300 { #expect(self.store.read("many/\(number)") == "\(number)") }
     }

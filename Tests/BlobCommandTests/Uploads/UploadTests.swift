@@ -196,6 +196,40 @@ import Testing
         expect(try upload.run(), failsWith: "unavailable", 69, saying: "libcurl")
         expect(try Launch("cat", path).with { $0.prelude = prelude }.run(), prints: "1")
     }
+
+    @Test(arguments: [
+        (["x", "y"], "'y' is none"), (["http://localhost:1/", "y"], "'y' is none"),
+        (["x", "u:secret@h"], "it is none"),
+        (["x", "y", "http://localhost:1"], "Several sources need a URL that ends with '/'"),
+    ])
+    func aWrongURLIsTold(arguments: [String], text: String) throws {
+        let outcome = try Launch(["upload"] + arguments).run()
+        expect(outcome, failsWith: "invalidArgument", 64, saying: text)
+        #expect(!outcome.errorText.contains("secret"))
+    }
+
+    @Test func aLineOfAListThatIsNoSourceIsTold() throws {
+        let folder = try TemporaryFolder()
+        let list = try folder.write("\n# comment\n", to: "list")
+        let outcome = try Launch("upload", "--from-file", list, "http://127.0.0.1:1/").run()
+        expect(outcome, failsWith: "invalidLocator", 64, saying: "Line 2 of \(list): ", "before the '#'")
+        for command in ["cat", "sum"] {
+            expect(
+                try Launch(command, "--from-file", list).run(), failsWith: "invalidLocator", 64,
+                saying: "Line 2 of \(list): ", "before the '#'")
+        }
+    }
+
+    /// The time of the job is over before the file of certificates is looked at.
+    @Test func anErrorOfTimeNamesNoCertificates() throws {
+        let folder = try TemporaryFolder()
+        let (source, certificates) = try (folder.write("hello", to: "a"), folder.write("", to: "ca.pem"))
+        let outcome = try Launch(
+            "upload", source, "https://127.0.0.1:1/x", "--max-time", "0.000000001", "--cacert", certificates
+        ).run()
+        expect(outcome, failsWith: "timedOut", 75)
+        #expect(!outcome.errorText.contains("ca.pem"), "\(outcome.errorText)")
+    }
 }
 
 /// What `gzip -n` makes of `two`.

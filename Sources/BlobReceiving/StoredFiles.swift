@@ -1,0 +1,64 @@
+import BlobCore
+import BlobPlatform
+
+/// The files that this receiver stored, by the paths of the requests that had their bytes.
+///
+/// Senders ask for them before they send a file again. The files of earlier receivers are unknown.
+package final class StoredFiles: Sendable {
+    /// The maximum number of remembered files; when exceeded, all are forgotten.
+    private static let maximumCount = 100_000
+
+    private let files = Locked<[Substring: ReceivedPart]>([:])
+
+    package init() {}
+
+    /// Remembers a file, in place of an earlier one at the path of the request, whose query does not count.
+    func add(_ part: ReceivedPart, at path: String) {
+        self.files.withLock { files in
+            if files.count >= Self.maximumCount { files = [:] }
+            files[Self.key(path)] = part
+        }
+    }
+
+    /// Returns the file that was stored last at a path, if it is still there and has its length.
+    func find(_ path: String) -> ReceivedPart? {
+        guard let part = self.files.withLock({ $0[Self.key(path)] }), let file = part.file else { return nil }
+        var status = stat()
+        guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int64(status.st_size) == part.byteCount
+        else { return nil }
+        return part
+    }
+
+    /// Returns the receiver of a HEAD request: its answer has the length, the media type and the digest of the file at
+    /// the path (RFC 9530), or the status 404.
+    package func headReceiver(_ path: String) -> any BodyReceiver { HeadReceiver(files: self, path: path) }
+
+    private static func key(_ path: String) -> Substring { path.prefix { $0 != "?" && $0 != "#" } }
+}
+
+private final class HeadReceiver: BodyReceiver {
+    private let files: StoredFiles
+    private let path: String
+
+    init(files: StoredFiles, path: String) { (self.files, self.path) = (files, path) }
+
+    func take(_ bytes: UnsafeRawBufferPointer) {}
+
+    func answer() -> RequestAnswer {
+        guard let part = self.files.find(self.path) else { return RequestAnswer(status: 404) }
+        let type = part.mediaType.map { [("Content-Type", $0)] } ?? []
+        return RequestAnswer(
+            status: 200,
+            fields: type + [
+                ("Content-Length", String(part.byteCount)), ("Repr-Digest", "sha-256=:\(Self.base64(part.sha256)):"),
+            ])
+    }
+
+    func abandon() {}
+
+    private static func base64(_ digits: String) -> String {
+        let values = digits.compactMap(\.hexDigitValue)
+        let bytes = stride(from: 0, to: values.count - 1, by: 2).map { UInt8(values[$0] << 4 | values[$0 + 1]) }
+        return Data(bytes).base64EncodedString()
+    }
+}
