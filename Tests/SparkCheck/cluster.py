@@ -142,7 +142,7 @@ def hurt(job, workers):
     done, stopped = [], None
     for moment, kind in zip(moments, kinds):
         while (count := ask("count")) < moment and job.poll() is None:
-            time.sleep(0.01)
+            time.sleep(0.05)
         if kind == "worker":
             stopped = choice.choice(workers)
             for one in family(stopped):
