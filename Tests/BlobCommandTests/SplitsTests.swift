@@ -96,10 +96,11 @@ import Testing
     }
 
     /// Without Spark: `make spark-check` has it.
-    @Test func theModuleForSparkReadsEachLineOnce() throws {
+    @Test(arguments: ["Ranges", "Members", "Damage", "Bins", "Tasks"])
+    func theModuleForSparkReadsAndStoresEachOnce(_ part: String) throws {
         let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("SparkCheck/module_test.py").path
-        let outcome = try Launch(script, Launch.blob).with { launch in
+        let outcome = try Launch(script, part, Launch.blob).with { launch in
             launch.program = "/usr/bin/python3"
             launch.caches = self.folder.path("caches")
         }.run()

@@ -46,7 +46,7 @@ class Ranges(InAFolder):
         blob_spark.CHUNK = 5000
         for content in [text, text + b"the last", b"", b"\n", b"x" * 20_000]:
             path = self.path("text", content)
-            for count in ["1", "3", "11"]:
+            for count in ["1", "5"]:
                 options = {"blob": BLOB, "count": count}
                 parts = [list(blob_spark.chunks(one, options)) for one in blob_spark.splits(path, options)]
                 self.assertEqual(b"".join(b"".join(part) for part in parts), content)
@@ -172,7 +172,7 @@ class Damage(InAFolder):
                 whole[os.path.basename(path)] = file.read()
         ranges = self.ranges()
         outcomes = {"right": 0, "failed": 0}
-        for seed in range(30):
+        for seed in range(12):
             with self.subTest(seed=seed):
                 choice = random.Random(seed)
                 for name, content in whole.items():
