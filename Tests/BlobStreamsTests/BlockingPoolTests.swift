@@ -54,6 +54,17 @@ import Testing
         #expect(threadCounts.max() ?? 0 <= BlockingPool.promptThreadCount + 1 + lateLookCount)
     }
 
+    /// A thread that waits now may run at the next question, which used to trap.
+    @Test func whatChangesIsCountedByOneQuestionEach() {
+        var questions = 0
+        let count = (0..<10).count(atMost: 3) { _ in
+            questions += 1
+            return questions % 2 == 0
+        }
+        #expect(count == 3 && questions == 6)
+        #expect((0..<10).count(atMost: 3) { _ in false } == 0)
+    }
+
     /// 32 threads are started in one go at most.
     @Test func oneBlockedJobAfterTheOtherGetsItsThread() async {
         let (count, gate, begun) = (300, Latch(), Recorder<Bool>())

@@ -213,7 +213,7 @@ package final class BlockingPool: Sendable {
     /// than matter are counted.
     private var runningCount: Int {
         let (threads, beginningCount) = self.state.withLock { ($0.threads, $0.threadCount - $0.threads.count) }
-        return beginningCount + threads.lazy.filter { !$0.isWaiting }.prefix(Self.maximumRunningCount).count
+        return beginningCount + threads.count(atMost: Self.maximumRunningCount) { !$0.isWaiting }
     }
 
     private func startThread() {
@@ -263,5 +263,15 @@ package final class BlockingPool: Sendable {
             state.threadCount -= 1
             return true
         }
+    }
+}
+
+extension Sequence {
+    /// Returns the number of elements that satisfy a predicate, or the limit if there are more. Asks each once: the
+    /// answers of a lazy filter must not change between its questions, or it traps.
+    package func count(atMost limit: Int, where predicate: (Element) -> Bool) -> Int {
+        var count = 0
+        for element in self where count < limit && predicate(element) { count += 1 }
+        return count
     }
 }
