@@ -91,6 +91,7 @@ import Testing
         Task("help about locators", "blob help locators", sees: "backup.tgz#etc/hosts"),
         Task("a typo in a command", "blob cta log", sees: "Did you mean 'cat'?", status: 64),
         Task("a typo in an option", "blob cat --ofset 3 log", sees: "Did you mean '--offset'?", status: 64),
+        Task("an extension for a wrapper", "blob cat gz+log.gz", sees: "Did you mean 'gzip+log.gz'?", status: 66),
         Task("a typo in a wrapper", "blob cat gzpi+log.gz", sees: "Did you mean 'gzip+log.gz'?", status: 66),
         Task("a typo in a member", "blob cat 'site.tgz#site/indx.html'", sees: "'site/index.html'", status: 66),
     ]

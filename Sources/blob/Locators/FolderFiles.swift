@@ -17,24 +17,32 @@ struct FolderFiles {
         while let parent = folders.popLast() {
             do throws(BlobError) {
                 for name in try Self.names(in: folder + parent) {
-                    let path = parent + name
-                    let whole = folder + path
-                    switch try Self.kind(whole) {
-                    case S_IFDIR: folders.append(path + [UInt8(ascii: "/")])
-                    case S_IFREG: self.paths.append(path)
-                    case S_IFLNK: break
-                    default:
-                        self.errors.append(
-                            BlobError(
-                                .unsupported, "This is neither a file nor a folder.", operation: "open",
-                                locator: BlobLocator(filePath: whole).description))
-                    }
+                    if let inner = self.add(parent + name, in: folder) { folders.append(inner) }
                 }
             } catch {
                 self.errors.append(error)
             }
         }
         self.paths.sort { $0.lexicographicallyPrecedes($1) }
+    }
+
+    /// Adds a file, or the error of what is none, and returns the path of a folder.
+    private mutating func add(_ path: [UInt8], in folder: [UInt8]) -> [UInt8]? {
+        let whole = folder + path
+        do throws(BlobError) {
+            switch try Self.kind(whole) {
+            case S_IFDIR: return path + [UInt8(ascii: "/")]
+            case S_IFREG: self.paths.append(path)
+            case S_IFLNK: break
+            default:
+                throw BlobError(
+                    .unsupported, "This is neither a file nor a folder.", operation: "open",
+                    locator: BlobLocator(filePath: whole).description)
+            }
+        } catch {
+            self.errors.append(error)
+        }
+        return nil
     }
 
     /// Returns the type of a file, of the target for a link to a file.

@@ -8,7 +8,8 @@ extension BlobError {
         (.limitExceeded, "(spool limit)", "--spool-limit BYTES sets it."),
         (.limitExceeded, "the ratio limit", "--max-ratio RATIO sets it."),
         (.timedOut, "which is the idle limit", "--idle-timeout SECONDS sets it."),
-        (.permissionDenied, "There are no credentials", "--no-sign-request reads without them."),
+        (.io, "exists, and is kept", "--overwrite replaces it."),
+        (.permissionDenied, "There are no credentials", "--no-sign-request reads public objects without them."),
     ]
 
     /// This error with the option of the command that helps, if there is one.

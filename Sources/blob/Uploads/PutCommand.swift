@@ -26,7 +26,7 @@ struct PutCommand: ParsableCommand {
     @Argument(help: "A URL that ends with '/'.")
     var target: String
 
-    @Argument(help: "The sources.")
+    @Argument(help: "The sources: a locator each, which is neither a folder nor a pattern.")
     var locators: [String] = []
 
     @Option(help: ArgumentHelp("Then the sources in this file ('-': standard input), one a line.", valueName: "file"))

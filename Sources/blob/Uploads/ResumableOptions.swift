@@ -19,7 +19,7 @@ struct ResumableOptions: ParsableArguments {
         help: ArgumentHelp(
             "Upload in a way that continues after any interruption: tus, draft, s3, or none (the default).",
             discussion: """
-                The URL is the one at which a server creates uploads, by tus 1.0 or by the IETF's draft "Resumable \
+                Sources go one after the other, and folders are not taken. The URL is the one at which a server creates uploads, by tus 1.0 or by the IETF's draft "Resumable \
                 Uploads for HTTP" (interop version 8 or 6); the upload's own URL is printed in the end. After an \
                 error the server is asked for the bytes that it has, and the rest is sent, until 8 (or --retry) errors \
                 in a row brought no progress. The same command continues after a kill, unless the \

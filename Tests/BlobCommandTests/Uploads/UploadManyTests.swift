@@ -62,10 +62,14 @@ import Testing
 
     @Test func oneBadFileHidesNoOther() throws {
         try self.folder.makeFIFO("d/fifo")
+        // It used to hide what its folder has beside it.
+        symlink("nowhere", self.folder.path("d/dangling"))
         let outcome = try self.upload("none", "d/one.txt", "d", self.url).run()
         #expect(outcome.ending == .status(66))
         #expect(self.lines(outcome).contains("\(self.one)  d/one.txt"))
         #expect(outcome.errorText.contains("blob: notFound: ") && outcome.errorText.contains("d/fifo"))
+        #expect(outcome.errorText.contains("d/dangling"))
+        try FileManager.default.removeItem(atPath: self.folder.path("d/dangling"))
         let special = try self.upload("d", self.url).run()
         #expect(special.ending == .status(65) && special.errorText.contains("d/fifo"))
         #expect(self.lines(special).count == 2)
