@@ -132,8 +132,7 @@ struct pixels {
     int width, height;
 };
 
-/// The mean of the pixels of a column or row that a smaller one covers, whole or in part: `count` of `source` become one
-/// of `target`.
+/// Averages the pixels of a row or a column, of which each of `target` covers some whole and up to two in part.
 static void shrink_line(
     const unsigned char *source, int count, size_t step, unsigned char *target, int target_count, size_t target_step) {
     for (int index = 0; index < target_count; index++) {
@@ -169,7 +168,8 @@ static struct pixels shrunk(struct pixels picture, int width, int height) {
 static struct pixels upright(struct pixels picture, int orientation) {
     int width = picture.width, height = picture.height;
     bool is_turned = orientation >= 5;
-    struct pixels result = {malloc(3 * (size_t)width * (size_t)height), is_turned ? height : width, is_turned ? width : height};
+    struct pixels result = {
+        malloc(3 * (size_t)width * (size_t)height), is_turned ? height : width, is_turned ? width : height};
     for (int y = 0; result.bytes != NULL && y < result.height; y++) {
         for (int x = 0; x < result.width; x++) {
             int across = is_turned ? y : x, down = is_turned ? x : y;
@@ -183,7 +183,8 @@ static struct pixels upright(struct pixels picture, int orientation) {
     return result;
 }
 
-/// Decodes to the smallest size that is twice as long as a side, of those that cost least; NULL bytes when declined.
+/// Decodes to an eighth, a quarter, a half or all of the size: the smallest that is twice as long as a side of the
+/// thumbnail, which leaves pixels to average. NULL bytes when declined.
 static struct pixels decoded(const unsigned char *bytes, size_t count, int size) {
     enum { space_colour = 1, space_grey = 2, format_rgb = 0, flag_stop_on_warning = 8192 };
     struct pixels picture = {NULL, 0, 0};
