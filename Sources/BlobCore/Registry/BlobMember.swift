@@ -67,8 +67,14 @@ public struct BlobMember: Hashable, Sendable {
     /// ``BlobError/Code/encrypted``.
     public var isEncrypted: Bool
 
-    /// The fault of the header, in spite of which the rest of it was read; nil when there is none.
-    package var headerFault: String?
+    /// The fault of the header, in spite of which the rest of it was read; nil when there is none, and in members of a
+    /// table, which does not have it: it makes no difference between members.
+    package var headerFault: String? {
+        get { self.header.fault }
+        set { self.header.fault = newValue }
+    }
+
+    private var header = HeaderState()
 
     /// Creates a member; values that are left out are unknown.
     public init(
@@ -87,6 +93,14 @@ public struct BlobMember: Hashable, Sendable {
         self.linkTarget = linkTarget
         self.isEncrypted = isEncrypted
     }
+}
+
+/// What is known of a member's header; all are equal.
+private struct HeaderState: Hashable, Sendable {
+    var fault: String?
+
+    static func == (left: Self, right: Self) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
 }
 
 extension BlobMember {
