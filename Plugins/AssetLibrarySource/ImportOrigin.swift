@@ -128,7 +128,7 @@ extension AssetLibrary {
     /// Returns what the document beside a file tells that is not known, if it was changed after the import of the asset;
     /// nil when there is nothing.
     ///
-    /// What the file itself tells stays.
+    /// Facts in the file itself are never replaced.
     ///
     /// - Parameter own: Returns what the file tells; called when its date or place may be those of a document.
     func news(

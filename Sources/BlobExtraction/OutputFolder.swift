@@ -135,7 +135,7 @@ package final class OutputFolder {
             if let times = member.times { _ = futimens(folder.number, times) }
             var status = stat()
             guard let permissions = member.permissions, fstat(folder.number, &status) == 0 else { continue }
-            // What the file mode creation mask took away stays away.
+            // No permission is added that the file mode creation mask has removed.
             _ = fchmod(folder.number, status.st_mode & mode_t(permissions) & 0o777)
         }
     }

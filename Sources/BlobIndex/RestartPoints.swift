@@ -20,7 +20,7 @@ package struct RestartPoints: Sendable {
             (self.byteOffset, self.compressedByteOffset) = (byteOffset, compressedByteOffset)
         }
 
-        /// What decoding everything before this place costs, in the time of a decoded byte.
+        /// The cost of decoding everything before this place, in units of the time of a decoded byte.
         ///
         /// Measured with ISA-L on zeros and on text that compresses to half: a compressed byte takes about as long as
         /// nine decoded ones.

@@ -120,6 +120,11 @@ enum blob_jpeg_result blob_jpeg_transform(
 /// True when a segment before the pixels is part of an ICC profile (ICC.1:2010, B.4).
 static bool has_profile(const unsigned char *bytes, size_t count) {
     for (size_t place = 2; place + 16 < count && bytes[place] == 0xFF && bytes[place + 1] != 0xDA;) {
+        if (bytes[place + 1] == 0xFF) {
+            // A fill byte (ITU-T T.81, B.1.1.2).
+            place++;
+            continue;
+        }
         if (bytes[place + 1] == 0xE2 && memcmp(bytes + place + 4, "ICC_PROFILE", 12) == 0) return true;
         place += 2 + ((size_t)bytes[place + 2] << 8 | bytes[place + 3]);
     }
@@ -174,8 +179,10 @@ static struct pixels upright(struct pixels picture, int orientation) {
         for (int x = 0; x < result.width; x++) {
             int across = is_turned ? y : x, down = is_turned ? x : y;
             // TIFF 6.0, tag 274: the side on which row 0 and column 0 are.
-            if (orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8) across = width - 1 - across;
-            if (orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7) down = height - 1 - down;
+            bool is_mirrored = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
+            bool is_upside_down = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
+            if (is_mirrored) across = width - 1 - across;
+            if (is_upside_down) down = height - 1 - down;
             const unsigned char *source = picture.bytes + 3 * ((size_t)down * (size_t)width + (size_t)across);
             memcpy(result.bytes + 3 * ((size_t)y * (size_t)result.width + (size_t)x), source, 3);
         }

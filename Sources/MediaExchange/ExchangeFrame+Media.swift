@@ -33,7 +33,7 @@ extension ExchangeFrame.Kind {
 package enum MediaTask: String, Sendable {
     /// Pictures, by libvips.
     case pictures
-    /// Thumbnails of JPEG, by libturbojpeg: loading libvips takes as long as decoding a photo of 10 megapixels.
+    /// Thumbnails of JPEG, by libturbojpeg, without the time that loading libvips takes.
     case smallJPEGs
     /// Facts, by libgexiv2.
     case facts

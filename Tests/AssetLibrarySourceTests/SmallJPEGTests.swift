@@ -48,7 +48,7 @@ import Testing
             .thumbnail(of: file, size: size, orientation: orientation)
     }
 
-    /// TIFF 6.0, tag 274. The sizes decode to all, to a half and to an eighth.
+    /// TIFF 6.0, tag 274. The sizes decode to all, a half, a quarter and an eighth.
     @Test(
         .enabled(if: isLinux && hasLibrary),
         arguments: ["0 1 2 3", "1 0 3 2", "3 2 1 0", "2 3 0 1", "0 2 1 3", "2 0 3 1", "3 1 2 0", "1 3 0 2"].enumerated()
@@ -58,7 +58,7 @@ import Testing
             let folder = try TemporaryFolder()
             let picture = folder.path("a.jpg")
             _ = try Self.python("make", picture, "640", "320")
-            for size in [640, 160, 40] {
+            for size in [640, 160, 80, 40] {
                 let bytes = try #require(try Self.thumbnail(of: picture, size: size, orientation: orientation))
                 let path = try folder.write(Array(bytes), to: "small.jpg")
                 let (width, height) = orientation < 5 ? (size, size / 2) : (size / 2, size)
@@ -86,11 +86,15 @@ import Testing
             let picture = folder.path("a.jpg")
             _ = try Self.python("make", picture, "640", "320")
             let bytes = try Array(Data(contentsOf: URL(fileURLWithPath: picture)))
-            let profile = [0xFF, 0xE2, 0, 20] + Array("ICC_PROFILE\0".utf8) + [UInt8](repeating: 1, count: 6)
-            let others = [
-                Array(bytes.prefix(2)) + profile + bytes.dropFirst(2), Array(bytes.prefix(bytes.count / 2)),
-                Array(bytes.prefix(20)), [], Pictures.picture,
-            ]
+            let profile: [UInt8] =
+                [0xFF, 0xE2, 0, 20] + Array("ICC_PROFILE\0".utf8) + [UInt8](repeating: 1, count: 6)
+            // Fill bytes may stand before a marker.
+            var others: [[UInt8]] = ([[], [0xFF, 0xFF]] as [[UInt8]]).map { fill in
+                var other = bytes
+                other.insert(contentsOf: fill + profile, at: 2)
+                return other
+            }
+            others += [Array(bytes.prefix(bytes.count / 2)), Array(bytes.prefix(20)), [], Pictures.picture]
             for other in others {
                 #expect(try Self.thumbnail(of: folder.write(other, to: "other.jpg"), size: 256) == nil)
             }

@@ -141,8 +141,8 @@ def hurt(job, workers):
     moments = sorted(choice.sample(range(options.blobs // 50, options.blobs * 9 // 10), len(kinds)))
     done, stopped = [], None
     for moment, kind in zip(moments, kinds):
-        while (count := ask("count")) < moment and job.poll() is None:
-            time.sleep(0.05)
+        while (count := ask(f"count/{moment}")) < moment and job.poll() is None:
+            pass
         if kind == "worker":
             stopped = choice.choice(workers)
             for one in family(stopped):

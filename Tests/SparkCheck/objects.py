@@ -2,6 +2,7 @@
 
 GET /source/N is the bytes of source N. PUT /objects/KEY takes an object, if it is whole, with If-None-Match; HEAD tells
 its length and its Repr-Digest. GET /state is what is there: the objects with digest, bytes and the times each was put.
+GET /count/N is their number, told when it is N, or after a second.
 The process prints its port, and ends with its standard input.
 """
 
@@ -13,7 +14,6 @@ import os
 import random
 import sys
 import threading
-import time
 
 
 def sizes(seed, count, total):
@@ -27,9 +27,12 @@ def content(seed, number, size):
     return random.Random(seed * 1_000_003 + number).randbytes(size)
 
 
+ENDED = threading.Event()
+
+
 class Store:
     def __init__(self):
-        self.lock = threading.Lock()
+        self.lock = threading.Condition()
         self.objects = {}  # The digest, the bytes and the number of PUTs of each key.
         self.cut = self.refused = self.repeated_bytes = self.conflicts = 0
 
@@ -44,7 +47,14 @@ class Store:
                 return False
             self.conflicts += bool(found and found[0] != digest)
             self.objects[key] = [digest, len(body), found[2] + 1 if found else 1]
+            self.lock.notify_all()
             return True
+
+    def count(self, wanted):
+        """Returns the number of objects, when it is what is wanted or a second has passed."""
+        with self.lock:
+            self.lock.wait_for(lambda: len(self.objects) >= wanted, timeout=1)
+            return len(self.objects)
 
     def state(self):
         with self.lock:
@@ -73,7 +83,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif kind == "state":
             self.answer(200, STORE.state().encode())
         elif kind == "count":
-            self.answer(200, str(len(STORE.objects)).encode())
+            self.answer(200, str(STORE.count(int(name))).encode())
         else:
             self.answer(404)
 
@@ -94,7 +104,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             STORE.cut += 1
             self.close_connection = True
             return
-        time.sleep(DELAY)
+        ENDED.wait(DELAY)  # As a slow server, until it is told to end.
         is_new = STORE.put(self.path.rpartition("/")[2], body, self.headers.get("If-None-Match") == "*")
         self.answer(201 if is_new else 412)
 
@@ -113,4 +123,5 @@ if __name__ == "__main__":
     print(server.server_port, flush=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     sys.stdin.read()
+    ENDED.set()
     os._exit(0)

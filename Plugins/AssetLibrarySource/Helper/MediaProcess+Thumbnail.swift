@@ -17,8 +17,8 @@ extension MediaProcess {
     ///   - orientation: The orientation of a JPEG, 1 to 8, for ``MediaTask/smallJPEGs``.
     ///   - meanwhile: Performed while the helper works.
     /// - Throws: ``BlobError/Code/corrupted`` when it is no picture or crashes the helper,
-    ///   ``BlobError/Code/truncated`` when a part of it is missing, ``BlobError/Code/limitExceeded`` when it takes too much memory; the errors of ``HelperProcess`` and of
-    ///   `meanwhile`.
+    ///   ``BlobError/Code/truncated`` when a part of it is missing, ``BlobError/Code/limitExceeded`` when it takes too
+    ///   much memory; the errors of ``HelperProcess`` and of `meanwhile`.
     func thumbnail(
         of file: CInt, size: Int, orientation: Int = 1, meanwhile: () throws(BlobError) -> Void = {}
     ) throws(BlobError) -> Data? {

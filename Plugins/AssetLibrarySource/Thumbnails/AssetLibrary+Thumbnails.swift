@@ -78,23 +78,25 @@ extension AssetResolver {
     private func makeThumbnail(
         of file: OriginalFile, _ asset: Asset, _ size: Thumbnail.Size, helper: String?, _ context: BlobContext
     ) throws(BlobError) -> Data {
+        var isVerified = false
+        let verify = { () throws(BlobError) in
+            if !isVerified { try self.verify(file, asset, context) }
+            isVerified = true
+        }
         if asset.media.mediaType == "image/jpeg" {
             do throws(BlobError) {
                 let process = try MediaProcess(for: .smallJPEGs, at: helper, context)
                 let bytes = try process.thumbnail(
-                    of: file.descriptor, size: size.rawValue, orientation: asset.media.orientation ?? 1
-                ) { () throws(BlobError) in try self.verify(file, asset, context) }
+                    of: file.descriptor, size: size.rawValue, orientation: asset.media.orientation ?? 1,
+                    meanwhile: verify)
                 if let bytes { return bytes }
             } catch {
-                // What its library does not decode, or without it, the other one may.
+                // libvips may decode the picture all the same, and is tried too when libturbojpeg is missing.
                 guard error.code == .unavailable || error.code == .corrupted else { throw error }
             }
         }
         let process = try MediaProcess(for: .pictures, at: helper, context)
-        let bytes = try process.thumbnail(of: file.descriptor, size: size.rawValue) { () throws(BlobError) in
-            try self.verify(file, asset, context)
-        }
-        guard let bytes else {
+        guard let bytes = try process.thumbnail(of: file.descriptor, size: size.rawValue, meanwhile: verify) else {
             throw BlobError(.internalError, "The helper declined a thumbnail.", locator: asset.locator.text)
         }
         return bytes

@@ -95,7 +95,7 @@ public struct BlobMember: Hashable, Sendable {
     }
 }
 
-/// What is known of a member's header; all are equal.
+/// The state of a member's header, which makes no difference between members: all are equal.
 private struct HeaderState: Hashable, Sendable {
     var fault: String?
 

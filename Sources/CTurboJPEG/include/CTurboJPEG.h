@@ -1,8 +1,8 @@
 #ifndef BLOB_CTURBOJPEG_H
 #define BLOB_CTURBOJPEG_H
 
-// Lossless transformations and small pictures of JPEG by libturbojpeg, version 1.4 or later. No header of it is needed: the prototypes are
-// those of its documentation. It is not linked, but loaded by `blob_jpeg_load`.
+// Lossless transformations and small pictures of JPEG by libturbojpeg, version 1.4 or later. No header of it is needed:
+// the prototypes are those of its documentation. It is not linked, but loaded by `blob_jpeg_load`.
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -79,7 +79,7 @@ enum RawArguments {
         var (isBehindTerminator, mayBeValue) = (false, false)
         for argument in arguments.dropFirst() {
             let isOption = argument.hasPrefix("-") && !isBehindTerminator
-            // What follows an option may be its value. A name that begins with a hyphen cannot be the first.
+            // The argument behind an option may be its value. A name that begins with a hyphen cannot be the first.
             if !mayBeValue, !isOption || argument == "-" && !names.isEmpty {
                 names.append(argument)
                 continue

@@ -5,8 +5,6 @@ import BlobStandardSources
 struct ChecksumList {
     /// A line of a list, with the algorithm of its digest.
     struct Entry {
-        /// The bytes of the name.
-        let name: [UInt8]
         /// The name as an argument of the command.
         let argument: String
         let algorithm: CryptoDigest
@@ -55,7 +53,6 @@ struct ChecksumList {
                 "This is no digest of \(self.algorithms.map(\.name).joined(separator: ", ")): "
                     + "\(line.digest.count) bytes\(line.algorithm.map { " of \(printable($0))" } ?? "").")
         }
-        return Entry(
-            name: line.name, argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)
+        return Entry(argument: RawArguments.decoded(line.name), algorithm: algorithm, digest: line.digest)
     }
 }

@@ -57,8 +57,13 @@ struct WebTarget: PutTarget {
             _ = try BlobUploader().uploadBlocking(body, with: request, matching: info.validator, context: context)
             return PutObject(isNew: true, byteCount: count.withLock { $0 }, sha256: digest.withLock { $0 })
         } catch {
-            // Also after a repetition whose first answer was lost.
-            guard (error.cause as? BlobUploadRefusal)?.response.status == Self.preconditionFailed,
+            guard (error.cause as? BlobUploadRefusal)?.response.status == Self.preconditionFailed else { throw error }
+            // Another process has stored it meanwhile, or an attempt of this one whose answer was lost.
+            if try self.has(source, .digest, at: request, context, digest) {
+                return PutObject(isNew: false, byteCount: info.byteCount, sha256: digest.withLock { $0 })
+            }
+            // The length is enough only where the server tells no digest.
+            guard let head = try? TransferRequest(asking: request).head(context), head.digest == nil,
                 try self.has(source, .size, at: request, context, digest)
             else { throw error }
             return PutObject(isNew: false, byteCount: info.byteCount)

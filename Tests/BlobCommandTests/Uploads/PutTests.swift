@@ -82,6 +82,13 @@ import Testing
         #expect(lines[1].error?.code == "refused" && self.store.read(place + self.digest(self.sources[1])) == "longer")
     }
 
+    @Test func anObjectOfTheSameSizeWithAnotherDigestIsNotTheSource() throws {
+        try self.store.write("1ne", to: self.digest(self.sources[0]))
+        let (outcome, lines) = try self.put("--json", self.url, self.sources[0])
+        #expect(outcome.ending == .status(1) && lines.map(\.state) == ["failed"])
+        #expect(lines[0].error?.code == "refused" && self.store.read(self.digest(self.sources[0])) == "1ne")
+    }
+
     @Test func theLineIsPrintedBeforeTheNextSourceIsAskedFor() throws {
         let process = try Launch("put", self.url, "--from-file", "-").start()
         var expected = ""
