@@ -62,17 +62,6 @@ extension Kit {
         }
     }
 
-    /// C1: a read that returns `notYet`, as after a spurious call, leaves the waker registered.
-    func checkSpuriousReads() throws {
-        try self.forEachNotYet { walk in
-            for _ in 0..<3 where try walk.attempt() != .notYet { return true }
-            let bell = RecordingWaker()
-            walk.reader.whenReadable(bell.waker)
-            guard try walk.attempt() == .notYet else { return true }
-            return try self.expectCall(bell, walk, "A read in vain loses the waker that was registered before it.")
-        }
-    }
-
     /// C1: the waker is not called under a lock that a read takes.
     func checkLocksOfWakers() throws {
         var (heldCount, callCount) = (0, 0)

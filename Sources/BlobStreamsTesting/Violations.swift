@@ -77,7 +77,7 @@ struct Kit: Sendable {
             self.checkOffsetsOutside, self.checkValidators, self.checkIndependence, self.checkConcurrency,
             self.checkStickyErrors, self.checkCancellation, self.checkDeadline, self.checkClosing, self.checkRelease,
             self.checkErrorContext, self.checkNewestWaker, self.checkEarlySignals, self.checkLateRegistrations,
-            self.checkSpuriousReads, self.checkLocksOfWakers, self.checkThreads, self.checkWakersAfterClose,
+            self.checkLocksOfWakers, self.checkThreads, self.checkWakersAfterClose,
             self.checkIsOpen, self.checkWakerAtOpening, self.checkNeverBlocks,
         ]
         for (number, check) in checks.enumerated() where !self.findings.neverWakes {

@@ -45,7 +45,7 @@ private let bytes = Data((0..<700).map { UInt8(truncatingIfNeeded: $0 &* 11) })
 /// An event-driven source with one defect: the first reads of its readers have to wait.
 struct WaitingSource: BlobInputStreamDataSource {
     enum Defect: CaseIterable, Sendable {
-        case keepsTheOldestWaker, callsReplacedWakers, losesEarlySignals, forgetsToTestReadiness, forgetsAtARead
+        case keepsTheOldestWaker, callsReplacedWakers, losesEarlySignals, forgetsToTestReadiness
         case callsUnderItsLock, belongsToAThread, keepsItsWakerAfterClose, callsAfterClose
         case isNeverOpen, closesAgain, changesItsInfo, opensInSilence
         case sourceBlocksOnlyLater, readerBlocksOnlyLater, blocksInARead
@@ -57,7 +57,6 @@ struct WaitingSource: BlobInputStreamDataSource {
             case .callsReplacedWakers: "A waker that another has replaced is called all the same."
             case .losesEarlySignals: "A signal between 'notYet' and 'whenReadable' is lost."
             case .forgetsToTestReadiness: "A waker that is registered when a read is worth trying is not called."
-            case .forgetsAtARead: "A read in vain loses the waker"
             case .callsUnderItsLock: "The waker is called while a lock is held"
             case .belongsToAThread: "A reader that one thread after another uses fails"
             case .keepsItsWakerAfterClose: "A closed reader keeps its waker."
@@ -86,7 +85,7 @@ struct WaitingSource: BlobInputStreamDataSource {
         var delay: Duration {
             switch self {
             case .losesEarlySignals, .forgetsToTestReadiness, .callsAfterClose: .milliseconds(4)
-            case .keepsTheOldestWaker, .forgetsAtARead, .callsUnderItsLock, .keepsItsWakerAfterClose: .milliseconds(4)
+            case .keepsTheOldestWaker, .callsUnderItsLock, .keepsItsWakerAfterClose: .milliseconds(4)
             case .callsReplacedWakers: .milliseconds(1)
             case .opensInSilence: .milliseconds(1500)
             default: .zero
@@ -174,7 +173,6 @@ private final class WaitingReader: BlobReader {
         if self.defect == .blocksInARead, self.readCount == 1 { _ = WaitSignal().wait(for: .milliseconds(1200)) }
         let (isThere, asks) = try self.state.withLock { state in
             guard !state.isClosed else { throw BlobError(.closed, "Closed.") }
-            if self.defect == .forgetsAtARead { state.wakers = [] }
             // The first reads have to wait; the rest of the bytes is there.
             if state.isThere || state.waitCount == 6 {
                 (state.isThere, state.wasTold) = (false, false)

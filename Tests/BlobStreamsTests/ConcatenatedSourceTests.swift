@@ -118,6 +118,36 @@ import Testing
         #expect(reader.hasEnded)
     }
 
+    /// The part that ends was about to call the waker when a read in vain closed it.
+    @Test func aReadInVainThatGoesToTheNextPartLosesNoWaker() throws {
+        let played = PlayedReader()
+        let reader = try ConcatenatedSource([EndingReader(), played]).open(at: 0)
+        let wakes = Recorder<Bool>()
+        #expect(try readNow(reader) == nil)
+        reader.whenReadable(BlobWaker { wakes.append(true) })
+        #expect(try readNow(reader) == nil)
+        #expect(wakes.values.isEmpty)
+        played.push([1])
+        #expect(wakes.values == [true])
+        #expect(try readNow(reader) == Data([1]))
+    }
+
+    /// A reader, and its source, that has nothing at the first read, ends at the second, and never calls its waker.
+    private final class EndingReader: BlobReader, BlobInputStreamDataSource {
+        private let hasBeenRead = Locked(false)
+        let traits: BlobTraits = .neverBlocks
+        let info = BlobInfo()
+        func describe(_ context: BlobContext) -> BlobInfo { self.info }
+        func makeReader(
+            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+        ) -> any BlobReader { self }
+        func read(into output: inout OutputRawSpan) -> BlobReadResult {
+            self.hasBeenRead.exchange(true) ? .end : .notYet
+        }
+        func whenReadable(_ waker: BlobWaker) {}
+        func close() {}
+    }
+
     /// A source whose content may be changed by the test.
     private final class ChangingSource: BlobInputStreamDataSource {
         let current = Locked(MemorySource([3, 4]))

@@ -53,7 +53,8 @@ public protocol BlobReader: AnyObject {
     /// the previous waker. The reader tests readiness and stores the waker under the lock under which the producer
     /// publishes, so that no wake-up is lost; if a read is already worth trying, the waker is called at once, perhaps
     /// before this returns. It is called outside of the reader's locks, on any thread; a spurious call is allowed, a
-    /// missing one never. ``close()`` drops it: no call starts after that has returned.
+    /// missing one never. ``close()`` drops it: no call starts after that has returned. A read that returns `notYet`
+    /// before the call may drop it as well: ``BlobGuardedReader`` registers it again.
     func whenReadable(_ waker: BlobWaker)
 
     /// Frees the resources of the reader. Called by the owner when no read is running; later calls do nothing.

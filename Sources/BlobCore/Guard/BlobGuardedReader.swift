@@ -83,8 +83,15 @@ public final class BlobGuardedReader: BlobLendingReader {
         do {
             try self.context.check()
             let result = try self.skipAndRead(into: &output)
-            if result == .notYet { try self.wait.begin(self.context) } else { self.wait.end() }
-            return result
+            guard result == .notYet else {
+                self.wait.end()
+                return result
+            }
+            try self.wait.begin(self.context)
+            // The read may have closed the reader that was about to call the waker: of a part that ended, or of an
+            // attempt that failed.
+            if let pending = self.wait.pending { self.inner.whenReadable(pending) }
+            return .notYet
         } catch {
             throw self.fail(error)
         }

@@ -29,6 +29,9 @@ package struct ReaderWait {
         return relay.waker
     }
 
+    /// The waker for the plugin while the consumer's has not been called; nil otherwise.
+    var pending: BlobWaker? { self.relay.flatMap { $0.0.hasTarget ? $0.waker : nil } }
+
     /// Returns a waker that ends the next ``block()``.
     mutating func unblocker() -> BlobWaker {
         let blocked = self.blocked ?? { signal in (signal, BlobWaker { signal.signal() }) }(WaitSignal())

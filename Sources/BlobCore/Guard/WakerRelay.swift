@@ -13,6 +13,9 @@ final class WakerRelay: Sendable {
     /// True when the plugin returned `notYet` but cannot call a waker.
     var isMissing: Bool { self.state.withLock { $0.isMissing } }
 
+    /// True while a consumer's waker is there that no signal has called.
+    var hasTarget: Bool { self.state.withLock { $0.target != nil } }
+
     /// Makes the next signal call `target`.
     func prepare(_ target: BlobWaker, _ context: BlobContext, until end: Moment?) {
         let (isFirst, needsTimer) = self.state.withLock { state in
