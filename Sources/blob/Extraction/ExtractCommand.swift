@@ -18,11 +18,13 @@ struct ExtractCommand: ParsableCommand {
 
             A GLOB selects members by name: '*', '?' and '[...]' stand for characters other than '/', '**' for any \
             folders, and a folder for all that is in it. Characters as %XX, as 'blob ls' prints them, are no wildcards. \
-            'x.tgz#dir/*' is the same as x.tgz 'dir/*'.
+            'x.tgz#dir/*' is the same as x.tgz 'dir/*', and so is the name of a member that is no archive.
             """)
 
     /// More than a program of the usual kind makes of a folder, in bytes: 64 GiB.
     private static let defaultMaximumByteCount: Int64 = 64 << 30
+
+    private static let plainCharacters = PercentEncoding.pathCharacters.subtracting("*?[%".utf8)
 
     /// The ratio that no deflate data exceed (1032), and those of better methods only when they were made to.
     private static let defaultMaximumRatio = 2000
@@ -66,10 +68,7 @@ struct ExtractCommand: ParsableCommand {
         var context = try self.source.makeContext()
         context.ratioLimit = context.ratioLimit ?? Self.defaultMaximumRatio
         let registry = self.source.makeRegistry()
-        let (locator, globs) = try self.selection(registry)
-        let archive = try registry.explainingWhatIsNoArchive(locator, context) { () throws(BlobError) in
-            try registry.openArchive(at: locator, context)
-        }
+        let (archive, locator, globs) = try self.archive(registry, context)
         let folder = try OutputFolder(path: Array(self.directory.utf8), isReplacing: self.overwrite)
         let extractor = Extractor(
             locator, folder, globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
@@ -95,6 +94,27 @@ struct ExtractCommand: ParsableCommand {
         guard let error = extractor.firstError else { return }
         folder.removeIfNew()
         throw ExitCode(error.code.exitStatus)
+    }
+
+    /// Returns the archive and the patterns; of a locator of one member that is no archive, the archive that has it.
+    private func archive(
+        _ registry: BlobRegistry, _ context: BlobContext
+    ) throws(BlobError) -> (BlobArchive, BlobLocator, [String]) {
+        let (locator, globs) = try self.selection(registry)
+        do throws(BlobError) {
+            let archive = try registry.explainingWhatIsNoArchive(locator, context) { () throws(BlobError) in
+                try registry.openArchive(at: locator, context)
+            }
+            return (archive, locator, globs)
+        } catch {
+            guard error.code == .unsupported, globs.isEmpty, let container = locator.container,
+                case .name(let name) = locator.selectors.last,
+                (try? registry.source(for: container.origin, context: context))?.traits.contains(.repeatable) == true
+            else { throw error }
+            // Encoded, no character is a wildcard.
+            let glob = PercentEncoding.encode(name, leaving: Self.plainCharacters)
+            return (try registry.openArchive(at: container, context), container, [glob])
+        }
     }
 
     /// Returns the archive and the patterns, of which one may be behind a '#' of the argument.

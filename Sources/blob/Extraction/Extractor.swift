@@ -9,6 +9,8 @@ final class Extractor {
     private let folder: OutputFolder
     private let globs: [(text: String, pattern: MemberPattern)]
     private var usedGlobs: Set<Int> = []
+    /// The first names, of which an exact name that no member has may be a slip.
+    private var names: [String] = []
     private let maximumCount: Int
     private let endsAtError: Bool
     private var count = 0
@@ -68,6 +70,11 @@ final class Extractor {
 
     private func isSelected(_ member: BlobMember) -> Bool {
         guard !self.globs.isEmpty else { return true }
+        if self.names.count < NamedMemberSource.maximumNameCount,
+            self.globs.contains(where: { !$0.pattern.hasWildcard })
+        {
+            self.names.append(member.printableName)
+        }
         let numbers = self.globs.indices.filter { self.globs[$0].pattern.matches(member.name, orItsFolder: true) }
         self.usedGlobs.formUnion(numbers)
         return !numbers.isEmpty
@@ -98,8 +105,11 @@ final class Extractor {
     /// Reports the patterns that selected no member.
     func reportUnusedGlobs() {
         for (number, glob) in self.globs.enumerated() where !self.usedGlobs.contains(number) {
+            let hasName = !glob.pattern.hasWildcard && number < NamedMemberSource.maximumSuggestionCount
+            let name = hasName ? Suggestion.nearest(to: glob.text, among: self.names) : nil
+            let advice = name.map { " Did you mean '\($0)'?" } ?? ""
             let error = BlobError(
-                .notFound, "No member fits '\(printable(glob.text))'.", operation: "read",
+                .notFound, "No member fits '\(printable(glob.text))'.\(advice)", operation: "read",
                 locator: self.archive.description)
             report(error)
             self.firstError = self.firstError ?? error

@@ -39,9 +39,16 @@ extension BlobRegistry {
         do {
             return try open(locator)
         } catch {
-            guard error.code == .notFound, let found = try? self.found(locator, context), found != locator else {
-                throw error
+            guard error.code == .notFound else { throw error }
+            let found: BlobLocator
+            do {
+                found = try self.found(locator, context)
+            } catch let other {
+                // That of the same name says more.
+                let other = BlobError(wrapping: other)
+                throw other.code == .notFound ? other : error
             }
+            guard found != locator else { throw error }
             return try open(found)
         }
     }

@@ -25,6 +25,9 @@ struct MemberPattern {
     /// False for a text that can be the name of one member alone.
     private(set) var hasWildcard = false
 
+    /// True when the pattern stands for names in any folders.
+    private(set) var hasAnyPath = false
+
     /// - Parameter text: The text of a selector as it was written, percent-encoded or not.
     init(_ text: Substring) {
         self.text = String(text)
@@ -43,6 +46,7 @@ struct MemberPattern {
             case "*" where rest.first == "*":
                 rest = rest.drop { $0 == "*" }
                 self.pieces.append(.anyPath)
+                self.hasAnyPath = true
             case "*": self.pieces.append(.anyText)
             case "?": self.pieces.append(.anyCharacter)
             case "[":

@@ -3,10 +3,10 @@ import BlobStandardSources
 /// A member of a container; when there is none of its name, the only one whose name differs by a leading `./`.
 struct NamedMemberSource: BlobLayer, NamedLayer {
     /// The number of names among which a similar one is looked for.
-    private static let maximumNameCount = 10_000
+    static let maximumNameCount = 10_000
 
     /// The number of errors that get a suggestion: each looks through the names of its archive.
-    private static let maximumSuggestionCount = 10
+    static let maximumSuggestionCount = 10
 
     private static let suggestionCount = Locked(0)
 

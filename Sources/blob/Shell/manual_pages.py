@@ -25,12 +25,16 @@ def synopsis(command, name):
             text = f"\\fI{roff(argument.get('valueName') or 'value')}\\fR" + (' ...' if argument['isRepeating'] else '')
             parts.append(f'[{text}]' if argument['isOptional'] else text)
     options = '[\\fIoptions\\fR] ' if any(one['kind'] != 'positional' for one in shown(command)) else ''
-    subcommand = '\\fIcommand\\fR ' if command.get('subcommands') else ''
+    subcommand = '\\fIcommand\\fR ' if below(command) else ''
     return f"\\fB{roff(name)}\\fR {subcommand}{options}{' '.join(parts)}".rstrip()
 
 
 def shown(command):
     return [argument for argument in command.get('arguments') or [] if argument['shouldDisplay']]
+
+
+def below(command):
+    return [one for one in command.get('subcommands') or [] if one['shouldDisplay'] and one['commandName'] != 'help']
 
 
 def write(command, above):
@@ -51,13 +55,12 @@ def write(command, above):
             if default and 'default:' not in text:
                 text += f' (default: {default})'
             lines += ['.TP', names, roff(text)]
-    below = [one for one in command.get('subcommands') or [] if one['shouldDisplay'] and one['commandName'] != 'help']
-    if below:
+    if below(command):
         lines.append('.SH COMMANDS')
-    for one in below:
+    for one in below(command):
         lines += ['.TP', f"\\fB{roff(name)} {roff(one['commandName'])}\\fR", roff(one.get('abstract'))]
         write(one, [*above, command['commandName']])
-    others = [' '.join(above)] if above else [f"{name} {one['commandName']}" for one in below]
+    others = [' '.join(above)] if above else [f"{name} {one['commandName']}" for one in below(command)]
     if others:
         lines += ['.SH SEE ALSO', *(f'.BR {roff(other.replace(" ", "-"))} (1)' for other in others)]
     with open(os.path.join(folder, f'{page}.1'), 'w') as file:

@@ -13,18 +13,21 @@ struct UploadFolder {
 
     /// Returns the URL for a source.
     ///
-    /// - Parameter argument: The argument that names the source.
+    /// - Parameters:
+    ///   - folders: The folders in which it is, below this one.
+    ///   - argument: The argument that names the source.
     /// - Throws: ``BlobError/Code/invalidArgument`` for a source without a name, and for one with the name of an
     ///   earlier source, which it would replace.
     mutating func url(
-        for source: any BlobInputStreamDataSource, argument: String, _ context: BlobContext
+        for source: any BlobInputStreamDataSource, below folders: [ArraySlice<UInt8>] = [], argument: String,
+        _ context: BlobContext
     ) throws(BlobError) -> String {
         guard let name = try source.info(context).name, !name.isEmpty else {
             throw BlobError(
                 .invalidArgument, "This source has no name to put behind the '/' of the URL.",
                 locator: source.locator?.description)
         }
-        return try self.url(for: [Self.bytes(of: name, source.locator)[...]], argument: argument)
+        return try self.url(for: folders + [Self.bytes(of: name, source.locator)[...]], argument: argument)
     }
 
     /// Returns the URL for a path below this one, of which each component is percent-encoded.
@@ -61,6 +64,13 @@ struct UploadFolder {
 }
 
 extension BlobLocator {
+    /// The names of the folders in which a member is; none when its name leads out of a folder.
+    var memberFolders: [ArraySlice<UInt8>] {
+        guard case .name(let name) = self.selectors.last else { return [] }
+        let components = name.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
+        return components.contains { $0.elementsEqual("..".utf8) } ? [] : components.dropLast()
+    }
+
     /// The bytes of the name of the member, or of the path of the file; nil for a member selected by index.
     fileprivate var lastPath: [UInt8]? {
         switch self.selectors.last {

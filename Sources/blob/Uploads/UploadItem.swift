@@ -49,11 +49,14 @@ struct UploadItems {
         try self.context.check()
         do throws(BlobError) {
             if let path = self.sources.registry.folderPath(argument) { return try self.addFiles(in: path, argument) }
+            // As of a folder, the paths of what is found in any depth belong to the names.
+            let keepsPaths = self.sources.registry.memberSelection(argument)?.pattern.hasAnyPath ?? false
             for argument in try self.sources.registry.expanding([argument], self.context) {
                 let source = try self.sources.source(argument, self.context)
                 if self.folder == nil { _ = try source.info(self.context) }
-                let url = try self.folder?.url(for: source, argument: argument, self.context) ?? self.url
-                self.items.append(UploadItem(name: argument, url: url))
+                let folders = keepsPaths ? source.locator?.memberFolders ?? [] : []
+                let url = try self.folder?.url(for: source, below: folders, argument: argument, self.context)
+                self.items.append(UploadItem(name: argument, url: url ?? self.url))
             }
         } catch {
             // A mistake in the names sends nothing at all.

@@ -68,6 +68,20 @@ import Testing
         #expect(self.names == ["dir", "dir/in.txt", "inner.zip"])
     }
 
+    @Test func theLocatorOfOneMemberExtractsIt() throws {
+        let inner = try self.make("inner.zip", "archive.writestr('d/[1]*', b'one'); archive.writestr('d/1', b'other')")
+        let outer = try self.make("outer.tgz", "add('inner.zip', open('\(inner)', 'rb').read())")
+        for locator in ["\(inner)#d/%5B1%5D%2A", "\(outer)#inner.zip!/d/%5B1%5D%2A"] {
+            expect(try self.extract(locator, "--overwrite"), prints: "")
+            #expect(self.names == ["d", "d/[1]*"] && self.folder.read("out/d/[1]*") == "one")
+            try FileManager.default.removeItem(atPath: self.folder.path("out"))
+        }
+        expect(try self.extract("\(inner)#d/2"), failsWith: "notFound", 66, saying: "Did you mean 'd/1'?")
+        expect(try self.extract(inner, "d/2"), failsWith: "notFound", 66, saying: "Did you mean 'd/1'?")
+        let listed = try Launch("ls", "\(outer)#innr.zip").run()
+        expect(listed, failsWith: "notFound", 66, saying: "Did you mean 'inner.zip'?")
+    }
+
     @Test(arguments: [
         (["**/*.json"], ["d", "d/deep", "d/deep/c.json"]), (["d"], ["d", "d/b.txt", "d/deep", "d/deep/c.json"]),
         (["*.txt"], []), (["d/*.txt", "?.sh"], ["d", "d/b.txt", "x.sh"]), (["[lx]%2Esh"], ["x.sh"]), (["%2A"], []),

@@ -53,6 +53,19 @@ import Testing
         expect(try self.upload("-r", "d", "\(self.url)x").run(), failsWith: "invalidArgument", 64, saying: "'/'")
     }
 
+    /// With '**', as those of a folder; without it, as with curl, names alone.
+    @Test func theMembersInAnyFoldersKeepTheirPaths() throws {
+        try self.write("three", "d/sub/one.txt")
+        let made = try FinishedProcess("tar", ["-czf", self.folder.path("x.tgz"), "-C", self.folder.path, "./d"])
+        try #require(made.status == 0, "\(made.errors)")
+        let outcome = try self.upload("x.tgz#**", self.url).run()
+        #expect(outcome.ending == .status(0), "\(outcome.errorText)")
+        #expect(self.store.read("d/one.txt") == "one" && self.store.read("d/sub/one.txt") == "three")
+        #expect(self.store.read("d/sub/two words%#") == "two")
+        #expect(try self.upload("x.tgz#./d/sub/one*", self.url).run().ending == .status(0))
+        #expect(self.store.read("one.txt") == "three")
+    }
+
     @Test func namesThatCollideAreRefusedBeforeTheFirstByte() throws {
         try self.write("other", "e/sub/two words%#")
         let outcome = try self.upload("-r", "d/", "e/", self.url).run()
