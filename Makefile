@@ -148,17 +148,19 @@ form-check: setup
 SPARK := .build/spark
 $(SPARK)/bin/spark-submit:
 	command -v java >/dev/null || $(SUDO) apt-get install -q -y --no-install-recommends openjdk-17-jre-headless
-	python3 -m venv $(SPARK) && $(SPARK)/bin/pip install -q pyspark pyarrow numpy
+	python3 -m venv $(SPARK) && $(SPARK)/bin/pip install -q pyspark pyarrow numpy botocore
 
 spark-check: release $(SPARK)/bin/spark-submit
 	$(SPARK)/bin/python Tests/SparkCheck/run.py .build/release/blob
 
 # Stores 10,000 blobs by a Spark cluster of two workers on the loopback interface, which kills and stops hurt at random
-# moments, and compares what is there in the end.
+# moments, and compares what is there in the end: in a store of the test, and then in OpenStack Swift, large ones in parts.
 SPARK_SEED :=
-spark-test: setup $(SPARK)/bin/spark-submit
+CLUSTER = $(SPARK)/bin/python Tests/SparkCheck/cluster.py .build/debug/blob $(if $(SPARK_SEED),--seed $(SPARK_SEED))
+spark-test: setup $(SPARK)/bin/spark-submit $(STORE)/bin/swift-proxy-server
 	swift build --product blob
-	$(SPARK)/bin/python Tests/SparkCheck/cluster.py .build/debug/blob $(if $(SPARK_SEED),--seed $(SPARK_SEED))
+	$(CLUSTER)
+	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(CLUSTER) --store s3://bucket/job/ --bytes 600000000
 
 # Chooses assets on the page of the example AssetPicker in Chromium (chromium) and uploads them, while its servers are
 # killed. The pictures of the page are to be looked at.
@@ -211,6 +213,8 @@ install: release
 	install -m 644 Sources/blob/Shell/_blob $(INSTALLED)/share/zsh/site-functions
 	install -m 644 Sources/blob/Shell/blob.fish $(INSTALLED)/share/fish/vendor_completions.d
 	Sources/blob/Shell/manual_pages.py $(BLOB) $(INSTALLED)/share/man/man1
+	@# That of 'blob receive' has the options of the program.
+	Sources/blob/Shell/manual_pages.py $(BLOB)-receive $(INSTALLED)/share/man/man1
 
 # Packages of the installed files, below .build/packages: a tarball, to be unpacked in a folder such as /usr/local, and a
 # Debian package for the release of Debian that it is made on.

@@ -20,10 +20,12 @@ Many blobs into one place, from a manifest with a locator, a tab and its bytes a
 small):
 
     counts = blob_spark.copy(spark, "s3a://bucket/manifest.tsv", "s3://bucket/job/", "s3a://bucket/report")
-    spark-submit blob_spark.py MANIFEST TARGET REPORT [--tasks N] [--put='OPTIONS OF blob put']
+    spark-submit blob_spark.py MANIFEST TARGET REPORT [--tasks N] [--part-size BYTES] [--put='OPTIONS OF blob put']
 
 Each task is a process `blob put`, whose keys are made of the locators, so that a task that Spark runs again stores the
 same objects. The report has one line of JSON a blob, also of one that failed, and Spark commits it once for each task.
+In an S3 store, blobs that are longer than a part are dealt by their parts, which are put together when all are there;
+the folder REPORT.parts then has a line a part.
 
 Or of a data frame with a column locator, as it is partitioned; the report is then a file of the driver, and the job
 fails if a blob has failed:
@@ -34,6 +36,7 @@ fails if a blob has failed:
 import argparse
 import codecs
 import collections
+import concurrent.futures
 import contextlib
 import ctypes
 import heapq
@@ -48,6 +51,8 @@ import tempfile
 CHUNK = 4 << 20  # The bytes of a batch of rows; more for a longer line.
 ALLOWANCE = 64 << 10  # The bytes that take as long as the requests for one blob.
 TASK = 100  # The blobs of a task, at most about: what a kill repeats.
+PART = 16 << 20  # The bytes of a part, as `blob put` has them.
+BEGINS = 8  # The processes that begin to store blobs in parts at once.
 
 
 def splits(locator, options, records=("--records", "lines")):
@@ -268,34 +273,104 @@ def ship():
 
 
 def bins(sizes, count):
-    """Deals locators with sizes into at most so many bins: the largest first, each into the lightest bin."""
+    """Deals blobs or parts with sizes into at most so many bins: the largest first, each into the lightest bin."""
     lightest = [(0, number) for number in range(count)]
     dealt = [[] for _ in range(count)]
-    for locator, size in sorted(sizes.items(), key=lambda one: -one[1]):
+    for one, size in sorted(sizes.items(), key=lambda one: -one[1]):
         weight, number = lightest[0]
-        dealt[number].append(locator)
+        dealt[number].append(one)
         heapq.heapreplace(lightest, (weight + size + ALLOWANCE, number))
     return [one for one in dealt if one]
 
 
-def put(bins, target, options):
-    """Stores the blobs of bins, and yields the line about each; raises unless each has its line."""
-    command = [options.get("blob", "blob"), "put", target, "--json", "--from-file", "-"]
-    command += shlex.split(options.get("put", ""))
-    for locators in bins:
-        with tempfile.TemporaryFile() as names:
-            names.write("".join(f"{locator}\n" for locator in locators).encode())
-            names.seek(0)
-            with started(command, names) as (output, end):
-                rest = iter(locators)
-                for line in output:
-                    if json.loads(line)["locator"] != next(rest, None):
-                        raise RuntimeError(f"{command[0]} has a line out of turn: {line}")
-                    yield line.decode().rstrip("\n")
-                # 1: some have failed, as their lines say.
-                end(0, 1)
-                for locator in rest:
-                    raise RuntimeError(f"{command[0]} has no line about {locator}")
+def putting(target, options, *arguments):
+    """Returns the command that stores what its standard input lists."""
+    command = [options.get("blob", "blob"), "put", target, "--json", "--from-file", "-", *arguments]
+    return command + shlex.split(options.get("put", ""))
+
+
+def listed(entries):
+    """Returns a file of lines."""
+    names = tempfile.TemporaryFile()
+    names.write("".join(f"{one}\n" for one in entries).encode())
+    names.seek(0)
+    return names
+
+
+def put(bins, target, options, *step):
+    """Stores the blobs of bins, or does a step for their parts, and yields the line about each; raises unless each has
+    its line."""
+    command = putting(target, options, *step)
+    for entries in bins:
+        with listed(entries) as names, started(command, names) as (output, end):
+            rest = iter(entries)
+            for line in output:
+                found, one = json.loads(line), next(rest, None)
+                if found["locator"] != name(one) or found.get("part", number(one)) != number(one):
+                    raise RuntimeError(f"{command[0]} has a line out of turn: {line}")
+                yield line.decode().rstrip("\n")
+            # 1: some have failed, as their lines say.
+            end(0, 1)
+            for one in rest:
+                raise RuntimeError(f"{command[0]} has no line about {name(one)}")
+
+
+def part(one):
+    """Returns what the line of a part says; nothing for a locator."""
+    try:
+        found = json.loads(one) if one and one.startswith("{") else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) and {"locator", "part", "upload", "length"} <= found.keys() else {}
+
+
+def name(one):
+    return part(one).get("locator", one)
+
+
+def number(one):
+    return part(one).get("part")
+
+
+def divided(large, target, options):
+    """Begins to store blobs in parts; yields the line of each part, and the locator of a blob that is not divided."""
+    command = putting(target, options, "--step", "begin", "--part-size", str(options.get("part_size", PART)))
+    with listed(large) as names, started(command, names) as (output, end):
+        for line in output:
+            yield line.decode().removesuffix("\n")
+        end(0)
+
+
+def dealt(sizes, target, options, firsts):
+    """Returns what is to be stored, with its bytes: blobs, and parts of those that are longer than one.
+
+    Adds one part of each divided blob to `firsts`, at once: they are known when an error ends this.
+    """
+    size = int(options.get("part_size", PART))
+    units, large = {}, []
+    for one, count in sizes.items():
+        if count > size and target.startswith("s3://"):
+            large.append(one)
+        else:
+            units[one] = count
+    if large:
+        with concurrent.futures.ThreadPoolExecutor(BEGINS) as pool:
+            for found in pool.map(lambda some: begun(some, target, options, firsts), shares(large, BEGINS)):
+                units.update((one, part(one).get("length") or sizes[one]) for one in found)
+    return units
+
+
+def begun(large, target, options, firsts):
+    found = []
+    for one in divided(large, target, options):
+        found.append(one)
+        if number(one) == 1:
+            firsts.append(one)
+    return found
+
+
+def shares(every, count):
+    return [one for one in (every[first::count] for first in range(count)) if one]
 
 
 def entry(line):
@@ -309,13 +384,56 @@ def copy(spark, manifest, target, report, options={}):
     ship()
     context = spark.sparkContext
     sizes = dict(context.textFile(manifest).filter(bool).map(entry).collect())
-    count = int(options.get("tasks", max(8 * context.defaultParallelism, -(-len(sizes) // TASK))))
-    dealt = bins(sizes, count)
-    # Without a shuffle, whose files a lost machine would take with it.
-    tasks = context.parallelize(dealt, max(1, len(dealt)))
-    tasks.mapPartitions(lambda bins: put(bins, target, options)).saveAsTextFile(report)
+    firsts = []
+    try:
+        units = dealt(sizes, target, options, firsts)
+        count = int(options.get("tasks", max(8 * context.defaultParallelism, -(-len(units) // TASK))))
+        bundles = bins(units, count)
+        # Without a shuffle, whose files a lost machine would take with it.
+        tasks = context.parallelize(bundles, max(1, len(bundles)))
+        if firsts:
+            # Spark says so by itself only when the parts are stored.
+            path = context._jvm.org.apache.hadoop.fs.Path(report)
+            if path.getFileSystem(context._jsc.hadoopConfiguration()).exists(path):
+                raise FileExistsError(f"{report} exists")
+            parts = tasks.mapPartitions(lambda bins: put(bins, target, options, "--step", "parts"))
+            parts.saveAsTextFile(report + ".parts")
+            lines = finished(context, report + ".parts", firsts, target, options)
+        else:
+            lines = tasks.mapPartitions(lambda bins: put(bins, target, options))
+        lines.saveAsTextFile(report)
+    except BaseException:
+        drop(firsts, target, options)
+        raise
     # Of the report: an accumulator would count what was repeated twice.
     return dict(context.textFile(report).map(lambda line: json.loads(line)["state"]).countByValue())
+
+
+def finished(context, parts, firsts, target, options):
+    """Returns the lines of all blobs, from those of the parts and of blobs that are not divided."""
+    found = context.textFile(parts)
+    failed = found.filter(lambda line: "part" in (one := json.loads(line)) and one["state"] == "failed")
+    reasons = dict(failed.map(lambda line: (json.loads(line)["locator"], json.loads(line)["error"])).collect())
+
+    def explained(line):
+        one = json.loads(line)
+        if one["state"] == "failed" and one["locator"] in reasons:
+            one["error"] = reasons[one["locator"]]
+        return json.dumps(one, ensure_ascii=False, sort_keys=True)
+
+    count = max(context.defaultParallelism, -(-len(firsts) // TASK))
+    ends = context.parallelize(shares(firsts, count), min(count, len(firsts)))
+    ends = ends.mapPartitions(lambda bins: put(bins, target, options, "--step", "finish")).map(explained)
+    return found.filter(lambda line: "part" not in json.loads(line)).union(ends)
+
+
+def drop(firsts, target, options):
+    """Drops parts of a job that has failed: what is left behind costs its owner money."""
+    try:
+        if firsts:
+            collections.deque(put([firsts], target, options, "--step", "abort"), 0)
+    except Exception as error:
+        print(f"parts of {len(firsts)} blobs may be left in the store: {error}", file=sys.stderr)
 
 
 def main():
@@ -327,6 +445,7 @@ def main():
     parser.add_argument("report", help="a new folder, for one line of JSON a blob")
     parser.add_argument("--blob", default="blob", help="the command")
     parser.add_argument("--tasks", help=f"how many (default: of {TASK} blobs, and at least 8 a core)")
+    parser.add_argument("--part-size", type=int, default=PART, help="the bytes of a part in S3 stores, from 5242880")
     parser.add_argument("--put", default="", help="options of blob put: --put='--max-time 600'")
     options = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
     spark = SparkSession.builder.appName("blob").getOrCreate()

@@ -69,6 +69,7 @@ final class StoringStore: Sendable {
 
     var port: UInt16 { self.listener.port }
     var object: [UInt8]? { self.state.withLock { $0.objects["/bucket/key"]?.bytes } }
+    var objects: [String: [UInt8]] { self.state.withLock { $0.objects.mapValues(\.bytes) } }
     var uploads: [String: [Int: [UInt8]]] {
         get { self.state.withLock { $0.uploads } }
         set { self.state.withLock { $0.uploads = newValue } }

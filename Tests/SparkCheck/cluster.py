@@ -1,9 +1,11 @@
 """The bulk job of Examples/Spark on a Spark cluster that is hurt: python3 cluster.py BLOB. Needs pyspark and Java.
 
-A standalone cluster of two workers, on 127.0.0.2 and 127.0.0.3, stores 10,000 blobs from a web server in a store. Meanwhile
+A standalone cluster of two workers, on 127.0.0.2 and 127.0.0.3, stores 10,000 blobs from a web server in a store: that of
+objects.py, or with --store one with the interface of S3 that the variables of AWS's tools tell, where blobs that are longer
+than 5 MiB are stored in parts. Meanwhile
 executors and processes `blob` are killed, at moments that the number of stored objects sets, and all processes of one
 worker are stopped once, with speculation on. In the end each object must be there with the right digest, and have one line
-of the report. A second job, with sources that are not there, must say which.
+of the report. A second job, with sources that are not there or change, must say which.
 """
 
 import argparse
@@ -34,9 +36,11 @@ parser.add_argument("--blobs", type=int, default=10_000)
 parser.add_argument("--bytes", type=int, default=300_000_000)
 parser.add_argument("--kills", type=int, default=10)
 parser.add_argument("--delay", type=float, default=0.03, help="seconds of each PUT, so that kills hit uploads")
+parser.add_argument("--store", help="s3://BUCKET/PREFIX/ (needs botocore)")
 parser.add_argument("--seed", type=int, default=int(time.time()))
 options = parser.parse_args()
 choice = random.Random(options.seed)
+PART = 5 << 20
 LIMIT = 1200  # The seconds that a job may take.
 HANG = 240  # The seconds after which Spark gives up a machine that does not answer.
 SPARK = os.path.dirname(pyspark.__file__)
@@ -130,7 +134,7 @@ def start_job(master, manifest, target, report):
     command = [SPARK + "/bin/spark-submit", "--master", master]
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
-    command += [MODULE, manifest, target, report, "--blob", options.blob, "--put=--retry 3"]
+    command += [MODULE, manifest, target, report, "--blob", options.blob, "--put=--retry 3", f"--part-size={PART}"]
     return start(command, stdout=subprocess.PIPE, stderr=open(report + ".log", "w"))
 
 
@@ -141,7 +145,8 @@ def hurt(job, workers):
     moments = sorted(choice.sample(range(options.blobs // 50, options.blobs * 9 // 10), len(kinds)))
     done, stopped = [], None
     for moment, kind in zip(moments, kinds):
-        while (count := ask(f"count/{moment}")) < moment and job.poll() is None:
+        # Each stored object, or in a store that tells no number, each source that was read.
+        while (count := ask(f"{'reads' if options.store else 'count'}/{moment}")) < moment and job.poll() is None:
             pass
         if kind == "worker":
             stopped = choice.choice(workers)
@@ -179,6 +184,23 @@ def read(report):
     return [task for task in tasks if task]
 
 
+def stored_in_s3():
+    """The digest and the bytes of each object of the store."""
+    import botocore.session
+    from botocore.config import Config
+
+    client = botocore.session.get_session().create_client("s3", config=Config(s3={"addressing_style": "path"}))
+    bucket, _, prefix = options.store.removeprefix("s3://").partition("/")
+    left = client.list_multipart_uploads(Bucket=bucket).get("Uploads", [])
+    assert not left, f"parts are left: {left}"
+    found = {}
+    for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+        for one in page.get("Contents", []):
+            body = client.get_object(Bucket=bucket, Key=one["Key"])["Body"].read()
+            found[one["Key"].removeprefix(prefix)] = [hashlib.sha256(body).hexdigest(), len(body)]
+    return found
+
+
 def write_manifest(path, sizes):
     with open(path, "w") as file:
         file.writelines(f"{locator}\t{size}\n" for locator, size in sizes.items())
@@ -205,7 +227,7 @@ def damaged_job(master, workers):
     manifest, report = folder + "/manifest", folder + "/report"
     write_manifest(manifest, sizes)
     begin = time.monotonic()
-    job = start_job(master, manifest, f"{server}/objects/", report)
+    job = start_job(master, manifest, target, report)
     done, stopped = hurt(job, workers)
     status, counts = wait_for(job, report)
     seconds = time.monotonic() - begin
@@ -213,6 +235,8 @@ def damaged_job(master, workers):
     assert len(done) == options.kills + 1, "the job ended before everything was done to it"
     tasks, state = read(report), ask("state")
     lines = [line for task in tasks for line in task]
+    if options.store:
+        state["objects"], tasks = stored_in_s3(), read(report + ".parts")
     digests = {}
     for number, (locator, size) in enumerate(sizes.items()):
         digests[locator] = hashlib.sha256(objects.content(seed, number, size)).hexdigest()
@@ -229,11 +253,17 @@ def damaged_job(master, workers):
     assert stored == sum(line["bytes"] for line in lines) == sum(sizes.values())
     weights = [sum(line["bytes"] + blob_spark.ALLOWANCE for line in task) for task in tasks]
     balance = max(weights) * len(weights) / sum(weights)
-    assert balance <= 1.1 or max(weights) == max(sizes.values()) + blob_spark.ALLOWANCE, balance
-    puts = sum(one[2] for one in state["objects"].values())
+    # A blob that is not divided may be the whole of the heaviest task.
+    largest = 0 if options.store else max(sizes.values()) + blob_spark.ALLOWANCE
+    assert balance <= 1.1 or max(weights) == largest, balance
     print(f"{len(lines)} lines, {len(state['objects'])} objects, {stored} bytes, each with its digest: {counts}")
-    repeats = f"{puts - len(sizes)} of them repeats of {state['repeated_bytes']} bytes; {state['cut']} cut off"
-    print(f"{puts} PUTs were whole, {repeats}; {counts.get('exists', 0)} objects were found again")
+    if options.store:
+        parts = collections.Counter(line["locator"] for task in tasks for line in task if "part" in line)
+        print(f"{len(parts)} objects are of {sum(parts.values())} parts")
+    else:
+        puts = sum(one[2] for one in state["objects"].values())
+        repeats = f"{puts - len(sizes)} of them repeats of {state['repeated_bytes']} bytes; {state['cut']} cut off"
+        print(f"{puts} PUTs were whole, {repeats}; {counts.get('exists', 0)} objects were found again")
     print(f"{len(tasks)} tasks, the heaviest {balance:.3f} times the mean; {seconds:.0f} s", flush=True)
     print_events()
     return stopped
@@ -241,15 +271,23 @@ def damaged_job(master, workers):
 
 def job_of_missing_sources(master):
     there = [f"{server}/source/{one}" for one in range(40)]
-    missing = [f"{server}/nothing/{one}" for one in range(3)]
+    wrong = {f"{server}/nothing/{one}": "notFound" for one in range(3)}
+    sizes = {one: 0 for one in [*there, *wrong]}
+    if options.store:
+        # One that is divided, and is another one when its parts are read.
+        counts = objects.sizes(options.seed, options.blobs, options.bytes)
+        changing = f"{server}/changing/{counts.index(max(counts))}"
+        sizes[changing], wrong[changing] = max(counts), "changed"
     manifest, report = folder + "/missing", folder + "/missing-report"
-    write_manifest(manifest, {one: 0 for one in there + missing})
-    status, counts = wait_for(start_job(master, manifest, f"{server}/objects/", report), report)
-    assert (status, counts) == (1, {"exists": 40, "failed": 3}), (status, counts)
+    write_manifest(manifest, sizes)
+    status, counts = wait_for(start_job(master, manifest, target, report), report)
+    assert (status, counts) == (1, {"exists": 40, "failed": len(wrong)}), (status, counts)
     lines = [line for task in read(report) for line in task]
     failed = {line["locator"]: line["error"]["code"] for line in lines if line["state"] == "failed"}
-    assert failed == {one: "notFound" for one in missing}, failed
-    print("3 of 43 sources are missing: their lines say so, and the status is 1", flush=True)
+    assert failed == wrong, failed
+    if options.store:
+        stored_in_s3()
+    print(f"{len(wrong)} of {len(sizes)} sources are missing or change: their lines say so, and the status is 1", flush=True)
 
 
 def main():
@@ -273,9 +311,10 @@ with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             [sys.executable, HERE + "/objects.py", *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         server = f"http://127.0.0.1:{int(source.stdout.readline())}"
+        target = options.store or server + "/objects/"
         main()
         puts = [command for _, command in processes().values() if command[:2] == [options.blob, "put"]]
-        left = [command for command in puts if command[2].startswith(server)]
+        left = [command for command in puts if command[2] == target]
         assert not left, "processes of killed workers are left"
     finally:
         end_all()

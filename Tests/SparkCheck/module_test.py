@@ -264,6 +264,35 @@ class Tasks(InAFolder):
             with self.subTest(name), self.assertRaises(RuntimeError):
                 list(self.put(self.LINES, [[name]]))
 
+    def test_blobs_longer_than_a_part_are_dealt_by_their_parts(self):
+        begin = """while read -r name; do
+            case $name in
+                long*) for part in 1 2 3; do
+                    echo "{\\"length\\":$((part * 10)),\\"locator\\":\\"$name\\",\\"part\\":$part,\\"upload\\":\\"of $name\\"}"
+                done ;;
+                *) echo "$name" ;;
+            esac
+        done
+        """
+        options = {"blob": self.path("begin", f"#!/bin/sh\n{begin}".encode(), 0o700), "part_size": 20}
+        # Locators that look like something else, and one with what Unicode takes for ends of lines.
+        whole = {"{other": 99, "{}": 98, '{"locator":"x"}': 97, "a\u2028b\x0bc": 96}
+        sizes = {"short": 20, "long 1": 60, **whole, "long 2": 61}
+        firsts = []
+        units = blob_spark.dealt(sizes, "s3://bucket/", options, firsts)
+        parts = [one for one in units if one not in sizes]
+        self.assertEqual([units[one] for one in parts], [10, 20, 30] * 2)
+        self.assertEqual([blob_spark.name(one) for one in parts], ["long 1"] * 3 + ["long 2"] * 3)
+        self.assertEqual({one: units[one] for one in units if one in sizes}, {**whole, "short": 20})
+        self.assertEqual(sorted(firsts), sorted([parts[0], parts[3]]))
+        self.assertEqual(blob_spark.dealt(sizes, "http://127.0.0.1/", options, []), sizes)
+        # A line about a part has the locator of the blob.
+        lines = "while read -r part; do echo \"$part\"; done"
+        self.assertEqual(len(list(self.put(lines, [parts]))), 6)
+        for change in ["s/long 1/other/", 's/"part":2/"part":3/', "2d"]:
+            with self.assertRaises(RuntimeError):
+                list(self.put(f"sed '{change}' | ({lines})", [parts]))
+
     def test_a_blob_that_failed_has_its_line(self):
         missing = self.path("missing") + ".not"
         (line,) = blob_spark.put(iter([[missing]]), "http://127.0.0.1:9/", {"blob": BLOB, "put": "--retry 0"})

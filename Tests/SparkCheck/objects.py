@@ -1,17 +1,20 @@
 """A server of sources and a store of objects on the loopback interface: python3 objects.py SEED COUNT BYTES.
 
-GET /source/N is the bytes of source N. PUT /objects/KEY takes an object, if it is whole, with If-None-Match; HEAD tells
-its length and its Repr-Digest. GET /state is what is there: the objects with digest, bytes and the times each was put.
-GET /count/N is their number, told when it is N, or after a second.
+GET /source/N is the bytes of source N, or a range of them, and that of /changing/N has another ETag each time. PUT
+/objects/KEY takes an object, if it is whole, with If-None-Match; HEAD tells its length and its Repr-Digest. GET /state is
+what is there: the objects with digest, bytes and the times each was put.
+GET /count/N is their number, told when it is N, or after a second; GET /reads/N that of the sources that were read.
 The process prints its port, and ends with its standard input.
 """
 
 import base64
 import hashlib
 import http.server
+import itertools
 import json
 import os
 import random
+import re
 import sys
 import threading
 
@@ -28,12 +31,14 @@ def content(seed, number, size):
 
 
 ENDED = threading.Event()
+CHANGES = itertools.count()
 
 
 class Store:
     def __init__(self):
         self.lock = threading.Condition()
         self.objects = {}  # The digest, the bytes and the number of PUTs of each key.
+        self.reads = {}  # The number of answers with bytes of each source.
         self.cut = self.refused = self.repeated_bytes = self.conflicts = 0
 
     def put(self, key, body, only_new):
@@ -50,11 +55,17 @@ class Store:
             self.lock.notify_all()
             return True
 
-    def count(self, wanted):
-        """Returns the number of objects, when it is what is wanted or a second has passed."""
+    def note_read(self, number):
         with self.lock:
-            self.lock.wait_for(lambda: len(self.objects) >= wanted, timeout=1)
-            return len(self.objects)
+            self.reads[number] = self.reads.get(number, 0) + 1
+            self.lock.notify_all()
+
+    def count(self, kind, wanted):
+        """Returns the number of objects or of sources that were read, when it is what is wanted or a second has passed."""
+        found = {"count": self.objects, "reads": self.reads}[kind]
+        with self.lock:
+            self.lock.wait_for(lambda: len(found) >= wanted, timeout=1)
+            return len(found)
 
     def state(self):
         with self.lock:
@@ -68,6 +79,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
+    def answer_source(self, number, tag):
+        size = SIZES[number]
+        bounds = re.fullmatch(r"bytes=(\d+)-(\d*)", self.headers.get("Range", ""))
+        if self.headers.get("If-Match", tag) != tag:
+            return self.answer(412)
+        if not bounds or self.headers.get("If-Range", tag) != tag:
+            self.answer(200, content(SEED, number, size), etag=tag, accept_ranges="bytes")
+        elif (start := int(bounds[1])) >= size:
+            return self.answer(416, content_range=f"bytes */{size}")
+        else:
+            end = min(size, int(bounds[2] or size) + 1)
+            span = f"bytes {start}-{end - 1}/{size}"
+            self.answer(206, content(SEED, number, size)[start:end], etag=tag, content_range=span)
+        if self.command == "GET":
+            STORE.note_read(number)
+
     def answer(self, status, body=b"", **fields):
         """In one write: a second one would wait for the other side's delayed acknowledgement."""
         fields.setdefault("content_length", len(body))
@@ -78,12 +105,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         kind, _, name = self.path[1:].partition("/")
-        if kind == "source" and name.isdecimal() and int(name) < len(SIZES):
-            self.answer(200, content(SEED, int(name), SIZES[int(name)]), etag=f'"{name}"')
+        if kind in ("source", "changing") and name.isdecimal() and int(name) < len(SIZES):
+            self.answer_source(int(name), f'"{name}"' if kind == "source" else f'"{next(CHANGES)}"')
         elif kind == "state":
             self.answer(200, STORE.state().encode())
-        elif kind == "count":
-            self.answer(200, str(STORE.count(int(name))).encode())
+        elif kind in ("count", "reads"):
+            self.answer(200, str(STORE.count(kind, int(name))).encode())
         else:
             self.answer(404)
 

@@ -1,8 +1,8 @@
 """The module of Examples/Spark on real Spark: python3 run.py BLOB [MIB]. Needs pyspark, pyarrow and Java.
 
 Cuts a file of 64 MiB of lines in 200 ways, and compares each with the whole; counts the lines of one gzip of MIB decoded
-mebibytes (default: 1024) with Spark's own reader and with this one, in turn, and compares digests. Reads ranges and
-members, and writes.
+mebibytes (default: 1024) with Spark's own reader and with this one, in turn, and compares digests, and what the processes
+read and need in memory. Reads ranges and members, and writes.
 """
 
 import gzip
@@ -123,6 +123,24 @@ def rows_and_writes(spark, folder):
     print("60 blobs of a data frame are stored, and the one that is not there fails the job", flush=True)
 
 
+def costs(path, options):
+    """The bytes that the processes for all ranges read, of the gzip and its index, and the MiB that one of them needs."""
+    read, peak = 0, 0
+    for one in blob_spark.splits(path, options):
+        process = subprocess.Popen([BLOB, "cat", "--records", "lines", *one], stdout=subprocess.PIPE)
+        while process.stdout.read(1 << 20):
+            # The peak of its own: what the system tells of an ended child includes this process before exec.
+            with open(f"/proc/{process.pid}/status") as facts:
+                peak = max([peak] + [int(fact.split()[1]) / 1024 for fact in facts if fact.startswith("VmHWM")])
+        # What the system has counted is there until the process is waited for.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        with open(f"/proc/{process.pid}/io") as counts:
+            read += int(counts.readline().split()[1])
+        assert process.wait() == 0, one
+        process.stdout.close()
+    return read, peak
+
+
 def digest(frame):
     """The number of rows, and a sum of their digests, whatever their order."""
     value = functions.sum(functions.xxhash64("value").cast("decimal(38,0)"))
@@ -159,6 +177,10 @@ def main():
             print(f"a damaged gzip fails: {type(error).__name__}", flush=True)
         text = odd_lines(16 << 20)[: -len(b"the last")]
         large = compress(folder, "large.gz", text, MEBIBYTES // 16)
+        read, peak = costs(large, {"blob": BLOB, "count": "16"})
+        ratio = read / os.path.getsize(large)
+        print(f"16 ranges of {os.path.getsize(large) >> 20} MiB of gzip: {ratio:.3f} times as much is read, {peak:.1f} MiB")
+        assert ratio <= 1.05 and peak <= 32
         times = {"text": [], "blob": []}
         for _ in range(3):
             for name in times:

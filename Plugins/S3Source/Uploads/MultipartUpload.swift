@@ -14,6 +14,8 @@ struct MultipartUpload: Sendable {
 
     /// The maximum number of times that an upload is aborted: the store may still have been storing a part.
     private static let maximumAbortCount = 3
+    /// The longest time for cleaning up after an error.
+    private static let abortLimit = Duration.seconds(30)
 
     let client: S3Client
     let identifier: String
@@ -64,6 +66,18 @@ struct MultipartUpload: Sendable {
         return parts
     }
 
+    /// Returns one part that the store has; nil without it.
+    func part(_ number: Int) async throws(BlobError) -> Part? {
+        let call = S3Call(parameters: [
+            ("max-parts", "1"), ("part-number-marker", "\(number - 1)"), self.parameter,
+        ])
+        return try await self.client.send(call) { (answer) throws(BlobError) in
+            let list = try answer.document("ListPartsResult")
+            let found = try list.children.filter { $0.name == "Part" }.map(Self.part)
+            return found.first { $0.number == number }
+        }
+    }
+
     private static func part(_ element: S3Document) throws(BlobError) -> Part {
         guard let number = element.text(of: "PartNumber").flatMap({ Int($0) }), number > 0,
             let byteCount = element.text(of: "Size").flatMap({ Int64($0) }), byteCount >= 0,
@@ -109,18 +123,21 @@ struct MultipartUpload: Sendable {
         text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
     }
 
-    /// Has the store drop all parts. A job that was cancelled needs another context for this.
+    /// Has the store drop all parts, also when the job was cancelled or its time is up.
     ///
     /// - Throws: The error of the request that failed; the parts may still be there, and cost their owner money.
     func abort() async throws(BlobError) {
+        let context = BlobContext(deadline: .now + Self.abortLimit)
+        let client = S3Client(self.client.requests, self.client.uploader, self.client.limits, context)
         for _ in 0..<Self.maximumAbortCount {
             do throws(BlobError) {
-                try await self.client.send(S3Call(method: "DELETE", parameters: [self.parameter])) { _ in }
+                try await client.send(S3Call(method: "DELETE", parameters: [self.parameter])) { _ in }
             } catch {
                 guard error.code == .notFound else { throw error }
                 return
             }
-            if try await self.parts()?.isEmpty ?? true { return }
+            let left = try await MultipartUpload(client: client, identifier: self.identifier).parts()
+            if left?.isEmpty ?? true { return }
         }
     }
 }

@@ -4,9 +4,6 @@ import BlobTransfer
 
 /// The upload of one source, from its description to the check of the object.
 struct S3UploadJob: Sendable {
-    /// The longest time for cleaning up after an error.
-    private static let abortLimit = Duration.seconds(30)
-
     let settings: S3Uploader
     let source: any BlobInputStreamDataSource
     let context: BlobContext
@@ -14,20 +11,13 @@ struct S3UploadJob: Sendable {
     let progress: PartProgress
     private let address: S3Address
     private let stateFile: StateFile<S3UploadState>?
+    private var object: ObjectOfParts { ObjectOfParts(client: self.client) }
 
     init(
         _ settings: S3Uploader, _ source: any BlobInputStreamDataSource, _ address: S3Address, _ context: BlobContext
     ) throws(BlobError) {
         (self.settings, self.source, self.address, self.context) = (settings, source, address, context)
-        var limits = S3Client.Limits()
-        (limits.firstPause, limits.maximumRetryCount) = (settings.firstPause, settings.maximumRetryCount)
-        limits.idleLimit = settings.idleLimit
-        limits.onRetry = { error, number, limit in
-            settings.onRetry?(error)
-            settings.onAttempt?(error, number, limit)
-        }
-        limits.bytesPerSecond = settings.rateLimit
-        self.client = S3Client(S3Requests(address, settings.store), try BlobUploader(), limits, context)
+        self.client = try settings.client(of: address, context)
         self.stateFile = settings.stateFile.map { StateFile(path: $0) }
         self.progress = PartProgress(settings.onProgress)
     }
@@ -98,8 +88,8 @@ struct S3UploadJob: Sendable {
         let tag = try await self.client.send(
             call, body, matching: validator, onProgress: { self.progress.note(1, $0) }
         ) { (answer) throws(BlobError) in try answer.tag(matching: digests, self.address) }
-        guard tag.lowercased() != digests.md5.hexadecimal else { return self.object(digests.byteCount, tag) }
-        return try await self.checked(digests.byteCount, tag)
+        guard tag.lowercased() != digests.md5.hexadecimal else { return self.object.facts(digests.byteCount, tag) }
+        return try await self.object.checked(digests.byteCount, tag)
     }
 
     // MARK: Parts
@@ -114,7 +104,7 @@ struct S3UploadJob: Sendable {
         do throws(BlobError) {
             try await self.reading { () throws(BlobError) in try stateFile.store(state) }
         } catch {
-            await self.abort(upload)
+            try? await upload.abort()
             throw error
         }
         return upload
@@ -142,27 +132,7 @@ struct S3UploadJob: Sendable {
     func finish(
         _ upload: MultipartUpload, _ parts: [FinishedPart]
     ) async throws(BlobError) -> S3Uploader.StoredObject {
-        let byteCount = parts.reduce(0) { $0 + $1.part.byteCount }
-        let areDigests = parts.allSatisfy { $0.part.tag.lowercased() == $0.md5.hexadecimal }
-        let expected = areDigests ? EntityTag.combined(parts.map(\.md5)) : nil
-        let tag: String
-        do throws(BlobError) {
-            tag = try await upload.complete(parts.map(\.part))
-        } catch {
-            // The object may be there all the same, made by a request whose answer was lost.
-            guard let expected, let object = try? await self.stored(), object.entityTag.lowercased() == expected,
-                object.byteCount == byteCount
-            else { throw error }
-            tag = expected
-        }
-        self.stateFile?.remove()
-        guard tag.lowercased() != expected else { return self.object(byteCount, tag) }
-        if let expected, EntityTag.isCombined(tag) {
-            throw BlobError(
-                .checksumMismatch, "The store made an object with the tag \(tag) of parts with \(expected).",
-                operation: "write", locator: self.address.text)
-        }
-        return try await self.checked(byteCount, tag)
+        try await self.object.make(of: parts, upload) { self.stateFile?.remove() }
     }
 
     /// Runs `body`, and aborts the upload if it fails and no state is kept.
@@ -172,16 +142,9 @@ struct S3UploadJob: Sendable {
         do throws(BlobError) {
             return try await body()
         } catch {
-            if self.stateFile == nil { await self.abort(upload) }
+            if self.stateFile == nil { try? await upload.abort() }
             throw error
         }
-    }
-
-    /// Aborts an upload, even after a cancellation.
-    private func abort(_ upload: MultipartUpload) async {
-        let context = BlobContext(deadline: .now + Self.abortLimit)
-        let client = S3Client(self.client.requests, self.client.uploader, self.client.limits, context)
-        try? await MultipartUpload(client: client, identifier: upload.identifier).abort()
     }
 
     // MARK: The state
@@ -199,7 +162,7 @@ struct S3UploadJob: Sendable {
         if found.identity == validator, found.byteCount == plan.byteCount, found.partByteCount == plan.partByteCount {
             return found
         }
-        await self.abort(MultipartUpload(client: self.client, identifier: found.identifier))
+        try? await MultipartUpload(client: self.client, identifier: found.identifier).abort()
         stateFile.remove()
         return nil
     }
@@ -208,44 +171,10 @@ struct S3UploadJob: Sendable {
     private func objectOfEarlierRun(
         _ plan: PartPlan, _ info: BlobInfo
     ) async throws(BlobError) -> S3Uploader.StoredObject? {
-        guard let object = try? await self.stored(), object.byteCount == plan.byteCount,
+        guard let object = try? await self.object.stored(), object.byteCount == plan.byteCount,
             EntityTag.isCombined(object.entityTag), object.entityTag.hasSuffix("-\(plan.count ?? 0)")
         else { return nil }
         let digests = try await SlicedParts(job: self, plan: plan, info: info, stored: [:]).digests()
         return EntityTag.combined(digests.map(\.md5)) == object.entityTag.lowercased() ? object : nil
     }
-
-    // MARK: The object
-
-    private func object(_ byteCount: Int64, _ tag: String) -> S3Uploader.StoredObject {
-        S3Uploader.StoredObject(locator: self.address.text, byteCount: byteCount, entityTag: tag)
-    }
-
-    /// Returns the object that the store has.
-    private func stored() async throws(BlobError) -> S3Uploader.StoredObject {
-        try await self.client.send(S3Call(method: "HEAD")) { (answer) throws(BlobError) in
-            guard let byteCount = answer.head.contentLength, let tag = answer.head.value(of: "etag") else {
-                throw S3Client.corrupted("an object without length or tag")
-            }
-            return self.object(byteCount, EntityTag.text(tag))
-        }
-    }
-
-    /// Compares an object that was stored with that of the store.
-    private func checked(_ byteCount: Int64, _ tag: String) async throws(BlobError) -> S3Uploader.StoredObject {
-        let (object, expected) = (try await self.stored(), self.object(byteCount, tag))
-        guard object == expected else {
-            throw BlobError(
-                .changed,
-                "The store has \(object.byteCount) bytes with the tag \(object.entityTag), not the "
-                    + "\(byteCount) with \(tag) that it accepted.", operation: "write", locator: self.address.text)
-        }
-        return object
-    }
-}
-
-/// A part that the store has, with the MD5 of the source.
-struct FinishedPart: Sendable {
-    let part: MultipartUpload.Part
-    let md5: [UInt8]
 }

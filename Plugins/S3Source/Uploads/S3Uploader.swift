@@ -23,6 +23,12 @@ public struct S3Uploader: Sendable {
     /// The default of ``partByteCount`` and ``singleByteCount``: 16 MiB.
     public static let defaultPartByteCount: Int64 = 16 << 20
 
+    /// The lengths that a part may have, in bytes.
+    package static var partByteCounts: ClosedRange<Int64> {
+        let limits = PartLimits()
+        return limits.minimumByteCount...limits.maximumByteCount
+    }
+
     /// The longest part, in bytes, that is kept in memory.
     static let maximumBufferByteCount: Int64 = 512 << 20
 
@@ -129,8 +135,20 @@ public struct S3Uploader: Sendable {
         }
     }
 
+    /// Returns the client of the object at an address.
+    func client(of address: S3Address, _ context: BlobContext) throws(BlobError) -> S3Client {
+        var limits = S3Client.Limits()
+        (limits.firstPause, limits.maximumRetryCount) = (self.firstPause, self.maximumRetryCount)
+        (limits.idleLimit, limits.bytesPerSecond) = (self.idleLimit, self.rateLimit)
+        limits.onRetry = { error, number, limit in
+            self.onRetry?(error)
+            self.onAttempt?(error, number, limit)
+        }
+        return S3Client(S3Requests(address, self.store), try BlobUploader(), limits, context)
+    }
+
     /// - Throws: ``BlobError/Code/invalidLocator`` for the locator of no object.
-    private static func address(_ locator: String) throws(BlobError) -> S3Address {
+    static func address(_ locator: String) throws(BlobError) -> S3Address {
         let locator = try BlobLocator(locator)
         guard locator.scheme == "s3", locator.selectors.isEmpty, case let address = try S3Address(locator),
             address.version == nil
@@ -141,7 +159,7 @@ public struct S3Uploader: Sendable {
         return address
     }
 
-    private func validate() throws(BlobError) {
+    func validate() throws(BlobError) {
         guard self.singleByteCount >= 0, self.maximumPartsAtOnce > 0, self.maximumRetryCount >= 0,
             self.rateLimit ?? 1 > 0
         else { throw BlobError(.invalidArgument, "A limit of the upload is too small.") }

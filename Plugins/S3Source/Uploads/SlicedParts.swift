@@ -13,14 +13,16 @@ struct SlicedParts: Sendable {
         let upload: MultipartUpload
         if let known { upload = known } else { upload = try await self.job.begin(self.plan, self.info) }
         return try await self.job.aborting(upload) { () throws(BlobError) in
-            let parts = try await self.all { (number) throws(BlobError) in
-                let (body, validator) = self.part(number)
-                let digests = try await self.digests(of: number)
-                return try await self.job.store(
-                    number, of: upload, body, matching: validator, digests, self.stored[number])
-            }
+            let parts = try await self.all { (number) throws(BlobError) in try await self.store(number, of: upload) }
             return try await self.job.finish(upload, parts)
         }
+    }
+
+    /// Stores a part, unless the store has it.
+    func store(_ number: Int, of upload: MultipartUpload) async throws(BlobError) -> FinishedPart {
+        let (body, validator) = self.part(number)
+        let digests = try await self.digests(of: number)
+        return try await self.job.store(number, of: upload, body, matching: validator, digests, self.stored[number])
     }
 
     /// Returns the digests of all parts.

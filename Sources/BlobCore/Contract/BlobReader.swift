@@ -54,7 +54,7 @@ public protocol BlobReader: AnyObject {
     /// publishes, so that no wake-up is lost; if a read is already worth trying, the waker is called at once, perhaps
     /// before this returns. It is called outside of the reader's locks, on any thread; a spurious call is allowed, a
     /// missing one never. ``close()`` drops it: no call starts after that has returned. A read that returns `notYet`
-    /// before the call may drop it as well: ``BlobGuardedReader`` registers it again.
+    /// before the call may drop it as well: ``BlobGuardedReader`` registers it again, which may call it within that read.
     func whenReadable(_ waker: BlobWaker)
 
     /// Frees the resources of the reader. Called by the owner when no read is running; later calls do nothing.

@@ -21,6 +21,13 @@ struct PutCommand: ParsableCommand {
             The status is 0 when all are there, and 1 when some are not, which their lines say; with any other, sources \
             that have no line are not done. A closed standard output ends the command before the next source. Every wait \
             has a limit.
+
+            In an S3 store, the parts of a large source can be tasks of their own. With --step begin, each source that is \
+            longer than a part, and has a strong validator such as the ETag of a web server, is printed as one line of \
+            JSON a part, and any other as it is. With --step parts, such lines are stored in any order, by any machine. \
+            With --step finish, one line of each such source makes its object, or drops its parts if that cannot succeed, \
+            as when one is missing; after an error that may pass, it ends with another status than 1, to be repeated. \
+            With --step abort, parts are dropped.
             """)
 
     @Argument(help: "A URL that ends with '/'.")
@@ -34,6 +41,12 @@ struct PutCommand: ParsableCommand {
 
     @Flag(help: "Print one JSON object per line.")
     var json = false
+
+    @Option(help: "Do one step for sources in parts, whose lines are of JSON: begin, parts, finish or abort.")
+    var step: PutStep?
+
+    @Option(help: "The size of the parts in S3 stores, from 5MiB to 5GiB (default: 16MiB).")
+    var partSize: ByteCount?
 
     @Option(help: "Retry each source at most this many times after transient errors.")
     var retry = 5
@@ -50,6 +63,12 @@ struct PutCommand: ParsableCommand {
     func validate() throws {
         guard UploadFolder(self.target) != nil else { throw ValidationError("TARGET is a URL that ends with '/'.") }
         guard !self.locators.isEmpty || self.fromFile != nil else { throw ValidationError("Name at least one source.") }
+        guard self.step == nil || self.target.hasPrefix("s3://") else {
+            throw ValidationError("--step is for TARGETs in S3 stores.")
+        }
+        guard self.partSize.map({ S3Uploader.partByteCounts.contains($0.value) }) ?? true else {
+            throw ValidationError("--part-size is from 5MiB to 5GiB.")
+        }
         guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
         try Seconds.validate(self.maxTime, "--max-time")
     }
@@ -57,18 +76,24 @@ struct PutCommand: ParsableCommand {
     func run() throws {
         var options = self.source
         options.idleTimeout = options.idleTimeout ?? Self.defaultIdleTimeout
+        // An index of this machine makes no random access on others.
+        if self.step == .begin, options.index == .automatic { options.index = .none }
         let context = try options.makeContext()
         let target: any PutTarget =
             if self.target.hasPrefix("s3://") {
-                try StoreTarget(self.target, options, retry: self.retry, context)
+                try StoreTarget(self.target, options, retry: self.retry, partByteCount: self.partSize?.value, context)
             } else {
                 try WebTarget(self.target, options, retry: self.retry, context)
             }
         options.web = options.web.forSources
         let sources = options.makeSources()
         var failed = false
-        func put(_ locator: String) throws {
-            let line = try self.line(of: locator, target, sources, context)
+        func put(_ entry: String) throws {
+            try context.check()
+            var own = context
+            own.deadline = .now + .seconds(self.maxTime)
+            if self.step == .begin { return try self.printParts(of: entry, target, sources, own) }
+            let line = try self.line(of: entry, target, sources, own, in: context)
             failed = failed || line.state == .failed
             try self.printLine(of: line)
         }
@@ -80,25 +105,60 @@ struct PutCommand: ParsableCommand {
     }
 
     private func line(
-        of locator: String, _ target: any PutTarget, _ sources: ArgumentSources, _ context: BlobContext
+        of entry: String, _ target: any PutTarget, _ sources: ArgumentSources, _ context: BlobContext,
+        in job: BlobContext
     ) throws -> PutLine {
-        var own = context
-        own.deadline = .now + .seconds(self.maxTime)
-        var hasher = CryptoDigest.sha256.makeHasher()
-        Array(locator.utf8).withUnsafeBytes { hasher.update($0) }
-        let url = target.url + hasher.finalizeHexadecimal()
+        let part = self.step == nil ? nil : PutPart(line: entry)
+        let locator = part?.locator ?? entry
+        var line = PutLine(
+            locator: locator, url: target.url(of: locator), part: self.step == .parts ? part?.part : nil)
         do {
-            let source = try sources.source(locator, own)
-            let object = try target.put(source, to: url, own)
-            return PutLine(
-                locator: locator, url: url, state: object.isNew ? .stored : .exists, bytes: object.byteCount,
-                sha256: object.sha256, etag: object.entityTag)
+            if let part, let store = target as? StoreTarget {
+                try self.put(part, of: part.divided(line.url), store, sources, &line, context)
+            } else if self.step == nil || self.step == .parts {
+                line.take(try target.put(sources.source(locator, context), to: line.url, context))
+            } else {
+                throw BlobError(.invalidArgument, "This is no line of a part.", operation: "resolve", locator: entry)
+            }
         } catch {
             // The end of the whole job leaves the others without a line.
-            try context.check()
+            try job.check()
             let error = BlobError(wrapping: error)
+            // What is stored is not lost: an engine repeats a task that ends so.
+            if self.step == .finish, error.mayPass { throw error }
             if !self.json { report(error) }
-            return PutLine(locator: locator, url: url, state: .failed, error: ErrorText(error).fields)
+            line.error = ErrorText(error).fields
+        }
+        return line
+    }
+
+    private func put(
+        _ part: PutPart, of upload: DividedUpload, _ store: StoreTarget, _ sources: ArgumentSources,
+        _ line: inout PutLine, _ context: BlobContext
+    ) throws {
+        switch self.step {
+        case .finish: line.take(try store.finish(upload, context))
+        case .abort:
+            try store.abort(upload, context)
+            line.state = .aborted
+        default: line.take(try store.put(part.part, of: upload, sources.source(part.locator, context), context))
+        }
+    }
+
+    /// Prints the lines that stand for a source: one a part, if it is divided. An error is for the step that stores it.
+    private func printParts(
+        of locator: String, _ target: any PutTarget, _ sources: ArgumentSources, _ context: BlobContext
+    ) throws {
+        guard let store = target as? StoreTarget, let source = try? sources.source(locator, context),
+            let (upload, parts) = try? store.begin(source, to: store.url(of: locator), context)
+        else { return try blob.printLine(locator) }
+        do {
+            for (number, range) in zip(1..., parts) {
+                try blob.printLine(jsonLine(PutPart(locator, upload, part: number, length: range.count)))
+            }
+        } catch {
+            try? store.abort(upload, context)
+            throw error
         }
     }
 
@@ -109,17 +169,23 @@ struct PutCommand: ParsableCommand {
     }
 }
 
-/// The report about one source.
+/// The report about one source, or one part of it.
 private struct PutLine: Encodable {
     enum State: String, Encodable {
-        case stored, exists, failed
+        case stored, exists, failed, aborted
     }
 
     let locator: String
     let url: String
-    let state: State
+    var part: Int?
+    var state = State.failed
     var bytes: Int64?
     var sha256: String?
     var etag: String?
     var error: ErrorText.Fields?
+
+    mutating func take(_ object: PutObject) {
+        (self.state, self.bytes) = (object.isNew ? .stored : .exists, object.byteCount)
+        (self.sha256, self.etag) = (object.sha256, object.entityTag)
+    }
 }

@@ -14,7 +14,16 @@ protocol PutTarget {
     ) throws(BlobError) -> PutObject
 }
 
-/// An object that is there.
+extension PutTarget {
+    /// Returns the URL of the object of a source.
+    func url(of locator: String) -> String {
+        var hasher = CryptoDigest.sha256.makeHasher()
+        Array(locator.utf8).withUnsafeBytes { hasher.update($0) }
+        return self.url + hasher.finalizeHexadecimal()
+    }
+}
+
+/// An object that is there, or a part of one.
 struct PutObject {
     /// False when it was there before.
     let isNew: Bool
@@ -93,12 +102,15 @@ struct StoreTarget: PutTarget {
     private let options: S3Source.Options
     private let fields: [BlobHTTPField]
 
-    init(_ url: String, _ options: SourceOptions, retry: Int, _ context: BlobContext) throws {
+    init(
+        _ url: String, _ options: SourceOptions, retry: Int, partByteCount: Int64?, _ context: BlobContext
+    ) throws {
         self.url = url
         let request = try BlobUploadRequest(.put, url, options, context)
         self.options = options.store.options(request.settings)
         var uploader = try S3Uploader(self.options)
         uploader.maximumRetryCount = retry
+        if let partByteCount { uploader.partByteCount = partByteCount }
         if let idleLimit = request.idleLimit { uploader.idleLimit = idleLimit }
         (self.uploader, self.fields) = (uploader, request.fields)
     }
@@ -107,25 +119,88 @@ struct StoreTarget: PutTarget {
         _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
     ) throws(BlobError) -> PutObject {
         if let object = try self.existing(source, at: url, context) { return object }
+        let uploader = try self.uploader(of: source, context)
+        let object = try Self.waiting { () throws(BlobError) in
+            try await uploader.upload(source, to: url, context: context)
+        }
+        return PutObject(isNew: true, byteCount: object.byteCount, entityTag: object.entityTag)
+    }
+
+    /// Begins to store a source in parts; returns nil when it is there, or is stored as a whole.
+    func begin(
+        _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
+    ) throws(BlobError) -> (upload: DividedUpload, parts: [Range<Int64>])? {
+        // Whether an object of the same length is the source is found where it is stored.
+        let byteCount = try source.info(context).byteCount
+        let found = try? S3Source(url, options: self.options).info(context)
+        guard found == nil || found?.byteCount != byteCount else { return nil }
+        let uploader = try self.uploader(of: source, context)
+        return try Self.waiting { () throws(BlobError) in try await uploader.begin(source, to: url, context) }
+    }
+
+    /// Stores a part of a source.
+    func put(
+        _ number: Int, of upload: DividedUpload, _ source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> PutObject {
+        let (range, tag) = try Self.waiting { [uploader] () throws(BlobError) in
+            try await uploader.store(number, of: upload, source, context)
+        }
+        return PutObject(isNew: true, byteCount: Int64(range.count), entityTag: tag)
+    }
+
+    /// Makes the object of its parts, or drops them if that cannot succeed.
+    func finish(_ upload: DividedUpload, _ context: BlobContext) throws(BlobError) -> PutObject {
+        do throws(BlobError) {
+            let (object, isNew) = try Self.waiting { [uploader] () throws(BlobError) in
+                try await uploader.finish(upload, context)
+            }
+            return PutObject(isNew: isNew, byteCount: object.byteCount, entityTag: object.entityTag)
+        } catch {
+            guard !error.mayPass else { throw error }
+            do throws(BlobError) {
+                try self.abort(upload, context)
+            } catch {
+                ProgressLine.printError("blob: warning: parts of \(upload.object) may be left: \(error.message)\n")
+            }
+            throw error
+        }
+    }
+
+    /// Drops the parts of a source.
+    func abort(_ upload: DividedUpload, _ context: BlobContext) throws(BlobError) {
+        try Self.waiting { [uploader] () throws(BlobError) in try await uploader.abort(upload, context) }
+    }
+
+    /// Returns an uploader with the fields of the object.
+    private func uploader(
+        of source: any BlobInputStreamDataSource, _ context: BlobContext
+    ) throws(BlobError) -> S3Uploader {
         var uploader = self.uploader
-        var typed = BlobUploadRequest(.put, url)
+        var typed = BlobUploadRequest(.put, self.url)
         typed.fields = self.fields
         try typed.setMediaType(of: source, nil, context)
         uploader.fields = typed.fields
+        return uploader
+    }
+
+    /// Runs a task, and blocks this thread.
+    private static func waiting<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws(BlobError) -> Value
+    ) throws(BlobError) -> Value {
         let ended = WaitSignal()
-        let result = Locked<Result<S3Uploader.StoredObject, BlobError>?>(nil)
-        BlockingPool.openings.runTasks { [uploader] in
+        let result = Locked<Result<Value, BlobError>?>(nil)
+        BlockingPool.openings.runTasks {
             do throws(BlobError) {
-                let object = try await uploader.upload(source, to: url, context: context)
-                result.withLock { $0 = .success(object) }
+                let value = try await body()
+                result.withLock { $0 = .success(value) }
             } catch {
                 result.withLock { $0 = .failure(error) }
             }
             ended.signal()
         }
         _ = ended.wait(for: nil)
-        guard let object = try result.withLock({ $0 })?.get() else { preconditionFailure("The upload has ended.") }
-        return PutObject(isNew: true, byteCount: object.byteCount, entityTag: object.entityTag)
+        guard let value = try result.withLock({ $0 })?.get() else { preconditionFailure("The task has ended.") }
+        return value
     }
 
     /// Returns the object that is there, if it is the source; nil otherwise.
@@ -142,4 +217,9 @@ struct StoreTarget: PutTarget {
         }
         return PutObject(isNew: false, byteCount: byteCount, entityTag: tag)
     }
+}
+
+extension BlobError {
+    /// True for an error of finishing an upload after which another attempt may succeed.
+    var mayPass: Bool { self.isTransient || self.code == .cancelled || self.code == .timedOut }
 }
