@@ -6,19 +6,23 @@ usage: Benchmarks/pictures.py CATALOG writes the article Measurements.md of the 
 import glob, html, os, platform, re, subprocess, sys, time
 
 WIDTH, ROW, LEFT, BAR = 860, 18, 250, 330
+HEADINGS = {
+    'adjust': 'Adjusted photos', 'archives': 'Archives', 'blocks': 'xz, Zstandard and bzip2', 'bodies': 'Large uploads',
+    'extract': 'Extraction', 'files': 'Files', 'gzip-files': 'gzip', 'http': 'Web servers', 'members': 'Many members',
+    'upload': 'Many uploads'}
 
 
 def version(program):
-    """Returns the first line with a number that a program prints of its version; an empty text without one."""
+    """Returns what a program prints of its version, up to the number; an empty text without one."""
     for argument in ('--version', 'version', '-v'):
         try:
             result = subprocess.run([program, argument], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                     stderr=subprocess.STDOUT, timeout=10)
         except (OSError, subprocess.TimeoutExpired):
             continue
-        lines = result.stdout.decode(errors='replace').splitlines()
-        if result.returncode == 0 and (found := next((line for line in lines if re.search(r'\d\.\d', line)), '')):
-            return found.split(',')[0].strip()
+        found = re.search(r'^(?:Version: )?\W*(.*?\d+\.\d[\w.-]*)', result.stdout.decode(errors='replace'), re.MULTILINE)
+        if result.returncode == 0 and found:
+            return found[1]
     return ''
 
 
@@ -60,7 +64,7 @@ def draw(path, subject, title, rows, programs):
 
 
 def write_article(catalog):
-    """Writes the article with all pictures of a catalog, in the order of their names."""
+    """Writes the article with all pictures of a catalog, in the order of their names, with a heading for each program."""
     def order(path):
         return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', path)]
     names = [os.path.basename(path) for path in
@@ -70,7 +74,12 @@ def write_article(catalog):
                    '## Overview\n\n`make benchmark` measures, draws the pictures and writes this article. Each command '
                    'runs as a process of its own,\nin turn with its peers, and the medians are shown; '
                    'the blue bar is `blob`.\n')
+        heading = None
         for name in names:
+            program = name.removeprefix('benchmark-').rpartition('-')[0]
+            if HEADINGS.get(program, program) != heading:
+                heading = HEADINGS.get(program, program)
+                file.write(f'\n## {heading}\n')
             title = html.unescape(re.search('<title>(.*)</title>', open(f'{catalog}/Resources/{name}').read())[1])
             file.write(f'\n![{title}]({name})\n')
 
