@@ -10,6 +10,11 @@ final class DecodingPass {
     private var input: InputBuffer
     /// The offset in the compressed data up to which the decoder was fed.
     private var given: Int64
+    /// The offset behind which little is needed: the last point up to which was decoded.
+    private var end: Int64?
+
+    /// The number of bytes that are fetched at once behind a point: enough for what proves it, a window, in few calls.
+    private static let pieceByteCount = 4 * 1024
 
     /// True once the format and the compressed bytes have ended together, and all checks passed.
     private(set) var isAtEnd = false
@@ -84,6 +89,7 @@ final class DecodingPass {
     ///   requires. The caller compares the number of appended bytes.
     func decode(upTo point: RestartPoint, into output: inout OutputRawSpan) throws -> Bool {
         let end = (point.bitOffset + 7) / 8
+        self.end = end
         try self.locatingErrors {
             repeat {
                 try self.decodeInput(end - self.given, into: &output)
@@ -109,7 +115,9 @@ final class DecodingPass {
 
     /// Fetches compressed bytes; at their end, appends the bytes that were held back.
     private func refill(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let result = try self.input.fill { try self.base.read(into: &$0, waits: self.waits) }
+        let result = try self.input.fill(atMost: self.fetchByteCount) {
+            try self.base.read(into: &$0, waits: self.waits)
+        }
         guard result == .end else { return result }
         let start = output.byteCount
         try self.decoder.flush(into: &output)
@@ -117,6 +125,13 @@ final class DecodingPass {
         try self.decoder.finish()
         self.isAtEnd = true
         return .end
+    }
+
+    /// The number of bytes to fetch at once: a buffer, though no more than a piece behind the point; and buffers again if
+    /// decoding continues far behind it.
+    private var fetchByteCount: Int {
+        guard let end, self.given < end + Int64(InputBuffer.byteCount) else { return InputBuffer.byteCount }
+        return min(InputBuffer.byteCount, Int(max(end - self.given, 0)) + Self.pieceByteCount)
     }
 
     private func locatingErrors<Result>(_ body: () throws -> Result) throws -> Result {

@@ -21,11 +21,14 @@ struct InputBuffer: ~Copyable {
 
     deinit { self.memory.deallocate() }
 
-    /// Fetches more bytes; called only when ``rest`` is empty.
-    mutating func fill(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> BlobReadResult {
-        var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
+    /// Fetches at most `count` more bytes; called only when ``rest`` is empty.
+    mutating func fill(
+        atMost count: Int = Self.byteCount, _ read: (inout OutputRawSpan) throws -> BlobReadResult
+    ) rethrows -> BlobReadResult {
+        let memory = UnsafeMutableRawBufferPointer(rebasing: self.memory.prefix(count))
+        var output = OutputRawSpan(buffer: memory, initializedCount: 0)
         let result = try read(&output)
-        self.rest = UnsafeRawBufferPointer(rebasing: self.memory[..<output.finalize(for: self.memory)])
+        self.rest = UnsafeRawBufferPointer(rebasing: memory[..<output.finalize(for: memory)])
         return result
     }
 }
