@@ -151,21 +151,22 @@ def lines(chunk, encoding="utf-8"):
 
     if codecs.lookup(encoding).name != "utf-8":
         chunk = chunk.decode(encoding, errors="replace").encode()
+    elif not chunk.isascii():
+        chunk = chunk.decode(errors="replace").encode()
     if not chunk.endswith(b"\n"):
         chunk += b"\n"
-    ends = numpy.flatnonzero(numpy.frombuffer(chunk, numpy.uint8) == ord("\n")) + 1
-    offsets = pyarrow.py_buffer(numpy.concatenate(([0], ends)).astype(numpy.int64))
-    rows = pyarrow.LargeBinaryArray.from_buffers(
-        pyarrow.large_binary(), len(ends), [None, offsets, pyarrow.py_buffer(chunk)]
-    )
-    rows = pyarrow.compute.binary_slice(rows, 0, -1)
-    if b"\r\n" in chunk:
-        returns = pyarrow.compute.equal(pyarrow.compute.binary_slice(rows, -1), b"\r")
-        rows = pyarrow.compute.if_else(returns, pyarrow.compute.binary_slice(rows, 0, -1), rows)
-    try:
-        return rows.cast(pyarrow.string())
-    except pyarrow.ArrowInvalid:
-        return lines(chunk.decode(errors="replace").encode())
+    if len(chunk) >= 1 << 31:
+        raise ValueError("a line of 2 GiB or more is no value of a column")
+    text = numpy.frombuffer(chunk, numpy.uint8)
+    ends = numpy.flatnonzero(text == ord("\n"))
+    offsets = numpy.zeros(len(ends) + 1, numpy.int32)
+    offsets[1:] = ends + 1
+    rows = pyarrow.StringArray.from_buffers(len(ends), pyarrow.py_buffer(offsets), pyarrow.py_buffer(chunk))
+    returns = [text[numpy.maximum(ends - place, 0)] == ord("\r") for place in (1, 2)]
+    if not (returns[0] & returns[1]).any():
+        return pyarrow.compute.ascii_rtrim(rows, characters="\r\n")
+    # Of several CR, one belongs to the end.
+    return pyarrow.compute.replace_substring_regex(rows, "\r?\n$", "")
 
 
 def index(options):

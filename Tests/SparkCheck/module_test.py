@@ -1,6 +1,7 @@
 """The module of Examples/Spark without Spark: python3 module_test.py BLOB."""
 
 import gzip
+import importlib.util
 import io
 import json
 import os
@@ -193,6 +194,20 @@ class Damage(InAFolder):
                 self.path("text.gz", content)
                 for one in [ranges, None]:
                     self.expect_right_or_failed(self.read(one))
+
+
+@unittest.skipUnless(importlib.util.find_spec("pyarrow"), "pyarrow")
+class Lines(unittest.TestCase):
+    def test_they_are_without_their_ends(self):
+        random.seed(5)
+        odd = [b"\n", b"\r\n", b"\r\r\n", b"a", b"\r", b"\xff\xfe", "é日本".encode(), b"x" * 300]
+        chunks = [b"".join(random.choices(odd[:kinds], k=random.randint(1, 40))) for kinds in range(1, 9) for _ in range(40)]
+        for chunk in chunks:
+            expected = [
+                (line[:-1] if line.endswith(b"\r") else line).decode(errors="replace")
+                for line in (chunk if chunk.endswith(b"\n") else chunk + b"\n").split(b"\n")[:-1]
+            ]
+            self.assertEqual(blob_spark.lines(chunk).to_pylist(), expected, chunk)
 
 
 class Bins(unittest.TestCase):
