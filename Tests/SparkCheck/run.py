@@ -184,7 +184,7 @@ def main():
         large = compress(folder, "large.gz", text, MEBIBYTES // 16)
         read, index, peak = costs(large, {"blob": BLOB, "count": "16"})
         size = os.path.getsize(large)
-        print(f"16 ranges of {size >> 20} MiB of gzip: {read / size:.3f} times as much is read and decoded,", end=" ")
+        print(f"16 ranges of {size >> 20} MiB of gzip: {read / size:.3f} times as much is read,", end=" ")
         print(f"and {index >> 20} MiB of index; a process needs {peak:.1f} MiB", flush=True)
         assert read / size <= 1.05 and peak <= 32
         times = {"text": [], "blob": []}

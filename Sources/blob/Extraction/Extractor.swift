@@ -49,7 +49,7 @@ final class Extractor {
         } catch {
             var error = BlobError(wrapping: error)
             self.lastMessage = error.message
-            // Those of reading have the member's index, which says less.
+            // The name of the member, in place of the index that errors of reading have.
             error.locator = self.archive.selecting(.name(member.name)).description
             if self.endsAtError || error.concernsAllMembers { throw error }
             copier.finish()

@@ -44,7 +44,7 @@ extension BlobRegistry {
             do {
                 found = try self.found(locator, context)
             } catch let other {
-                // That of the same name says more.
+                // This `notFound` may suggest another name.
                 let other = BlobError(wrapping: other)
                 throw other.code == .notFound ? other : error
             }

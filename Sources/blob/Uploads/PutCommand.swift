@@ -124,7 +124,7 @@ struct PutCommand: ParsableCommand {
             // The end of the whole job leaves the others without a line.
             try job.check()
             let error = BlobError(wrapping: error)
-            // What is stored is not lost: an engine repeats a task that ends so.
+            // Parts stay in the store, and an engine repeats a task that ends with this status.
             if self.step == .finish, error.mayPass { throw error }
             if !self.json { report(error) }
             line.error = ErrorText(error).fields
