@@ -6,26 +6,34 @@ import BlobPlatform
 /// `NSLock` takes four allocations there. A `ManagedBuffer` would take one, but the sanitizer treats each use of its
 /// memory as one of all of it.
 package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
-    private struct Storage {
-        var mutex = pthread_mutex_t()  // First, so that its address is that of the storage.
-        var state: State
+    // A mutex must never move. The lock ensures the exclusivity that Swift would otherwise check at each access. The
+    // value is behind the mutex, and not in a generic struct with it, whose metadata each use would look for.
+    private let mutex = UnsafeMutablePointer<pthread_mutex_t>(
+        OpaquePointer(
+            UnsafeMutableRawPointer.allocate(
+                byteCount: Locked.valueOffset + MemoryLayout<State>.size, alignment: Locked.alignment)))
+
+    private static var alignment: Int {
+        max(MemoryLayout<pthread_mutex_t>.alignment, MemoryLayout<State>.alignment)
     }
 
-    // A mutex must never move. The lock ensures the exclusivity that Swift would otherwise check at each access.
-    private let storage = UnsafeMutablePointer<Storage>.allocate(capacity: 1)
+    private static var valueOffset: Int {
+        (MemoryLayout<pthread_mutex_t>.size + MemoryLayout<State>.alignment - 1) & -MemoryLayout<State>.alignment
+    }
 
     package init(_ state: State) {
-        self.storage.initialize(to: Storage(state: state))
         pthread_mutex_init(self.mutex, nil)
+        self.value.initialize(to: state)
     }
 
     deinit {
         pthread_mutex_destroy(self.mutex)
-        self.storage.deinitialize(count: 1).deallocate()
+        self.value.deinitialize(count: 1)
+        UnsafeMutableRawPointer(self.mutex).deallocate()
     }
 
-    private var mutex: UnsafeMutablePointer<pthread_mutex_t> {
-        UnsafeMutableRawPointer(self.storage).assumingMemoryBound(to: pthread_mutex_t.self)
+    private var value: UnsafeMutablePointer<State> {
+        (UnsafeMutableRawPointer(self.mutex) + Self.valueOffset).assumingMemoryBound(to: State.self)
     }
 
     func lock() { pthread_mutex_lock(self.mutex) }
@@ -36,7 +44,7 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
     ) throws(Failure) -> Result {
         self.lock()
         defer { self.unlock() }
-        return try body(&self.storage.pointee.state)
+        return try body(&self.value.pointee)
     }
 
     /// Takes the value and leaves nil, so that one caller uses it outside of the lock.
