@@ -13,7 +13,10 @@ struct FilePath: Hashable, Sendable {
 
     /// The last component, for display.
     var name: String {
-        String(decoding: self.bytes.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
+        let slash = UInt8(ascii: "/")
+        let end = self.bytes.lastIndex { $0 != slash }.map { $0 + 1 } ?? 0
+        let start = self.bytes[..<end].lastIndex(of: slash).map { $0 + 1 } ?? 0
+        return String(decoding: self.bytes[start..<end], as: UTF8.self)
     }
 
     /// The path as text for messages, with U+FFFD for bytes that are not UTF-8.
@@ -24,11 +27,13 @@ struct FilePath: Hashable, Sendable {
         guard !self.bytes.contains(0) else {
             throw BlobError(.invalidArgument, "A path cannot hold a zero byte.")
         }
-        return (self.bytes + [0]).withUnsafeBufferPointer { bytes in
-            bytes.withMemoryRebound(to: CChar.self) { characters in
-                characters.baseAddress.map(body)
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: self.bytes.count + 1) { text in
+            for (index, byte) in self.bytes.enumerated() {
+                text.initializeElement(at: index, to: CChar(bitPattern: byte))
             }
-        } ?? body("")
+            text.initializeElement(at: self.bytes.count, to: 0)
+            return text.baseAddress.map { body($0) } ?? body("")
+        }
     }
 
     func status() throws(BlobError) -> FileStatus {

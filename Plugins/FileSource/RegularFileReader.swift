@@ -26,6 +26,7 @@ final class RegularFileReader: BlobReader {
     private var delivered: DeliveredBytes
     private let growth: FileSource.GrowthPolicy
     private var byteOffset: Int64
+    private var isClosed = false
     private var failure: BlobError?
     private var cause: Cause?
     private var fetch: PageFetch?
@@ -50,6 +51,7 @@ final class RegularFileReader: BlobReader {
     private var snapshot: FileStatus { self.descriptor.status }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
         if let failure { throw failure }
         let room = Int(clamping: self.snapshot.byteCount - self.byteOffset)
         do {
@@ -89,7 +91,7 @@ final class RegularFileReader: BlobReader {
     }
 
     func close() {
-        self.failure = BlobError(.closed, "The reader is closed.")
+        self.isClosed = true
         self.fetch?.drop()
         (self.fetch, self.timer) = (nil, nil)
         self.descriptor.close()

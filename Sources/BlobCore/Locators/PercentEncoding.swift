@@ -17,7 +17,7 @@ package enum PercentEncoding {
     package static func encode(_ bytes: some Sequence<UInt8>, leaving characters: ByteSet) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.underestimatedCount)
-        for byte in bytes {
+        for byte in Array(bytes) {
             if characters.contains(byte) {
                 text.append(byte)
             } else {

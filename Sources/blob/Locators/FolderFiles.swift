@@ -16,8 +16,8 @@ struct FolderFiles {
         var folders: [[UInt8]] = [[]]
         while let parent = folders.popLast() {
             do throws(BlobError) {
-                for name in try Self.names(in: folder + parent) {
-                    if let inner = self.add(parent + name, in: folder) { folders.append(inner) }
+                for (name, type) in try Self.entries(of: folder + parent) {
+                    if let inner = self.add(parent + name, type, in: folder) { folders.append(inner) }
                 }
             } catch {
                 self.errors.append(error)
@@ -27,17 +27,19 @@ struct FolderFiles {
     }
 
     /// Adds a file, or the error of what is none, and returns the path of a folder.
-    private mutating func add(_ path: [UInt8], in folder: [UInt8]) -> [UInt8]? {
-        let whole = folder + path
+    ///
+    /// - Parameter type: The type that the folder tells; nil to examine the file.
+    private mutating func add(_ path: [UInt8], _ type: mode_t?, in folder: [UInt8]) -> [UInt8]? {
         do throws(BlobError) {
-            switch try Self.kind(whole) {
+            let type = if let type { type } else { try Self.type(of: folder + path) }
+            switch type {
             case S_IFDIR: return path + [UInt8(ascii: "/")]
             case S_IFREG: self.paths.append(path)
             case S_IFLNK: break
             default:
                 throw BlobError(
                     .unsupported, "This is neither a file nor a folder.", operation: "open",
-                    locator: BlobLocator(filePath: whole).description)
+                    locator: BlobLocator(filePath: folder + path).description)
             }
         } catch {
             self.errors.append(error)
@@ -46,31 +48,35 @@ struct FolderFiles {
     }
 
     /// Returns the type of a file, of the target for a link to a file.
-    private static func kind(_ path: [UInt8]) throws(BlobError) -> mode_t {
-        guard let kind = fileType(at: path.cString, followingLinks: false) else {
+    private static func type(of path: [UInt8]) throws(BlobError) -> mode_t {
+        guard let type = fileType(at: path.cString, followingLinks: false) else {
             throw Self.failure("Could not examine", path)
         }
-        guard kind == S_IFLNK else { return kind }
+        guard type == S_IFLNK else { return type }
         guard let target = fileType(at: path.cString, followingLinks: true) else {
             throw Self.failure("Could not follow", path)
         }
         return target == S_IFDIR ? S_IFLNK : target
     }
 
-    private static func names(in folder: [UInt8]) throws(BlobError) -> [[UInt8]] {
+    /// Returns the names in a folder with their types; nil for links and where the file system does not tell.
+    private static func entries(of folder: [UInt8]) throws(BlobError) -> [(name: [UInt8], type: mode_t?)] {
         guard let stream = opendir(folder.cString) else {
             throw Self.failure("Could not read the folder", folder)
         }
         defer { closedir(stream) }
-        var names: [[UInt8]] = []
+        var entries: [(name: [UInt8], type: mode_t?)] = []
         while true {
             errno = 0
             guard let entry = readdir(stream) else { break }
             let name = withUnsafeBytes(of: &entry.pointee.d_name) { bytes in Array(bytes.prefix { $0 != 0 }) }
-            if name != Array(".".utf8), name != Array("..".utf8) { names.append(name) }
+            guard !name.elementsEqual(".".utf8), !name.elementsEqual("..".utf8) else { continue }
+            // The bits of a mode that are the type (IFTODT in dirent.h).
+            let type = mode_t(entry.pointee.d_type) << 12
+            entries.append((name, type == 0 || type == S_IFLNK ? nil : type))
         }
         guard errno == 0 else { throw Self.failure("Could not read the folder", folder) }
-        return names
+        return entries
     }
 
     private static func failure(_ act: String, _ path: [UInt8]) -> BlobError {

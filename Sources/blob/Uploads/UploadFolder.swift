@@ -2,13 +2,17 @@ import BlobStandardSources
 
 /// A URL that ends with '/', to which the name of each source is appended, as by `curl -T`.
 struct UploadFolder {
-    private let url: String
+    private static let nameCharacters = PercentEncoding.pathCharacters.subtracting("/".utf8)
+
+    /// The URL up to its query or fragment, and the rest.
+    private let (path, rest): (String, String)
     private var arguments: [String: String] = [:]  // The arguments by URL.
 
     /// Creates a folder; nil when the path of `url` does not end with '/'.
     init?(_ url: String) {
-        guard url.prefix(while: { $0 != "?" && $0 != "#" }).hasSuffix("/") else { return nil }
-        self.url = url
+        let path = url.prefix { $0 != "?" && $0 != "#" }
+        guard path.hasSuffix("/") else { return nil }
+        (self.path, self.rest) = (String(path), String(url[path.endIndex...]))
     }
 
     /// Returns the URL for a source.
@@ -27,18 +31,20 @@ struct UploadFolder {
                 .invalidArgument, "This source has no name to put behind the '/' of the URL.",
                 locator: source.locator?.description)
         }
-        return try self.url(for: folders + [Self.bytes(of: name, source.locator)[...]], argument: argument)
+        let components = folders + [Self.bytes(of: name, source.locator)[...]]
+        let encoded = components.map { PercentEncoding.encode($0, leaving: Self.nameCharacters) }
+        return try self.url(forEncoded: encoded.joined(separator: "/"), argument)
     }
 
-    /// Returns the URL for a path below this one, of which each component is percent-encoded.
+    /// Returns the URL for a path below this one, which is percent-encoded.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for the path of an earlier source.
-    mutating func url(for components: [ArraySlice<UInt8>], argument: String) throws(BlobError) -> String {
-        let path = self.url.prefix { $0 != "?" && $0 != "#" }
-        let relative = components.map {
-            PercentEncoding.encode($0, leaving: PercentEncoding.pathCharacters.subtracting("/".utf8))
-        }.joined(separator: "/")
-        let url = "\(path)\(relative)\(self.url.dropFirst(path.count))"
+    mutating func url(forPath path: [UInt8], argument: String) throws(BlobError) -> String {
+        try self.url(forEncoded: PercentEncoding.encode(path, leaving: PercentEncoding.pathCharacters), argument)
+    }
+
+    private mutating func url(forEncoded relative: String, _ argument: String) throws(BlobError) -> String {
+        let url = self.path + relative + self.rest
         if let other = self.arguments.updateValue(argument, forKey: url) {
             throw BlobError(
                 .invalidArgument,

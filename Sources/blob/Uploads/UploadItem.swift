@@ -80,16 +80,16 @@ struct UploadItems {
 
     private mutating func addFiles(in path: [UInt8], _ argument: String) throws(BlobError) {
         let slash = UInt8(ascii: "/")
-        let components = path.split(separator: slash)
-        let last = String(decoding: components.last ?? [], as: UTF8.self)
-        let prefix = argument.hasSuffix("/") || last == "." || last == ".." ? [] : Array(components.suffix(1))
+        let last = path.split(separator: slash).last ?? []
+        let isNamed = !argument.hasSuffix("/") && !["", ".", ".."].contains { last.elementsEqual($0.utf8) }
+        let prefix = isNamed ? last + [slash] : []
         var base = argument.hasPrefix("file:") ? path : Array(argument.utf8)
         if base.last != slash { base.append(slash) }
         let files = FolderFiles(in: path)
         self.errors += files.errors
         for file in files.paths {
             let name = RawArguments.decoded(base + file)
-            let url = try self.folder?.url(for: prefix + file.split(separator: slash), argument: name) ?? self.url
+            let url = try self.folder?.url(forPath: prefix + file, argument: name) ?? self.url
             self.items.append(UploadItem(name: name, url: url, origin: .file(path + [slash] + file)))
         }
     }
