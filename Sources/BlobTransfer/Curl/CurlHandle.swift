@@ -33,7 +33,10 @@ package final class CurlHandle {
 
     package func set(_ option: CURLoption, bytes: Int64) { self.note(blob_curl_set_offset(self.easy, option, bytes)) }
 
-    package func set(_ option: CURLoption, _ text: String) { self.note(blob_curl_set_text(self.easy, option, text)) }
+    package func set(_ option: CURLoption, _ text: String) {
+        // Not converted implicitly, which would copy the text.
+        self.note(text.withCString { blob_curl_set_text(self.easy, option, $0) })
+    }
 
     package func set(_ option: CURLoption, _ pointer: UnsafeMutableRawPointer) {
         self.note(blob_curl_set_pointer(self.easy, option, pointer))
@@ -91,7 +94,9 @@ package final class CurlHandle {
 
     package func setHeaders(_ lines: [String]) {
         for line in lines {
-            guard let longer = blob_curl_list_append(self.headers, line) else { return self.note(CURLE_OUT_OF_MEMORY) }
+            guard let longer = line.withCString({ blob_curl_list_append(self.headers, $0) }) else {
+                return self.note(CURLE_OUT_OF_MEMORY)
+            }
             self.headers = longer
         }
         self.note(blob_curl_set_list(self.easy, CURLOPT_HTTPHEADER, self.headers))

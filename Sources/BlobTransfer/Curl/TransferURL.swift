@@ -39,8 +39,7 @@ package struct TransferURL: Sendable, Equatable {
         // Servers send spaces in `Location`, and paths that libcurl has to make absolute.
         let flags = CUnsignedInt(base == nil ? CURLU_PATH_AS_IS : CURLU_URLENCODE)
         // libcurl takes a third slash, too, and the beginning of the path for the host.
-        let scheme = text.prefix { !":/?#".contains($0) }
-        let isPlausible = !text.dropFirst(scheme.count).hasPrefix(":///")
+        let isPlausible = !text.utf8.drop { !":/?#".utf8.contains($0) }.starts(with: ":///".utf8)
         let status = isPlausible ? blob_curl_url_set(url, CURLUPART_URL, text, flags) : CURLUE_MALFORMED_INPUT
         guard status != CURLUE_OUT_OF_MEMORY else { throw CurlLibrary.couldNotStart }
         guard status == CURLUE_OK else { throw BlobError(.invalidLocator, "This is not a valid URL.") }

@@ -6,6 +6,8 @@ package struct ResponseHead: Sendable {
     static let maximumByteCount = 64 * 1024
     static let maximumLineCount = 100
     static let maximumInformationalCount = 100
+    /// The number of fields for which there is room from the beginning.
+    private static let usualFieldCount = 16
 
     /// The status of the last head that began; 0 before the first.
     private var version = ""
@@ -39,7 +41,7 @@ package struct ResponseHead: Sendable {
 
     /// Returns the first value of a field, whose name is given in lower case.
     package func value(of name: String) -> String? {
-        self.fields.first { $0.name.lowercased() == name }?.value
+        self.fields.first { $0.name.equalsIgnoringCase(name) }?.value
     }
 
     /// Parses a line, including its line end.
@@ -52,48 +54,48 @@ package struct ResponseHead: Sendable {
         }
         var line = line[...]
         while let last = line.last, last == UInt8(ascii: "\n") || last == UInt8(ascii: "\r") { line = line.dropLast() }
-        let text = String(decoding: line, as: UTF8.self)
-        if text.hasPrefix("HTTP/") { return try self.begin(text) }
+        if line.starts(with: "HTTP/".utf8) { return try self.begin(line) }
         guard !self.isComplete else { return }  // A trailer after a chunked body.
-        if text.isEmpty {
+        if line.isEmpty {
             self.isComplete = true
         } else {
-            try self.add(text)
+            try self.add(line)
         }
     }
 
-    private mutating func begin(_ text: String) throws(BlobError) {
+    private mutating func begin(_ line: UnsafeRawBufferPointer.SubSequence) throws(BlobError) {
         if (100..<200).contains(self.status) {
             self.informationalCount += 1
             guard self.informationalCount <= Self.maximumInformationalCount else {
                 throw Self.limit("more than \(Self.maximumInformationalCount) informational answers")
             }
         }
-        let parts = text.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count >= 2, let status = Int(parts[1]), (100..<1000).contains(status) else {
-            throw BlobError(.corrupted, "The answer begins with a malformed status line.")
-        }
-        self.version = String(parts[0])
+        let parts = line.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count >= 2, let status = Int(String(decoding: parts[1], as: UTF8.self)),
+            (100..<1000).contains(status)
+        else { throw BlobError(.corrupted, "The answer begins with a malformed status line.") }
+        self.version = String(decoding: parts[0], as: UTF8.self)
         self.status = status
-        self.reason = parts.count > 2 ? String(parts[2]) : ""
+        self.reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
         (self.fields, self.isComplete, self.contentLength, self.lineCount) = ([], false, nil, 0)
+        self.fields.reserveCapacity(Self.usualFieldCount)
     }
 
-    private mutating func add(_ text: String) throws(BlobError) {
+    private mutating func add(_ line: UnsafeRawBufferPointer.SubSequence) throws(BlobError) {
         self.lineCount += 1
         guard self.lineCount <= Self.maximumLineCount else {
             throw Self.limit("more than \(Self.maximumLineCount) lines of header")
         }
-        guard let colon = text.firstIndex(of: ":") else { return }  // Not a field: ignored.
-        var value = text[text.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
-        while value.last == " " || value.last == "\t" { value.removeLast() }
-        let field = (name: String(text[..<colon]), value: String(value))
-        self.fields.append(field)
-        guard field.name.lowercased() == "content-length" else { return }
+        guard let colon = line.firstIndex(of: UInt8(ascii: ":")) else { return }  // Not a field: ignored.
+        func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
+        var value = line[(colon + 1)...].drop(while: isBlank)
+        while let last = value.last, isBlank(last) { value = value.dropLast() }
+        let name = String(decoding: line[..<colon], as: UTF8.self)
+        self.fields.append((name, String(decoding: value, as: UTF8.self)))
+        guard name.equalsIgnoringCase("content-length") else { return }
         // libcurl ignores a length that does not fit, and uses the second of two.
-        let digits = field.value.prefix { ("0"..."9").contains($0) }
-        let rest = field.value.dropFirst(digits.count)
-        guard let length = Int64(digits), rest.allSatisfy({ $0 == " " || $0 == "\t" }),
+        let digits = value.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        guard digits.count == value.count, let length = Int64(String(decoding: digits, as: UTF8.self)),
             self.contentLength ?? length == length
         else { throw BlobError(.corrupted, "The answer has no proper Content-Length.") }
         self.contentLength = length
@@ -101,5 +103,16 @@ package struct ResponseHead: Sendable {
 
     private static func limit(_ what: String) -> BlobError {
         BlobError(.limitExceeded, "The answer has \(what), which is the limit.")
+    }
+}
+
+extension String {
+    /// Returns true if this is `name`, which is in lower case, but for the case of ASCII letters (RFC 9110, section
+    /// 5.1).
+    fileprivate func equalsIgnoringCase(_ name: String) -> Bool {
+        self.utf8.count == name.utf8.count
+            && zip(self.utf8, name.utf8).allSatisfy { byte, lower in
+                byte == lower || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) && byte | 0x20 == lower
+            }
     }
 }
