@@ -1,6 +1,6 @@
 extension BlockingPool {
     /// Makes a call that may block, on a thread of this pool; in place on a thread of any pool.
-    package func value<Value: Sendable>(
+    package nonisolated(nonsending) func value<Value: Sendable>(
         _ body: @escaping @Sendable () throws(BlobError) -> Value
     ) async throws(BlobError) -> Value {
         if Self.isCurrentThread { return try body() }

@@ -67,7 +67,7 @@ public struct BlobUploader: Sendable {
         }
     }
 
-    private func repeatingUpload(
+    private nonisolated(nonsending) func repeatingUpload(
         _ source: any BlobInputStreamDataSource, _ request: BlobUploadRequest, _ validator: BlobValidator?,
         _ context: BlobContext
     ) async throws(BlobError) -> BlobUploadResponse {
@@ -83,7 +83,7 @@ public struct BlobUploader: Sendable {
         }
     }
 
-    private func attempt(
+    private nonisolated(nonsending) func attempt(
         _ source: any BlobInputStreamDataSource, _ repetition: inout UploadRepetition, _ context: BlobContext
     ) async throws(BlobError) -> UploadExchange.Ending {
         let signal = TaskSignal()

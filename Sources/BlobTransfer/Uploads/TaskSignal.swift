@@ -4,13 +4,13 @@ package import BlobCore
 final class TaskSignal: Sendable {
     private enum State {
         case none, signalled
-        case waiting(CheckedContinuation<Void, Never>)
+        case waiting(UnsafeContinuation<Void, Never>)
     }
 
     private let state = Locked(State.none)
 
     func signal() {
-        let continuation = self.state.withLock { state -> CheckedContinuation<Void, Never>? in
+        let continuation = self.state.withLock { state -> UnsafeContinuation<Void, Never>? in
             guard case .waiting(let continuation) = state else {
                 state = .signalled
                 return nil
@@ -22,8 +22,8 @@ final class TaskSignal: Sendable {
     }
 
     /// Waits for a signal. One task at a time may wait.
-    func wait() async {
-        await withCheckedContinuation { continuation in
+    nonisolated(nonsending) func wait() async {
+        await withUnsafeContinuation { continuation in
             let isSignalled = self.state.withLock { state in
                 guard case .signalled = state else {
                     state = .waiting(continuation)
@@ -42,7 +42,7 @@ extension BlobContext {
     ///
     /// - Throws: ``BlobError/Code/cancelled`` or ``BlobError/Code/timedOut``, for the deadline and the idle limit
     ///   alike.
-    func wait<Value>(
+    nonisolated(nonsending) func wait<Value>(
         on signal: TaskSignal, until condition: () throws(BlobError) -> Value?
     ) async throws(BlobError) -> Value {
         try self.check()
@@ -62,7 +62,7 @@ extension BlobContext {
     }
 
     /// Suspends the task for the duration; throws when the job is cancelled or times out before.
-    package func sleep(for duration: Duration) async throws(BlobError) {
+    package nonisolated(nonsending) func sleep(for duration: Duration) async throws(BlobError) {
         let end = ContinuousClock.now + duration
         let signal = TaskSignal()
         let timer = self.wake(after: duration, BlobWaker { signal.signal() })

@@ -39,7 +39,7 @@ struct MeasuredUpload {
     /// Uploads without a thread.
     ///
     /// - Parameter validator: The validator that the content must match; nil accepts any.
-    func run(
+    nonisolated(nonsending) func run(
         _ source: any BlobInputStreamDataSource, matching validator: BlobValidator?, _ context: BlobContext
     ) async -> Outcome {
         do throws(BlobError) {
