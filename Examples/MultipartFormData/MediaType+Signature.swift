@@ -3,7 +3,7 @@ import BlobPlatform
 
 extension MediaType {
     /// The number of bytes that ``identified(by:)`` examines.
-    static let signatureByteCount = 12
+    package static let signatureByteCount = 12
 
     private static let signatures: [(offset: Int, bytes: [UInt8], mediaType: String)] = [
         (0, [0xFF, 0xD8, 0xFF], "image/jpeg"), (0, [0x89] + Array("PNG\r\n\u{1A}\n".utf8), "image/png"),
@@ -22,7 +22,7 @@ extension MediaType {
     ]
 
     /// Returns the media type of a file that begins with these bytes; nil if none of the signatures is there.
-    static func identified(by bytes: Data) -> String? {
+    package static func identified(by bytes: UnsafeRawBufferPointer) -> String? {
         self.signatures.first { bytes.dropFirst($0.offset).starts(with: $0.bytes) }?.mediaType
     }
 
@@ -34,11 +34,10 @@ extension MediaType {
         guard source.traits.contains(.repeatable), let reader = try? source.open(context: context) else { return nil }
         defer { reader.close() }
         var bytes = [UInt8](repeating: 0, count: self.signatureByteCount)
-        let count = try? bytes.withUnsafeMutableBytes { buffer in
+        return try? bytes.withUnsafeMutableBytes { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             while output.freeCapacity > 0, try reader.readWaiting(into: &output) == .bytes {}
-            return output.finalize(for: buffer)
+            return self.identified(by: UnsafeRawBufferPointer(rebasing: buffer[..<output.finalize(for: buffer)]))
         }
-        return count.flatMap { self.identified(by: Data(bytes.prefix($0))) }
     }
 }

@@ -21,6 +21,9 @@ public struct BlobUploadRequest: Sendable {
     /// the body (`Content-Length`, `Transfer-Encoding`, `Expect`) are set by the uploader, and refused here.
     public var fields: [BlobHTTPField]
 
+    /// The way to find the media type of a body in its first bytes, if neither a field nor the source tells it.
+    package var mediaTypeDetection: MediaTypeDetection?
+
     /// True for a `DELETE` in place of the ``Method/head``.
     package var isRemoval = false
 
@@ -67,10 +70,22 @@ public struct BlobUploadRequest: Sendable {
         self.url = url
         self.fields = fields
     }
-
 }
 
 extension BlobUploadRequest {
+    /// A function of the first bytes of a body.
+    package struct MediaTypeDetection: Sendable {
+        let byteCount: Int
+        let mediaType: @Sendable (UnsafeRawBufferPointer) -> String?
+
+        /// - Parameters:
+        ///   - byteCount: The number of bytes that tell enough, from 1 to 2 KiB; there are fewer in a shorter body.
+        ///   - mediaType: Returns the media type; nil if the bytes tell none.
+        package init(byteCount: Int, _ mediaType: @escaping @Sendable (UnsafeRawBufferPointer) -> String?) {
+            (self.byteCount, self.mediaType) = (byteCount, mediaType)
+        }
+    }
+
     /// The URL without user, password and query, which may be secrets.
     package var printableURL: String {
         guard let scheme = self.url.firstRange(of: "://") else { return "a URL" }

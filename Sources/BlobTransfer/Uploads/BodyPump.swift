@@ -25,9 +25,11 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         var isClosed = false
         var failure: BlobError?
         var isConsumerWaiting = false
+        /// The number of bytes that are news, unless the end or an error is.
+        var newsByteCount: Int
 
         var available: Int { self.count - self.held }
-        var hasNews: Bool { self.available > 0 || self.isEnded || self.failure != nil }
+        var hasNews: Bool { self.available >= self.newsByteCount || self.isEnded || self.failure != nil }
     }
 
     private static let maximumCapacity = 512 * 1024
@@ -45,7 +47,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     private let isChunked: Bool
     private let isSmall: Bool
     private let memory: UnsafeMutableRawBufferPointer
-    private let state = Locked(State())
+    private let state: Locked<State>
     private let wake: @Sendable () -> Void
     private var total: Int64 = 0  // The number of bytes read; used by the job only.
     private lazy var info = self.reader.info  // Used by the job only, after its first read, when it is final.
@@ -53,11 +55,15 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// - Parameters:
     ///   - reader: The reader of the body, at its first byte; the pump closes it.
     ///   - isChunked: True when no length is announced, and the body ends where the source does.
+    ///   - beginningByteCount: The number of bytes, from 1 to 2 KiB, that ``withBeginning(_:)`` needs.
     ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and
     ///     when the reader was closed after ``stop()``.
-    init(_ reader: BlobGuardedReader, isChunked: Bool, wake: @escaping @Sendable () -> Void) {
+    init(
+        _ reader: BlobGuardedReader, isChunked: Bool, beginningByteCount: Int = 1, wake: @escaping @Sendable () -> Void
+    ) {
         self.reader = reader
         self.isChunked = isChunked
+        self.state = Locked(State(newsByteCount: beginningByteCount))
         self.wake = wake
         let byteCount = reader.isOpen ? reader.info.byteCount : nil
         self.isSmall = byteCount ?? .max <= Self.smallByteCount
@@ -69,7 +75,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         }
         let share = min(max(Self.sharedCapacity / pumpCount, Self.minimumShare), Self.maximumCapacity)
         let capacity = min(max(Int(clamping: wanted), Self.minimumCapacity), share)
-        self.memory = .allocate(byteCount: capacity, alignment: 4096)
+        self.memory = .allocate(byteCount: capacity, alignment: 16)
     }
 
     deinit {
@@ -112,6 +118,16 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
 
     /// The info of the source, valid once ``hasNews()`` has returned true.
     var sourceInfo: BlobInfo { self.state.withLock { $0.info } }
+
+    /// Calls `body` with the first bytes: at least as many as the pump was created for, or all there are. Called once,
+    /// when ``hasNews()`` has returned true and before the first call of ``take(into:)``.
+    func withBeginning<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        let count = self.state.withLock { state in
+            state.newsByteCount = 1
+            return state.available
+        }
+        return body(UnsafeRawBufferPointer(rebasing: self.memory[..<count]))
+    }
 
     /// The error that ended the reading; nil if there is none.
     var failure: BlobError? { self.state.withLock { $0.failure } }

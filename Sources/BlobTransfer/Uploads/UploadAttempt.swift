@@ -33,7 +33,9 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         let reader = try source.open(matching: validator, context: self.context)
         let begun = Locked<UploadTransfer?>(nil)
         (self.exchange, self.begun) = (UploadExchange(notify: notify), begun)
-        self.pump = BodyPump(reader, isChunked: request.isChunked) {
+        self.pump = BodyPump(
+            reader, isChunked: request.isChunked, beginningByteCount: request.mediaTypeDetection?.byteCount ?? 1
+        ) {
             if let transfer = begun.withLock({ $0 }) { transfer.continueBody() } else { notify() }
         }
         self.pump.start()
@@ -47,7 +49,11 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         guard self.pump.hasNews() else { return nil }
         // An empty body is complete once it is announced, so this is the last moment to throw.
         if let failure = self.pump.failure { throw failure }
-        let info = self.pump.sourceInfo
+        var info = self.pump.sourceInfo
+        if let detection = self.request.mediaTypeDetection {
+            let mediaType = self.pump.withBeginning(detection.mediaType)
+            info.mediaType = info.mediaType ?? mediaType
+        }
         let isPooled =
             self.request.method == .put && !self.request.isChunked && self.source.traits.contains(.repeatable)
             && info.byteCount ?? .max <= Self.maximumPooledByteCount
@@ -66,6 +72,8 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     /// - Throws: The error of a handler.
     func take() throws(BlobError) -> UploadExchange.Ending? {
         guard let news = self.exchange.take() else { return nil }
+        // There is nothing left to wake or to cancel.
+        if news.ending != nil { _ = self.begun.take() }
         if let sent = news.sent { self.request.onProgress?(sent, self.transfer?.byteCount) }
         if !news.answer.isEmpty {
             do {

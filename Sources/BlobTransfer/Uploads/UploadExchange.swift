@@ -33,7 +33,12 @@ final class UploadExchange: Sendable {
         return true
     }
 
-    func end(_ ending: Ending) { self.tell { $0.ending = ending } }
+    /// - Parameter sent: The number of bytes sent, if that is news.
+    func end(_ ending: Ending, sent: Int64? = nil) {
+        self.tell { news in
+            (news.ending, news.sent) = (ending, sent ?? news.sent)
+        }
+    }
 
     /// Takes the news; nil when there are none.
     func take() -> News? { self.news.take() }

@@ -47,7 +47,7 @@ extension UploadTransfer {
 
     private var response: BlobUploadResponse {
         BlobUploadResponse(
-            url: (try? TransferURL(self.upload.url).text) ?? self.upload.printableURL, status: self.head.status,
+            url: self.url?.text ?? self.upload.printableURL, status: self.head.status,
             reason: self.head.reason,
             fields: self.head.fields.map { BlobHTTPField($0.name, $0.value) }, body: self.body)
     }

@@ -70,8 +70,6 @@ extension UploadTransfer {
         self.error(.io, "The server answered \(self.head.status) before it had taken the body: \(reason).")
     }
 
-    var isEncrypted: Bool { !self.upload.url.lowercased().hasPrefix("http://") }
-
     /// Parses an answer that arrived before a reset, which libcurl does not read when sending fails first.
     private func salvage(from socket: PeerSocket) {
         guard self.head.status < 200, !self.isEncrypted else { return }

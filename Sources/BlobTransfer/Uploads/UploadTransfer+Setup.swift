@@ -5,6 +5,7 @@ extension UploadTransfer {
     /// Sets the options of the request.
     func setUp(_ handle: CurlHandle) throws(BlobError) {
         let url = try TransferURL(self.upload.url)
+        self.url = url
         handle.setUp(url.text, self.settings, url.credentials)
         // A connection that is used again may be dead, and then the request is made again.
         if self.connection != .pooled { handle.set(CURLOPT_FRESH_CONNECT, 1) }
@@ -48,11 +49,9 @@ extension UploadTransfer {
 
     private var headerLines: [String] {
         var lines = self.upload.fields.map(\.line)
-        let names = Set(self.upload.fields.map { $0.name.lowercased() })
-        if !names.contains("content-type") {
-            lines.append("Content-Type: \(self.info.mediaType ?? "application/octet-stream")")
-        }
-        if !names.contains("user-agent") { lines.append("User-Agent: BlobStreams") }
+        func has(_ name: String) -> Bool { self.upload.fields.contains { $0.name.lowercased() == name } }
+        if !has("content-type") { lines.append("Content-Type: " + (self.info.mediaType ?? "application/octet-stream")) }
+        if !has("user-agent") { lines.append("User-Agent: BlobStreams") }
         if self.byteCount == nil { lines.append("Transfer-Encoding: chunked") }
         // `Expect` is worth a round trip only for bodies that are much larger than the system's buffers.
         if let count = self.byteCount, count < 1 << 20 { lines.append("Expect:") }

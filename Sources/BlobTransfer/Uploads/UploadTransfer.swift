@@ -13,7 +13,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// costs each upload this much.
     private static let closeTimeout = Duration.milliseconds(250)
 
-    /// The least time between two counts of progress, each of which wakes the thread or task of the owner.
+    /// The least time between two counts of progress, each of which wakes the thread or task of the owner, and before the
+    /// first.
     private static let noteInterval = Duration.milliseconds(20)
 
     /// The connection of a request.
@@ -27,6 +28,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     }
 
     let upload: BlobUploadRequest
+    let isEncrypted: Bool
     let connection: Connection
     let byteCount: Int64?
     let info: BlobInfo
@@ -35,6 +37,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The idle limit of the source.
     let sourceLimit: Duration?
     private(set) var handle: CurlHandle?
+    /// The URL, once the request is set up.
+    var url: TransferURL?
     private(set) var loop: TransferLoop?
     private var rateLimit: RateLimit?
     private var isPaused = false
@@ -51,7 +55,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The number of bytes of the body handed to libcurl, whose own count includes framing.
     private(set) var sent: Int64 = 0
     /// The number of bytes that the owner was told, and the time.
-    private var (notedCount, noteTime): (Int64, ContinuousClock.Instant?) = (0, nil)
+    private var (notedCount, noteTime) = (Int64(0), ContinuousClock.now)
     private(set) var isBodySent = false
 
     /// The socket of the request, once it is connected.
@@ -70,6 +74,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         _ connection: Connection, idleLimit: Duration?
     ) {
         (self.upload, self.info, self.connection) = (upload, info, connection)
+        self.isEncrypted = upload.url.prefix(7).lowercased() != "http://"
         self.byteCount = upload.isChunked ? nil : self.info.byteCount
         (self.pump, self.exchange, self.sourceLimit) = (pump, exchange, idleLimit)
         self.rateLimit = upload.rateLimit.map { RateLimit(bytesPerSecond: $0) }
@@ -128,17 +133,18 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     private func end(_ result: Result<BlobUploadResponse, BlobError>, _ loop: TransferLoop) {
         guard !self.isOver else { return }
-        self.noteProgress(isLast: true)
         self.isOver = true
         // Callbacks may still have a socket to close.
         if let handle { loop.remove(handle) }
         self.handle = nil
         if let socket { loop.sockets.release(socket.descriptor) }
         let (exchange, isStale) = (self.exchange, self.isStale)
+        let news = self.hasProgress ? self.sent : nil
         guard let closing, let response = try? result.get(), let resetError else {
             closing?.close()
-            return exchange.end(UploadExchange.Ending(result: result, isStale: isStale))
+            return exchange.end(UploadExchange.Ending(result: result, isStale: isStale), sent: news)
         }
+        if let news { exchange.note(sent: news) }
         loop.closingSockets.close(closing, within: Self.closeTimeout) { isReset in
             let result = isReset ? .failure(resetError) : Result<_, BlobError>.success(response)
             exchange.end(UploadExchange.Ending(result: result, isStale: false))
@@ -231,11 +237,14 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
+    /// True when the owner wants to know the number of bytes sent, and knows another one.
+    private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.notedCount }
+
     /// Tells the owner the number of bytes sent, or arranges it, if that is another one than it knows.
-    private func noteProgress(isLast: Bool = false) {
-        guard self.upload.onProgress != nil, self.sent != self.notedCount else { return }
-        let rest = self.noteTime.map { Self.noteInterval - $0.duration(to: .now) } ?? .zero
-        guard rest <= .zero || isLast || self.isBodySent else {
+    private func noteProgress() {
+        guard self.hasProgress else { return }
+        let rest = Self.noteInterval - self.noteTime.duration(to: .now)
+        guard rest <= .zero else {
             self.loop?.check(within: rest)
             return
         }

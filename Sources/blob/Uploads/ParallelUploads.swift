@@ -84,7 +84,7 @@ final class ParallelUploads: Sendable {
         self.state.withLock { $0.note(error) }
     }
 
-    private func process(_ number: Int, _ context: BlobContext) async {
+    private nonisolated(nonsending) func process(_ number: Int, _ context: BlobContext) async {
         do throws(BlobError) {
             // Opening, comparing and printing may block.
             guard
@@ -105,7 +105,8 @@ final class ParallelUploads: Sendable {
     /// An upload whose source is open.
     private struct Prepared: Sendable {
         let number: Int
-        let url: String
+        /// The URL as the journal has it; nil without one.
+        let url: String?
         let source: any BlobInputStreamDataSource
         let info: BlobInfo
         let request: MeasuredUpload
@@ -121,26 +122,28 @@ final class ParallelUploads: Sendable {
         let info = try source.info(context)
         var upload = self.upload
         upload.url = item.url
-        let url = try TransferURL(item.url).text
-        if let digest = self.journal?.digest(url, info, source.locator) {
+        let url = try self.journal.map { (_) throws(BlobError) in try TransferURL(item.url).text }
+        if let url, let digest = self.journal?.digest(url, info, source.locator) {
             try self.output.end(number, line: Self.skippedLine(String(digest), item))
             return nil
         }
         let found = Locked<String?>(nil)
         if try self.isThere(source, upload, context, found) {
             let digest = found.withLock { $0 }
-            if let digest { try self.journal?.append(url, info, source.locator, digest) }
+            if let digest, let url { try self.journal?.append(url, info, source.locator, digest) }
             try self.output.end(number, line: Self.skippedLine(digest ?? "-", item))
             return nil
         }
-        try upload.setMediaType(of: source, info, context)
+        let isBody = self.offset == 0 && self.options.contentEncoding == .identity
+        try upload.setMediaType(of: source, info, isBody: isBody, context)
         let part: any BlobInputStreamDataSource = self.offset > 0 ? source.slice(self.offset...) : source
         let hashed = part.hashing(with: CryptoDigest.sha256) { digest in found.withLock { $0 = digest.hexadecimal } }
         let body = try self.options.contentEncoding.encode(hashed, &upload, context)
         return Prepared(
             number: number, url: url, source: source, info: info,
             request: try MeasuredUpload(upload, self.options, self.output, number: number), body: body,
-            validator: self.offset > 0 ? nil : try body.info(context).validator, digest: found)
+            validator: isBody ? info.validator : self.offset > 0 ? nil : try body.info(context).validator, digest: found
+        )
     }
 
     private func finish(
@@ -152,7 +155,9 @@ final class ParallelUploads: Sendable {
             return
         }
         let digest = upload.digest.withLock { $0 } ?? ""
-        if self.offset == 0 { try self.journal?.append(upload.url, upload.info, upload.source.locator, digest) }
+        if self.offset == 0, let url = upload.url {
+            try self.journal?.append(url, upload.info, upload.source.locator, digest)
+        }
         let line = Self.line(digest, self.items.items[upload.number])
         try self.output.end(upload.number, line: line, facts, answer: response.body)
     }

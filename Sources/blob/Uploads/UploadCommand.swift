@@ -133,6 +133,8 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func items(_ context: BlobContext) throws -> UploadItems {
+        // Takes as long as finding thousands of files; an error comes again with the first upload.
+        BlockingPool.openings.run { try? CurlLibrary.load() }
         let sources = self.reading.makeSources()
         var items = UploadItems(self.url, sources, context)
         for argument in self.arguments.dropLast() { try items.add(argument) }
@@ -200,7 +202,8 @@ struct UploadCommand: ParsableCommand {
         let source = try self.reading.makeSources().source(argument, context)
         var folder = UploadFolder(self.url)
         upload.url = try folder?.url(for: source, argument: argument, context) ?? self.url
-        try upload.setMediaType(of: source, nil, context)
+        let isBody = self.startOffset == 0 && self.request.contentEncoding == .identity
+        try upload.setMediaType(of: source, nil, isBody: isBody, context)
         try self.send(self.request.contentEncoding.encode(source, &upload, context), upload, context)
     }
 
@@ -265,14 +268,21 @@ struct UploadCommand: ParsableCommand {
 
 extension BlobUploadRequest {
     /// Adds the media type of a source that does not tell one, by its name or its beginning.
+    ///
+    /// - Parameter isBody: True when the source is the body, whose beginning need not be read beforehand.
     mutating func setMediaType(
-        of source: any BlobInputStreamDataSource, _ info: BlobInfo?, _ context: BlobContext
+        of source: any BlobInputStreamDataSource, _ info: BlobInfo?, isBody: Bool = false, _ context: BlobContext
     ) throws(BlobError) {
         guard !self.fields.contains(where: { $0.name.lowercased() == "content-type" }) else { return }
         let info = if let info { info } else { try source.info(context) }
-        guard info.mediaType == nil,
-            let type = MediaType.named(info.name ?? "") ?? MediaType.identified(byBeginningOf: source, context)
-        else { return }
+        guard info.mediaType == nil else { return }
+        let named = MediaType.named(info.name ?? "")
+        guard named != nil || !isBody else {
+            return self.mediaTypeDetection = MediaTypeDetection(byteCount: MediaType.signatureByteCount) {
+                MediaType.identified(by: $0)
+            }
+        }
+        guard let type = named ?? MediaType.identified(byBeginningOf: source, context) else { return }
         self.fields.append(BlobHTTPField("Content-Type", type))
     }
 }

@@ -115,6 +115,17 @@ import Testing
         }
     }
 
+    /// Also of what is not the beginning of the body: of a rest, and of content that is compressed.
+    @Test(arguments: [[], ["--offset", "3"], ["--content-encoding", "gzip"]])
+    func aSourceHasTheTypeOfItsSignature(options: [String]) throws {
+        try self.write("GIF89a and more", "picture")
+        let single = try Launch(["upload", self.folder.path("picture"), self.url] + options).run()
+        #expect(single.text.contains("Content-Type: image/gif\n"), "\(single.text)\(single.errorText)")
+        guard options.isEmpty else { return }
+        let piped = try self.upload("-", "\(self.url)piped").run(input: Array("GIF89a and more".utf8))
+        #expect(piped.text.contains("Content-Type: image/gif\n"), "\(piped.text)\(piped.errorText)")
+    }
+
     @Test func whatTheServerHasIsSkipped() throws {
         let format = "sent %{size_upload}\\n"
         try self.write("one", "d/without")
