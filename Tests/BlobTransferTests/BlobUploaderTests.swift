@@ -77,6 +77,29 @@ import Testing
         #expect(all == all.sorted())
     }
 
+    /// A server that answers once the client was told of all bytes, and nothing is told after that.
+    @Test(arguments: [1, 100_000], [false, true])
+    func progressDoesNotWaitForTheAnswer(byteCount: Int, isChunked: Bool) async throws {
+        let told = WaitSignal()
+        let wasTold = Locked<[Bool]>([])
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(byteCount)
+            let isInTime = told.wait(for: .seconds(20))
+            wasTold.withLock { $0.append(isInTime) }
+            connection.send(created)
+        }
+        let counts = Locked<[Int64]>([])
+        var request = BlobUploadRequest(.put, server.url)
+        request.isChunked = isChunked
+        request.onProgress = { sent, _ in
+            counts.withLock { $0.append(sent) }
+            if sent == Int64(byteCount) { told.signal() }
+        }
+        _ = try await upload(MemorySource(makeContent(byteCount)), request)
+        #expect(wasTold.withLock { $0 } == [true])
+        #expect(counts.withLock { $0.filter { $0 == Int64(byteCount) } }.count == 1)
+    }
+
     @Test func theAnswerGoesWhereItIsWanted() async throws {
         let server = try ScriptedServer { connection in
             connection.receiveBody(1)

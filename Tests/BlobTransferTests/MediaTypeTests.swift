@@ -44,6 +44,37 @@ import Testing
         }
     }
 
+    /// Each byte comes within the idle limit, but all of them do not.
+    @Test func aSlowSourceHasTheIdleLimitForEachByte() async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(12)
+            connection.send(created)
+        }
+        let pipe = BlobPipe(info: BlobInfo(byteCount: 12))
+        var request = BlobUploadRequest(.put, server.url)
+        request.mediaTypeDetection = .init(byteCount: 12) { _ in nil }
+        async let response = upload(pipe.source, request, BlobContext(idleLimit: .seconds(1)))
+        for byte in 0..<12 as Range<UInt8> {
+            try await BlobContext().sleep(for: .milliseconds(250))
+            try await pipe.write(Data([byte]))
+        }
+        pipe.finish()
+        #expect(try await response.status == 201)
+    }
+
+    @Test func thatOfAFieldIsEnough() async throws {
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(2)
+            connection.send(created)
+        }
+        var request = BlobUploadRequest(.put, server.url, fields: [BlobHTTPField("content-type", "text/plain")])
+        request.mediaTypeDetection = .init(byteCount: 12) { _ in
+            Issue.record("Nothing had to be detected.")
+            return nil
+        }
+        try await upload(MemorySource([1, 2]), request)
+    }
+
     @Test func thatOfTheSourceComesFirst() async throws {
         let content = makeContent(100)
         let source = MemorySource(Data(content), mediaType: "text/plain")

@@ -17,6 +17,7 @@ package enum PercentEncoding {
     package static func encode(_ bytes: some Sequence<UInt8>, leaving characters: ByteSet) -> String {
         var text: [UInt8] = []
         text.reserveCapacity(bytes.underestimatedCount)
+        // An array first: from another module, each element of a sequence would be a call through its witness table.
         for byte in Array(bytes) {
             if characters.contains(byte) {
                 text.append(byte)

@@ -8,10 +8,8 @@ import BlobPlatform
 package final class Locked<State>: @unchecked Sendable {  // Safe: the value is touched only with the lock held.
     // A mutex must never move. The lock ensures the exclusivity that Swift would otherwise check at each access. The
     // value is behind the mutex, and not in a generic struct with it, whose metadata each use would look for.
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>(
-        OpaquePointer(
-            UnsafeMutableRawPointer.allocate(
-                byteCount: Locked.valueOffset + MemoryLayout<State>.size, alignment: Locked.alignment)))
+    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+    private let value: UnsafeMutablePointer<State>
 
     private static var alignment: Int {
         max(MemoryLayout<pthread_mutex_t>.alignment, MemoryLayout<State>.alignment)
@@ -22,6 +20,10 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
     }
 
     package init(_ state: State) {
+        let memory = UnsafeMutableRawPointer.allocate(
+            byteCount: Self.valueOffset + MemoryLayout<State>.size, alignment: Self.alignment)
+        self.mutex = memory.bindMemory(to: pthread_mutex_t.self, capacity: 1)
+        self.value = (memory + Self.valueOffset).bindMemory(to: State.self, capacity: 1)
         pthread_mutex_init(self.mutex, nil)
         self.value.initialize(to: state)
     }
@@ -30,10 +32,6 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
         pthread_mutex_destroy(self.mutex)
         self.value.deinitialize(count: 1)
         UnsafeMutableRawPointer(self.mutex).deallocate()
-    }
-
-    private var value: UnsafeMutablePointer<State> {
-        (UnsafeMutableRawPointer(self.mutex) + Self.valueOffset).assumingMemoryBound(to: State.self)
     }
 
     func lock() { pthread_mutex_lock(self.mutex) }

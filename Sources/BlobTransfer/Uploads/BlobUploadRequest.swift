@@ -21,7 +21,7 @@ public struct BlobUploadRequest: Sendable {
     /// the body (`Content-Length`, `Transfer-Encoding`, `Expect`) are set by the uploader, and refused here.
     public var fields: [BlobHTTPField]
 
-    /// The way to find the media type of a body in its first bytes, if neither a field nor the source tells it.
+    /// The way to find the media type of a body in its first bytes; without effect when a field or the source tells it.
     package var mediaTypeDetection: MediaTypeDetection?
 
     /// True for a `DELETE` in place of the ``Method/head``.
@@ -79,11 +79,17 @@ extension BlobUploadRequest {
         let mediaType: @Sendable (UnsafeRawBufferPointer) -> String?
 
         /// - Parameters:
-        ///   - byteCount: The number of bytes that tell enough, from 1 to 2 KiB; there are fewer in a shorter body.
+        ///   - byteCount: The number of bytes that tell enough, from 1 to 2048; there are fewer in a shorter body.
         ///   - mediaType: Returns the media type; nil if the bytes tell none.
         package init(byteCount: Int, _ mediaType: @escaping @Sendable (UnsafeRawBufferPointer) -> String?) {
+            precondition((1...2048).contains(byteCount), "The ring of a body has no room for more.")
             (self.byteCount, self.mediaType) = (byteCount, mediaType)
         }
+    }
+
+    /// The detection of the media type, unless a field tells it.
+    var neededMediaTypeDetection: MediaTypeDetection? {
+        self.fields.contains { $0.name.lowercased() == "content-type" } ? nil : self.mediaTypeDetection
     }
 
     /// The URL without user, password and query, which may be secrets.

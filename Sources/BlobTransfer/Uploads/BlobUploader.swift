@@ -26,7 +26,7 @@ public struct BlobUploader: Sendable {
 
     /// Sends a source as the body of a request, and returns when the server has accepted all of it.
     ///
-    /// Connects once the source has returned its first bytes. A body of known length has a `Content-Length`. Whatever
+    /// Connects once the source has returned a byte, or as many as tell its media type. A body of known length has a `Content-Length`. Whatever
     /// fails after that, the server never receives an incomplete body that looks complete.
     ///
     /// A success is an error if its first byte arrives while bytes are unsent or unacknowledged, or if a reset of the
@@ -96,7 +96,8 @@ public struct BlobUploader: Sendable {
         }
         let result: Result<UploadExchange.Ending, BlobError>
         do throws(BlobError) {
-            repetition.note(try await context.forSource.wait(on: signal, until: attempt.begin))
+            let context = context.forBeginning(of: attempt.beginningByteCount)
+            repetition.note(try await context.wait(on: signal, until: attempt.begin))
             result = .success(try await context.forTransfer.wait(on: signal, until: attempt.take))
         } catch {
             result = .failure(error)
@@ -139,16 +140,18 @@ public struct BlobUploader: Sendable {
             attempt.stop()
             try? Self.closing.wait(on: signal) { attempt.isClosed ? () : nil }
         }
-        repetition.note(try context.forSource.wait(on: signal, until: attempt.begin))
+        let beginning = context.forBeginning(of: attempt.beginningByteCount)
+        repetition.note(try beginning.wait(on: signal, until: attempt.begin))
         return try context.forTransfer.wait(on: signal, until: attempt.take)
     }
 }
 
 extension BlobContext {
-    /// The limits of waiting for a source, which has the same one and a more precise error.
-    fileprivate var forSource: BlobContext {
+    /// The limits of waiting for the first bytes of a source, which may take a read each; each read has the idle limit,
+    /// and a more precise error.
+    fileprivate func forBeginning(of byteCount: Int) -> BlobContext {
         var context = self
-        context.idleLimit = self.idleLimit.map { $0 + .seconds(1) }
+        context.idleLimit = self.idleLimit.map { ($0 + .seconds(1)) * byteCount }
         return context
     }
 

@@ -75,7 +75,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         }
         let share = min(max(Self.sharedCapacity / pumpCount, Self.minimumShare), Self.maximumCapacity)
         let capacity = min(max(Int(clamping: wanted), Self.minimumCapacity), share)
-        self.memory = .allocate(byteCount: capacity, alignment: 16)
+        self.memory = .allocate(byteCount: capacity, alignment: self.isSmall ? 16 : 4096)
     }
 
     deinit {

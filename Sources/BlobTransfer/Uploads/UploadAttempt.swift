@@ -12,6 +12,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let source: any BlobInputStreamDataSource
     private let idleLimit: Duration?
     private let isRepetition: Bool
+    private let detection: BlobUploadRequest.MediaTypeDetection?
     // With a cancellation of its own: the end of an upload stops its reader, but not the job.
     private let context: BlobContext
     private let exchange: UploadExchange
@@ -33,13 +34,17 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         let reader = try source.open(matching: validator, context: self.context)
         let begun = Locked<UploadTransfer?>(nil)
         (self.exchange, self.begun) = (UploadExchange(notify: notify), begun)
+        self.detection = request.neededMediaTypeDetection
         self.pump = BodyPump(
-            reader, isChunked: request.isChunked, beginningByteCount: request.mediaTypeDetection?.byteCount ?? 1
+            reader, isChunked: request.isChunked, beginningByteCount: self.detection?.byteCount ?? 1
         ) {
             if let transfer = begun.withLock({ $0 }) { transfer.continueBody() } else { notify() }
         }
         self.pump.start()
     }
+
+    /// The number of first bytes for which ``begin()`` waits, if the source has as many.
+    var beginningByteCount: Int { self.detection?.byteCount ?? 1 }
 
     /// Starts the request once the source has returned its first bytes.
     ///
@@ -50,7 +55,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         // An empty body is complete once it is announced, so this is the last moment to throw.
         if let failure = self.pump.failure { throw failure }
         var info = self.pump.sourceInfo
-        if let detection = self.request.mediaTypeDetection {
+        if let detection {
             let mediaType = self.pump.withBeginning(detection.mediaType)
             info.mediaType = info.mediaType ?? mediaType
         }

@@ -13,8 +13,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// costs each upload this much.
     private static let closeTimeout = Duration.milliseconds(250)
 
-    /// The least time between two counts of progress, each of which wakes the thread or task of the owner, and before the
-    /// first.
+    /// The least time before the first count of progress, and between two: each wakes the thread or task of the owner.
     private static let noteInterval = Duration.milliseconds(20)
 
     /// The connection of a request.
@@ -54,7 +53,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private(set) var body = Data()
     /// The number of bytes of the body handed to libcurl, whose own count includes framing.
     private(set) var sent: Int64 = 0
-    /// The number of bytes that the owner was told, and the time.
+    /// The number of bytes that the owner was told, and the time; at first, that of the first bytes.
     private var (notedCount, noteTime) = (Int64(0), ContinuousClock.now)
     private(set) var isBodySent = false
 
@@ -221,6 +220,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         switch self.pump.take(into: room) {
         case .bytes(let count):
             self.rateLimit?.use(count)
+            if self.sent == 0 { self.noteTime = .now }
             self.sent += Int64(count)
             self.isBodySent = self.sent == self.byteCount
             self.lastActivity = .now

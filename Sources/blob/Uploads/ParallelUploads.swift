@@ -32,13 +32,15 @@ final class ParallelUploads: Sendable {
     private let offset: Int64
     private let state = Locked(State())
 
-    /// - Parameter upload: The request that all have in common.
+    /// - Parameter upload: The request that all have in common, to the URL of the folder.
+    /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, and the errors of the journal.
     init(
         _ items: UploadItems, _ upload: BlobUploadRequest, _ options: UploadOptions, _ list: ListOptions,
         _ output: AnswerOutput, _ sources: ArgumentSources, offset: Int64
     ) throws(BlobError) {
         (self.items, self.upload, self.options, self.list) = (items, upload, options, list)
         (self.output, self.sources, self.offset) = (output, sources, offset)
+        _ = try TransferURL(upload.url)
         self.journal = if let path = list.journal { try UploadJournal(path: path) } else { nil }
     }
 
@@ -139,11 +141,12 @@ final class ParallelUploads: Sendable {
         let part: any BlobInputStreamDataSource = self.offset > 0 ? source.slice(self.offset...) : source
         let hashed = part.hashing(with: CryptoDigest.sha256) { digest in found.withLock { $0 = digest.hexadecimal } }
         let body = try self.options.contentEncoding.encode(hashed, &upload, context)
+        // The layer that hashes has the validator of its base.
+        let validator = isBody ? info.validator : self.offset > 0 ? nil : try body.info(context).validator
         return Prepared(
             number: number, url: url, source: source, info: info,
             request: try MeasuredUpload(upload, self.options, self.output, number: number), body: body,
-            validator: isBody ? info.validator : self.offset > 0 ? nil : try body.info(context).validator, digest: found
-        )
+            validator: validator, digest: found)
     }
 
     private func finish(
