@@ -89,6 +89,12 @@ final class ScriptedServer: Sendable {
             while self.body?.count ?? 0 < byteCount, self.receive() {}
         }
 
+        /// Waits for a body of so many bytes, or for the last chunk.
+        func receiveBody(_ byteCount: Int, isChunked: Bool) {
+            self.receiveBody(isChunked ? 0 : byteCount)
+            while isChunked, self.body?.suffix(5).elementsEqual("0\r\n\r\n".utf8) != true, self.receive() {}
+        }
+
         /// Drops the request, before another one on this connection.
         func forget() { (self.received, self.bodyStart, self.hasContinued) = ([], nil, false) }
 
