@@ -63,6 +63,30 @@ import Testing
         #expect(!text.contains("Expect"))
     }
 
+    /// Both are one packet, which a server reads at once.
+    @Test(arguments: [1, 4096, 16_000]) func aSmallBodyIsSentWithItsHead(byteCount: Int) async throws {
+        let content = makeContent(byteCount)
+        let messages = Recorder<[UInt8]>()
+        let server = try ScriptedServer { connection in
+            guard connection.receive() else { return }
+            messages.append(connection.received)
+            connection.receiveBody(byteCount)
+            connection.send(created)
+        }
+        for _ in 0..<3 { try await upload(MemorySource(Data(content)), BlobUploadRequest(.put, server.url)) }
+        for message in await messages.values(count: 3) {
+            let count = try #require(headCount(message.prefix(4096)))
+            let isEqual = message[count...].elementsEqual(content)
+            #expect(isEqual)
+            let lines = String(decoding: message[..<count], as: UTF8.self).components(separatedBy: "\r\n")
+            #expect(lines.first == "PUT /x HTTP/1.1")
+            #expect(
+                lines.filter { $0.lowercased().hasPrefix("content-") }.sorted() == [
+                    "Content-Length: \(byteCount)", "Content-Type: application/octet-stream",
+                ])
+        }
+    }
+
     @Test func progressCountsTheBytesOfTheBody() async throws {
         let server = try ScriptedServer { connection in
             connection.receiveBody(1_000_000)
@@ -83,7 +107,7 @@ import Testing
         let told = WaitSignal()
         let wasTold = Locked<[Bool]>([])
         let server = try ScriptedServer { connection in
-            connection.receiveBody(byteCount)
+            connection.receiveBody(byteCount, isChunked: isChunked)
             let isInTime = told.wait(for: .seconds(20))
             wasTold.withLock { $0.append(isInTime) }
             connection.send(created)

@@ -1,10 +1,15 @@
 /// A first-in, first-out queue. Adding and removing an element is cheap, whatever the length of the queue.
-struct Fifo<Element> {
+package struct Fifo<Element> {
     private var elements: [Element?] = []  // Those before `start` were removed.
     private var start = 0
 
-    var count: Int { self.elements.count - self.start }
-    var isEmpty: Bool { self.count == 0 }
+    package init() {}
+
+    package var count: Int { self.elements.count - self.start }
+    package var isEmpty: Bool { self.count == 0 }
+
+    /// The elements, the oldest first.
+    package var all: [Element] { self.elements[self.start...].compactMap { $0 } }
 
     /// The oldest element; nil when there is none.
     var first: Element? { self.isEmpty ? nil : self.elements[self.start] }
@@ -15,9 +20,9 @@ struct Fifo<Element> {
         set { self.elements[self.elements.count - 1] = newValue }
     }
 
-    mutating func append(_ element: Element) { self.elements.append(element) }
+    package mutating func append(_ element: Element) { self.elements.append(element) }
 
-    mutating func popFirst() -> Element? {
+    package mutating func popFirst() -> Element? {
         guard !self.isEmpty else { return nil }
         let element = self.elements[self.start].take()
         self.start += 1

@@ -7,9 +7,13 @@ package struct Moment: Comparable, Sendable {
     private let sinceOrigin: Duration
 
     package init(_ instant: ContinuousClock.Instant) { self.sinceOrigin = Self.origin.duration(to: instant) }
+    private init(sinceOrigin: Duration) { self.sinceOrigin = sinceOrigin }
 
     package static var now: Self { Self(.now) }
     package static func < (left: Self, right: Self) -> Bool { left.sinceOrigin < right.sinceOrigin }
+
+    package static func + (left: Self, right: Duration) -> Self { Self(sinceOrigin: left.sinceOrigin + right) }
+    package static func - (left: Self, right: Self) -> Duration { left.sinceOrigin - right.sinceOrigin }
 
     package var instant: ContinuousClock.Instant { Self.origin.advanced(by: self.sinceOrigin) }
 

@@ -42,6 +42,11 @@ package final class CurlHandle {
         self.note(blob_curl_set_pointer(self.easy, option, pointer))
     }
 
+    /// - Parameter bytes: Used as long as this is open.
+    package func set(_ option: CURLoption, _ bytes: UnsafeRawBufferPointer) {
+        self.note(blob_curl_set_pointer(self.easy, option, UnsafeMutableRawPointer(mutating: bytes.baseAddress)))
+    }
+
     package func setReader(_ reader: @escaping curl_read_callback) {
         self.note(blob_curl_set_reader(self.easy, reader))
     }

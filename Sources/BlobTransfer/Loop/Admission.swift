@@ -1,3 +1,5 @@
+import BlobCore
+
 /// The transfers whose hosts are looked up, and those that wait until fewer are.
 ///
 /// libcurl starts a thread for each lookup that its cache does not answer, and cannot end it: a lookup counts until it
@@ -7,12 +9,15 @@ struct Admission {
     static let maximumLookupCount = 32
 
     /// The transfers that wait, in their order. Some may have ended.
-    private(set) var queue: ArraySlice<any LoopTransfer> = []
+    private var queue = Fifo<any LoopTransfer>()
 
     /// The requests whose host has no address yet. Callbacks of a request need its transfer.
     private var lookups: [UnsafeMutableRawPointer: (handle: CurlHandle, transfer: any LoopTransfer)] = [:]
 
     var isEmpty: Bool { self.queue.isEmpty && self.lookups.isEmpty }
+
+    /// The transfers that wait.
+    var waiting: [any LoopTransfer] { self.queue.all }
 
     /// True when a transfer can begin.
     var hasNext: Bool { !self.queue.isEmpty && self.lookups.count < Self.maximumLookupCount }
@@ -23,9 +28,9 @@ struct Admission {
     mutating func next() -> (any LoopTransfer)? { self.hasNext ? self.queue.popFirst() : nil }
 
     /// Takes all transfers that wait.
-    mutating func takeQueue() -> ArraySlice<any LoopTransfer> {
-        defer { self.queue = [] }
-        return self.queue
+    mutating func takeQueue() -> [any LoopTransfer] {
+        defer { self.queue = Fifo() }
+        return self.waiting
     }
 
     mutating func begin(_ identity: UnsafeMutableRawPointer, _ handle: CurlHandle, _ transfer: any LoopTransfer) {
@@ -42,6 +47,7 @@ struct Admission {
 
     /// Takes the requests whose lookup is over.
     mutating func takeHandlesWithAddress() -> [UnsafeMutableRawPointer: CurlHandle] {
+        if self.lookups.isEmpty { return [:] }
         let found = self.lookups.mapValues(\.handle).filter(\.value.hasAddress)
         for identity in found.keys { self.lookups[identity] = nil }
         return found

@@ -14,5 +14,5 @@ package protocol LoopTransfer: AnyObject {
 
     /// Ends a transfer whose time is up, or asks ``TransferLoop/check(within:)`` for the next call. Called when the
     /// transfer is new, when any transfer asked for it, and every two seconds.
-    func checkLimits(_ now: Moment, _ loop: TransferLoop)
+    func checkLimits(_ loop: TransferLoop)
 }

@@ -51,10 +51,9 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
 
     /// Continues after the sink has paused the transfer.
     package func resume() {
-        try? self.assignedLoop.get().perform { _ in
+        try? self.assignedLoop.get().perform { loop in
             guard self.isPaused, let handle = self.handle else { return }
-            self.isPaused = false
-            self.lastActivity = .now
+            (self.isPaused, self.lastActivity) = (false, loop.time)
             handle.resume()
         }
     }
@@ -72,13 +71,13 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     private func begin(_ loop: TransferLoop) {
         self.loop = loop
         (self.handle, self.head, self.disposition, self.droppedByteCount) = (nil, ResponseHead(), nil, 0)
-        self.lastActivity = .now
+        self.lastActivity = loop.time
         loop.enqueue(self)
     }
 
     package func connect(_ loop: TransferLoop) {
         guard self.sink != nil else { return }
-        self.lastActivity = .now
+        self.lastActivity = loop.time
         do throws(BlobError) {
             let handle = try CurlHandle()
             self.handle = handle
@@ -122,9 +121,11 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         }
     }
 
+    private func noteActivity() { if let loop { self.lastActivity = loop.time } }
+
     /// Takes a line of a head; returns false to end the request.
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        self.lastActivity = .now
+        self.noteActivity()
         do throws(BlobError) {
             try self.head.take(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
@@ -140,7 +141,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
 
     /// Takes bytes of the body; returns their number, or another one to pause or end the request.
     private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        self.lastActivity = .now
+        self.noteActivity()
         switch self.disposition {
         case .deliver:
             guard let sink = self.sink, sink.take(bytes) else {
@@ -178,9 +179,9 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     /// Ends a transfer whose connection is idle for too long.
-    package func checkLimits(_ now: Moment, _ loop: TransferLoop) {
+    package func checkLimits(_ loop: TransferLoop) {
         guard !self.isPaused, self.sink != nil || self.handle != nil else { return }
-        let idleTime = self.lastActivity.instant.duration(to: now.instant)
+        let idleTime = loop.time - self.lastActivity
         if let disposition, disposition != .deliver {
             guard idleTime < Self.explanationTimeout else { return self.finish(CURLE_OK, loop) }
             loop.check(within: Self.explanationTimeout - idleTime)

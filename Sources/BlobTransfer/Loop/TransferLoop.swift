@@ -37,6 +37,9 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     private var admission = Admission()
     private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = Moment.now
+    /// The time at which this turn began: exact enough for limits, without a call of the system for each event. Used on
+    /// the thread of the loop only.
+    package private(set) var time = Moment.now
 
     init(
         wait: @escaping Wait = { (multi, time, others) throws(BlobError) in
@@ -77,6 +80,7 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
 
     /// Does all work that is possible, and waits for more.
     private func turn() throws(BlobError) {
+        self.time = .now
         for job in self.takeJobs() { job(self) }
         while let transfer = self.admission.next() { transfer.connect(self) }
         try self.multi.perform()
@@ -126,10 +130,9 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     }
 
     private func checkLimits() {
-        let now = Moment.now
-        guard now >= self.nextCheck else { return }
-        self.nextCheck = Moment(now.instant + Self.longestWait)
-        for transfer in Array(self.transfers.values) + self.admission.queue { transfer.checkLimits(now, self) }
+        guard self.time >= self.nextCheck else { return }
+        self.nextCheck = self.time + Self.longestWait
+        for transfer in Array(self.transfers.values) + self.admission.waiting { transfer.checkLimits(self) }
     }
 
     // MARK: For transfers, on the thread of the loop
@@ -146,14 +149,14 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
 
     /// Checks the limits of all transfers after `delay` at the latest.
     package func check(within delay: Duration) {
-        self.nextCheck = min(self.nextCheck, Moment(Moment.now.instant + delay))
+        self.nextCheck = min(self.nextCheck, self.time + delay)
     }
 
     /// Calls ``LoopTransfer/connect(_:)`` when there is room for another lookup.
     package func enqueue(_ transfer: any LoopTransfer) {
         self.admission.enqueue(transfer)
         // Each check asks for the next one.
-        transfer.checkLimits(.now, self)
+        transfer.checkLimits(self)
     }
 
     package func add(_ handle: CurlHandle, _ transfer: any LoopTransfer) throws(BlobError) {

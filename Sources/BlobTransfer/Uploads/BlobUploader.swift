@@ -12,7 +12,7 @@ public import BlobCore
 /// much; both keep less while many uploads are under way.
 ///
 /// A PUT of at most 64 KiB whose source is repeatable uses connections that are open, and leaves its own open for
-/// others. It is made again, on a new connection, when one that was open breaks before an answer. All others have a
+/// others. It is made again, on another one, when one that was open breaks before an answer. All others have a
 /// connection of their own. Nothing else is sent again but by ``BlobUploadRequest/maximumRetryCount`` and
 /// ``BlobUploadRequest/maximumRedirectionCount``.
 public struct BlobUploader: Sendable {

@@ -129,6 +129,15 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         return body(UnsafeRawBufferPointer(rebasing: self.memory[..<count]))
     }
 
+    /// Returns the whole body, if it has been read and has `byteCount` bytes, and none of them was taken. Valid as long
+    /// as this pump.
+    func wholeBody(_ byteCount: Int64) -> UnsafeRawBufferPointer? {
+        let isWhole = self.state.withLock { state in
+            state.isEnded && state.failure == nil && state.start == 0 && state.available == byteCount
+        }
+        return isWhole ? UnsafeRawBufferPointer(rebasing: self.memory[..<Int(byteCount)]) : nil
+    }
+
     /// The error that ended the reading; nil if there is none.
     var failure: BlobError? { self.state.withLock { $0.failure } }
 

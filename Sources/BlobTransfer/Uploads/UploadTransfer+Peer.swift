@@ -7,6 +7,7 @@ extension UploadTransfer {
     func begin(localPort: CInt, remotePort: CInt) -> Bool {
         self.socket = self.loop?.sockets.claim(localPort: localPort, remotePort: remotePort, for: self)
             .map(PeerSocket.init)
+        self.noteBeginning()
         return self.socket != nil
     }
 

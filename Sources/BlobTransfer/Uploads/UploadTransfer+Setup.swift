@@ -12,8 +12,39 @@ extension UploadTransfer {
         // Only the end of a connection shows whether the server has read the body.
         if self.connection == .own { handle.set(CURLOPT_FORBID_REUSE, 1) }
         handle.set(CURLOPT_NOPROGRESS, 0)
+        self.setUpBody(handle)
+        handle.setHeaders(self.headerLines)
+        // A server that ignores `Expect` is no connection on which nothing moves (RFC 9110, section 10.1.1).
+        let idleLimit = self.upload.idleLimit ?? self.sourceLimit ?? Self.expectationTimeout * 2
+        let timeout = min(Self.expectationTimeout, idleLimit / 2)
+        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))
+        self.setCallbacks(handle)
+    }
+
+    /// The number of bytes in a record of TLS (RFC 8446, section 5.1).
+    private static let recordByteCount = 16 * 1024
+
+    /// The body, if it is small, whole, and sent on a connection that others use: its request may be made again.
+    private var wholeBody: UnsafeRawBufferPointer? {
+        guard self.upload.method == .put, self.connection != .own, self.upload.rateLimit == nil, let byteCount,
+            byteCount > 0, !self.isEncrypted || byteCount <= Self.recordByteCount
+        else { return nil }
+        return self.pump.wholeBody(byteCount)
+    }
+
+    private func setUpBody(_ handle: CurlHandle) {
+        if let wholeBody {
+            // libcurl sends what it has of a POST with its head: one packet, and one event of the server, instead of two.
+            handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: Int64(wholeBody.count))
+            handle.set(CURLOPT_POSTFIELDS, wholeBody)
+            handle.set(CURLOPT_CUSTOMREQUEST, self.upload.method.rawValue)
+            self.isSentAtOnce = true
+            return
+        }
         // Over TLS an answer that comes before a reset is read between two pieces, or never.
-        handle.set(CURLOPT_UPLOAD_BUFFERSIZE, self.isEncrypted ? 16 * 1024 : max(16 * 1024, self.pump.capacity / 2))
+        handle.set(
+            CURLOPT_UPLOAD_BUFFERSIZE,
+            self.isEncrypted ? Self.recordByteCount : max(16 * 1024, self.pump.capacity / 2))
         switch self.upload.method {
         case .put:
             handle.set(CURLOPT_UPLOAD, 1)
@@ -29,12 +60,6 @@ extension UploadTransfer {
             handle.set(CURLOPT_NOBODY, 1)
             if self.upload.isRemoval { handle.set(CURLOPT_CUSTOMREQUEST, "DELETE") }
         }
-        handle.setHeaders(self.headerLines)
-        // A server that ignores `Expect` is no connection on which nothing moves (RFC 9110, section 10.1.1).
-        let idleLimit = self.upload.idleLimit ?? self.sourceLimit ?? Self.expectationTimeout * 2
-        let timeout = min(Self.expectationTimeout, idleLimit / 2)
-        handle.set(CURLOPT_EXPECT_100_TIMEOUT_MS, max(1, Int(timeout.timeInterval * 1000)))
-        self.setCallbacks(handle)
     }
 
     /// The longest wait for an answer to `Expect` before the body is sent: libcurl's default.

@@ -54,8 +54,10 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The number of bytes of the body handed to libcurl, whose own count includes framing.
     private(set) var sent: Int64 = 0
     /// The number of bytes that the owner was told, and the time; at first, that of the first bytes.
-    private var (notedCount, noteTime) = (Int64(0), ContinuousClock.now)
+    private var (notedCount, noteTime) = (Int64(0), Moment.now)
     private(set) var isBodySent = false
+    /// True when libcurl has the whole body from the beginning, and does not ask for it.
+    var isSentAtOnce = false
 
     /// The socket of the request, once it is connected.
     var socket: PeerSocket?
@@ -86,7 +88,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl, memory or a thread.
     func start() throws(BlobError) {
         try TransferLoop.shared.get().perform { loop in
-            (self.loop, self.lastActivity) = (loop, .now)
+            (self.loop, self.lastActivity) = (loop, loop.time)
             loop.enqueue(self)
         }
     }
@@ -96,9 +98,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Continues after the exchange had no room.
     func continueAnswer() {
-        self.perform { _ in
+        self.perform { loop in
             guard self.isAnswerPaused else { return }
-            (self.isAnswerPaused, self.lastActivity) = (false, .now)
+            (self.isAnswerPaused, self.lastActivity) = (false, loop.time)
             self.handle?.resume()
         }
     }
@@ -112,7 +114,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     func connect(_ loop: TransferLoop) {
         guard !self.isOver else { return }
-        self.lastActivity = .now
+        self.lastActivity = loop.time
         do throws(BlobError) {
             let handle = try CurlHandle()
             self.handle = handle
@@ -160,7 +162,9 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         return min(Self.refusalTimeout, idleLimit ?? Self.refusalTimeout) - self.idleTime
     }
 
-    private var idleTime: Duration { self.lastActivity.instant.duration(to: .now) }
+    private var idleTime: Duration { self.time - self.lastActivity }
+
+    private var time: Moment { self.loop?.time ?? .now }
 
     /// Returns the wait until the rate limit allows bytes; nil when it allows bytes now.
     private func delayOfRateLimit() -> Duration? {
@@ -173,11 +177,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         if let delay = self.delayOfRateLimit() { return loop.check(within: delay) }
         guard self.pump.hasNews() else { return }
         // The connection had nothing to move until now: that time is the source's.
-        (self.isPaused, self.lastActivity) = (false, .now)
+        (self.isPaused, self.lastActivity) = (false, loop.time)
         handle.resume()
     }
 
-    func checkLimits(_ now: Moment, _ loop: TransferLoop) {
+    func checkLimits(_ loop: TransferLoop) {
         guard !self.isOver else { return }
         self.noteProgress()
         if self.isRefused {
@@ -220,11 +224,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         switch self.pump.take(into: room) {
         case .bytes(let count):
             self.rateLimit?.use(count)
-            if self.sent == 0 { self.noteTime = .now }
-            self.sent += Int64(count)
-            self.isBodySent = self.sent == self.byteCount
-            self.lastActivity = .now
-            self.noteProgress()
+            self.noteHandover(of: Int64(count))
             return count
         case .end:
             self.isBodySent = true
@@ -237,18 +237,33 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         }
     }
 
+    /// Notes that libcurl has the next bytes of the body.
+    private func noteHandover(of count: Int64) {
+        self.lastActivity = self.time
+        if self.sent == 0 { self.noteTime = self.time }
+        self.sent += count
+        self.isBodySent = self.sent == self.byteCount
+        self.noteProgress()
+    }
+
+    /// Notes that libcurl has a connection, and is about to send the head, and the body with it if it has that.
+    func noteBeginning() {
+        guard self.isSentAtOnce, !self.isBodySent, let byteCount else { return }
+        self.noteHandover(of: byteCount)
+    }
+
     /// True when the owner wants to know the number of bytes sent, and knows another one.
     private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.notedCount }
 
     /// Tells the owner the number of bytes sent, or arranges it, if that is another one than it knows.
     private func noteProgress() {
         guard self.hasProgress else { return }
-        let rest = Self.noteInterval - self.noteTime.duration(to: .now)
+        let rest = Self.noteInterval - (self.time - self.noteTime)
         guard rest <= .zero else {
             self.loop?.check(within: rest)
             return
         }
-        (self.notedCount, self.noteTime) = (self.sent, .now)
+        (self.notedCount, self.noteTime) = (self.sent, self.time)
         self.exchange.note(sent: self.sent)
     }
 
@@ -259,7 +274,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Takes a line of a response head; returns false to end the request.
     func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        self.lastActivity = .now
+        self.lastActivity = self.time
         do {
             try self.head.take(line)
             try self.checkBeginningOfAnswer()
@@ -274,7 +289,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     /// Takes bytes of the response body; returns their number, or another one to pause or end the request.
     func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        self.lastActivity = .now
+        self.lastActivity = self.time
         if self.head.isSuccess, self.upload.onAnswer != nil {
             self.isAnswerPaused = !self.exchange.offer(bytes)
             if !self.isAnswerPaused { self.noteAnswer(bytes.count) }
@@ -297,6 +312,6 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     func noteCounts(up: Int64, down: Int64) {
         guard self.lastCounts != (up, down) else { return }
         self.lastCounts = (up, down)
-        self.lastActivity = .now
+        self.lastActivity = self.time
     }
 }
