@@ -57,6 +57,11 @@ public struct FileSource: BlobInputStreamDataSource {
         self.traits = isRepeatable ? [.repeatable, .concurrentReaders] : []
     }
 
+    /// Creates a source for a path at which a folder has just told a regular file.
+    package init(pathOfRegularFile path: [UInt8]) {
+        (self.path, self.growth, self.traits) = (FilePath(path), .snapshot, [.repeatable, .concurrentReaders])
+    }
+
     /// Repeatable with concurrent readers, unless the path named something other than a regular file or a block device,
     /// such as a FIFO, when the source was created.
     public let traits: BlobTraits

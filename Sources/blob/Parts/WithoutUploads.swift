@@ -17,6 +17,10 @@
         }
     }
 
+    extension Main {
+        static func preloadLibraries() {}
+    }
+
     /// Replaces the command in a build without the headers of libcurl.
     struct PutCommand: ParsableCommand {
         static let configuration = CommandConfiguration(

@@ -24,13 +24,27 @@ enum Interrupts {
     /// Allows a job that cleans up at a server more time, in seconds. A second signal ends it within a second.
     static func setCleanupLimit(_ seconds: UInt32) { self.cleanupLimit.withLock { $0 = seconds } }
 
-    /// Makes a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
-    static func makeContext(idleLimit: Duration? = nil) -> BlobContext {
-        let context = BlobContext(idleLimit: idleLimit)
+    /// The signals that are handled: those that the process does not ignore.
+    private static var signals: sigset_t {
         var signals = sigset_t()
         sigemptyset(&signals)
         for signal in [SIGINT, SIGTERM, SIGHUP] where !self.isIgnored(signal) { sigaddset(&signals, signal) }
-        // Blocked before there are other threads, so that only the one below receives them.
+        return signals
+    }
+
+    /// Calls `body`, whose threads will never receive the signals.
+    static func withSignalsBlocked(_ body: () -> Void) {
+        var (signals, old) = (self.signals, sigset_t())
+        pthread_sigmask(SIG_BLOCK, &signals, &old)
+        body()
+        pthread_sigmask(SIG_SETMASK, &old, nil)
+    }
+
+    /// Makes a context that is cancelled by the first SIGINT, SIGTERM or SIGHUP that the process does not ignore.
+    static func makeContext(idleLimit: Duration? = nil) -> BlobContext {
+        let context = BlobContext(idleLimit: idleLimit)
+        var signals = self.signals
+        // Blocked before there are other threads that could receive them, so that only the one below does.
         pthread_sigmask(SIG_BLOCK, &signals, nil)
         let waited = signals
         let isStarted = startThread(named: "interrupts") {

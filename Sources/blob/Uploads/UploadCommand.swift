@@ -133,10 +133,6 @@ struct UploadCommand: ParsableCommand {
     }
 
     private func items(_ context: BlobContext) throws -> UploadItems {
-        // Loads it beside finding the files, which takes as long. An error comes again with the first upload.
-        BlockingPool.openings.run { try? CurlLibrary.load() }
-        // Waits for that: the process must not exit while another thread loads a library.
-        defer { try? CurlLibrary.load() }
         let sources = self.reading.makeSources()
         var items = UploadItems(self.url, sources, context)
         for argument in self.arguments.dropLast() { try items.add(argument) }

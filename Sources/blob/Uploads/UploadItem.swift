@@ -5,7 +5,7 @@ import BlobStandardSources
 struct UploadItem: Sendable {
     enum Origin: Sendable {
         case argument
-        /// A file found in a folder, by the bytes of its path.
+        /// A regular file found in a folder, by the bytes of its path.
         case file([UInt8])
     }
 
@@ -19,7 +19,7 @@ struct UploadItem: Sendable {
     ) throws(BlobError) -> any BlobInputStreamDataSource {
         switch self.origin {
         case .argument: try sources.source(self.name, context)
-        case .file(let path): FileSource(pathBytes: path)
+        case .file(let path): FileSource(pathOfRegularFile: path)
         }
     }
 }
