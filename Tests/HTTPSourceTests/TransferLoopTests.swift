@@ -78,7 +78,7 @@ import Testing
             while let transfer = admission.next() {
                 let handle = try CurlHandle()
                 handles.append(handle)
-                admission.begin(try #require(handle.identity), handle, transfer)
+                admission.begin(try #require(handle.identity), handle)
                 begun.append(transfer)
             }
             let start = round * Admission.maximumLookupCount
@@ -112,5 +112,27 @@ import Testing
         }
         // Other tests run at the same time, with threads of their own.
         #expect(most < 200)
+    }
+
+    /// Uploads that are cancelled while their host is looked up: the lookups succeed, and then the requests are freed.
+    @Test func uploadsMayEndDuringTheirLookup() async throws {
+        let loop = try TransferLoop.shared.get()
+        // libcurl knows the address of "localhost" without a lookup.
+        let host = ProcessInfo.processInfo.hostName
+        // A port for each: libcurl keeps the addresses of a host and port.
+        let listeners = try (0..<50).map { _ in try LoopbackListener() }
+        defer { for listener in listeners { close(listener.descriptor) } }
+        for listener in listeners {
+            let request = BlobUploadRequest(.put, "http://\(host):\(listener.port)/x")
+            let attempt = try UploadAttempt(
+                MemorySource([1]), matching: nil, as: request, BlobContext(), isRepetition: false
+            ) {}
+            _ = try attempt.begin()
+            // By the turn that follows the one which begins the lookup.
+            loop.perform { loop in loop.perform { _ in attempt.stop() } }
+        }
+        let (transfer, ending) = try Self.transfer("http://localhost:1/")
+        try transfer.start()
+        #expect(await ending.errors.values(count: 1).first??.code == .unavailable)
     }
 }

@@ -8,6 +8,8 @@ package final class CurlHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var setupCode = CURLE_OK
+    /// What the callbacks use, until this is closed.
+    var owner: AnyObject?
 
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
     package init() throws(BlobError) {
@@ -42,9 +44,13 @@ package final class CurlHandle {
         self.note(blob_curl_set_pointer(self.easy, option, pointer))
     }
 
-    /// - Parameter bytes: Used as long as this is open.
-    package func set(_ option: CURLoption, _ bytes: UnsafeRawBufferPointer) {
-        self.note(blob_curl_set_pointer(self.easy, option, UnsafeMutableRawPointer(mutating: bytes.baseAddress)))
+    /// Sets a body that is sent with the head, by POST unless another method is set.
+    ///
+    /// - Parameter body: The bytes, which are used until this is closed.
+    package func setBody(_ body: UnsafeRawBufferPointer) {
+        self.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: Int64(body.count))
+        let pointer = UnsafeMutableRawPointer(mutating: body.baseAddress)
+        self.note(blob_curl_set_pointer(self.easy, CURLOPT_POSTFIELDS, pointer))
     }
 
     package func setReader(_ reader: @escaping curl_read_callback) {
@@ -134,6 +140,7 @@ package final class CurlHandle {
         blob_curl_easy_cleanup(easy)
         blob_curl_list_free(self.headers)
         self.headers = nil
+        self.owner = nil
     }
 
     // MARK: Results

@@ -11,8 +11,8 @@ struct Admission {
     /// The transfers that wait, in their order. Some may have ended.
     private var queue = Fifo<any LoopTransfer>()
 
-    /// The requests whose host has no address yet. Callbacks of a request need its transfer.
-    private var lookups: [UnsafeMutableRawPointer: (handle: CurlHandle, transfer: any LoopTransfer)] = [:]
+    /// The requests whose host has no address yet.
+    private var lookups: [UnsafeMutableRawPointer: CurlHandle] = [:]
 
     var isEmpty: Bool { self.queue.isEmpty && self.lookups.isEmpty }
 
@@ -33,8 +33,8 @@ struct Admission {
         return self.waiting
     }
 
-    mutating func begin(_ identity: UnsafeMutableRawPointer, _ handle: CurlHandle, _ transfer: any LoopTransfer) {
-        self.lookups[identity] = (handle, transfer)
+    mutating func begin(_ identity: UnsafeMutableRawPointer, _ handle: CurlHandle) {
+        self.lookups[identity] = handle
     }
 
     /// Returns true when a request has to stay until its lookup is over.
@@ -42,13 +42,13 @@ struct Admission {
 
     /// Takes a request that has ended.
     mutating func take(_ identity: UnsafeMutableRawPointer) -> CurlHandle? {
-        self.lookups.removeValue(forKey: identity)?.handle
+        self.lookups.removeValue(forKey: identity)
     }
 
     /// Takes the requests whose lookup is over.
     mutating func takeHandlesWithAddress() -> [UnsafeMutableRawPointer: CurlHandle] {
         if self.lookups.isEmpty { return [:] }
-        let found = self.lookups.mapValues(\.handle).filter(\.value.hasAddress)
+        let found = self.lookups.filter(\.value.hasAddress)
         for identity in found.keys { self.lookups[identity] = nil }
         return found
     }
@@ -56,6 +56,6 @@ struct Admission {
     /// Takes all requests.
     mutating func takeAll() -> [CurlHandle] {
         defer { self.lookups = [:] }
-        return self.lookups.values.map(\.handle)
+        return Array(self.lookups.values)
     }
 }

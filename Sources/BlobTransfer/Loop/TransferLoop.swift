@@ -37,7 +37,7 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     private var admission = Admission()
     private var newsSinks: [ObjectIdentifier: any TransferSink] = [:]
     private var nextCheck = Moment.now
-    /// The time at which this turn began: exact enough for limits, without a call of the system for each event. Used on
+    /// The time at which this turn began: at most a turn too old, without a call of the system for each event. Used on
     /// the thread of the loop only.
     package private(set) var time = Moment.now
 
@@ -163,9 +163,10 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
         self.sockets.observe(handle)
         if let sessions { handle.set(CURLOPT_SHARE, sessions) }
         guard let identity = handle.identity else { return }
+        handle.owner = transfer
         try self.multi.add(handle)
         self.transfers[identity] = transfer
-        self.admission.begin(identity, handle, transfer)
+        self.admission.begin(identity, handle)
     }
 
     package func remove(_ handle: CurlHandle) {
