@@ -93,6 +93,70 @@ import Testing
         for _ in 0..<50 { try await upload(MemorySource(makeContent(byteCount)), BlobUploadRequest(.put, waiting.url)) }
     }
 
+    /// A body that libcurl has from the beginning, and whose end the system has no room for at first.
+    @Test(arguments: [60_000, 65_535, 65_536]) func aWholeBodyMayBeSentInParts(byteCount: Int) async throws {
+        let content = makeContent(byteCount)
+        let bodies = Recorder<[UInt8]>()
+        let server = try ScriptedServer(receiveBufferByteCount: 4096) { connection in
+            connection.receiveBody(byteCount)
+            bodies.append(Array(connection.body ?? []))
+            connection.send(created)
+        }
+        for _ in 0..<3 { try await upload(MemorySource(Data(content)), BlobUploadRequest(.put, server.url)) }
+        let isEqual = await bodies.values(count: 3).allSatisfy { $0 == content }
+        #expect(isEqual)
+        let refusing = try ScriptedServer(receiveBufferByteCount: 4096) { connection in
+            connection.receiveBody(1)
+            connection.send("HTTP/1.1 413 Large\r\nContent-Length: 0\r\n\r\n")
+            connection.waitForEnd()
+        }
+        let refusal = try await failure(of: MemorySource(Data(content)), BlobUploadRequest(.put, refusing.url))
+        #expect(refusal.code == .refused, "\(refusal)")
+        let hasty = try ScriptedServer(receiveBufferByteCount: 4096) { connection in
+            connection.receiveBody(1)
+            connection.send(created)
+            connection.waitForEnd()
+        }
+        let error = try await failure(of: MemorySource(Data(content)), BlobUploadRequest(.put, hasty.url))
+        #expect(error.code == .io && error.message.contains("before it had taken the body"), "\(error)")
+    }
+
+    /// Connections that are open and all break without an answer: the body is sent on one of them, and on a new one.
+    @Test func aBodyIsSentAgainOnce() async throws {
+        let (bodies, isDone, count) = (Recorder<[UInt8]>(), Locked(false), 8)
+        let waiting = Locked<[WaitSignal]>([])
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(3)
+            guard connection.body?.first != 9 else {
+                bodies.append(Array(connection.body ?? []))
+                return connection.send(created)
+            }
+            // Answered together, so that each has a connection of its own.
+            let signal = WaitSignal()
+            let signals = waiting.withLock { signals in
+                signals.append(signal)
+                return signals
+            }
+            if signals.count == count { for signal in signals { signal.signal() } }
+            _ = signal.wait(for: .seconds(20))
+            connection.send(created)
+            connection.forget()
+            connection.receiveBody(3)
+            guard isDone.withLock({ $0 }), let body = connection.body else { return }
+            bodies.append(Array(body))
+        }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<count {
+                group.addTask { try await upload(MemorySource([1, 2, 3]), BlobUploadRequest(.put, server.url)) }
+            }
+            try await group.waitForAll()
+        }
+        isDone.withLock { $0 = true }
+        try await upload(MemorySource([9, 2, 3]), BlobUploadRequest(.put, server.url))
+        #expect(bodies.values == [[9, 2, 3], [9, 2, 3]])
+        #expect(server.connectionCount == count + 1)
+    }
+
     /// Connections that the server closes after some answers, each of which the next small body is sent on first.
     @Test(arguments: [1, 3], [1, 65_536]) func smallBodiesShareConnectionsAndNoneIsLostWithOne(
         answerCount: Int, byteCount: Int

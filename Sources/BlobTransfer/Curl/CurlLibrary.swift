@@ -1,5 +1,4 @@
 package import BlobCore
-import BlobPlatform
 import CCurl
 
 /// The libcurl library, loaded when first needed: linking it would make a program start ten times as slowly.
@@ -27,12 +26,11 @@ package enum CurlLibrary {
     /// - Throws: ``BlobError/Code/unavailable``.
     package static func load() throws(BlobError) { try Self.loading.get() }
 
-    /// Loads the library on another thread, if it is not loaded. The process does not end before that is done.
-    package static func preload() {
-        // The libraries register handlers for the end of the process, too, and those must not run while they start.
-        atexit { try? CurlLibrary.load() }
-        BlockingPool.openings.run { try? CurlLibrary.load() }
-    }
+    /// Loads the library on another thread, while this one goes on.
+    ///
+    /// Call ``load()`` before the process exits: the handlers that the TLS library has registered for that must not run
+    /// while it starts.
+    package static func preload() { BlockingPool.openings.run { try? CurlLibrary.load() } }
 
     static var couldNotStart: BlobError { BlobError(.unavailable, "libcurl could not start.") }
 }

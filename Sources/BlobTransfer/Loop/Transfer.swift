@@ -121,11 +121,9 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         }
     }
 
-    private func noteActivity() { if let loop { self.lastActivity = loop.time } }
-
     /// Takes a line of a head; returns false to end the request.
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        self.noteActivity()
+        self.lastActivity = self.loop?.time ?? .now
         do throws(BlobError) {
             try self.head.take(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
@@ -141,7 +139,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
 
     /// Takes bytes of the body; returns their number, or another one to pause or end the request.
     private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        self.noteActivity()
+        self.lastActivity = self.loop?.time ?? .now
         switch self.disposition {
         case .deliver:
             guard let sink = self.sink, sink.take(bytes) else {

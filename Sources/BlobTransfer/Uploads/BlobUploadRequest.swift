@@ -82,7 +82,7 @@ extension BlobUploadRequest {
         ///   - byteCount: The number of bytes that tell enough, from 1 to 2048; there are fewer in a shorter body.
         ///   - mediaType: Returns the media type; nil if the bytes tell none.
         package init(byteCount: Int, _ mediaType: @escaping @Sendable (UnsafeRawBufferPointer) -> String?) {
-            precondition((1...2048).contains(byteCount), "The ring of a body has no room for more.")
+            precondition((1...2048).contains(byteCount), "A detection needs from 1 to 2048 bytes.")
             (self.byteCount, self.mediaType) = (byteCount, mediaType)
         }
     }

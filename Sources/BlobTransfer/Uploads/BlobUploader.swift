@@ -12,7 +12,7 @@ public import BlobCore
 /// much; both keep less while many uploads are under way.
 ///
 /// A PUT of at most 64 KiB whose source is repeatable uses connections that are open, and leaves its own open for
-/// others. It is made again, on another one, when one that was open breaks before an answer. All others have a
+/// others. It is made again, once, when one that was open breaks before an answer. All others have a
 /// connection of their own. Nothing else is sent again but by ``BlobUploadRequest/maximumRetryCount`` and
 /// ``BlobUploadRequest/maximumRedirectionCount``.
 public struct BlobUploader: Sendable {
@@ -26,8 +26,8 @@ public struct BlobUploader: Sendable {
 
     /// Sends a source as the body of a request, and returns when the server has accepted all of it.
     ///
-    /// Connects once the source has returned a byte, or as many as tell its media type. A body of known length has a `Content-Length`. Whatever
-    /// fails after that, the server never receives an incomplete body that looks complete.
+    /// Connects once the source has returned a byte, or as many as tell its media type. A body of known length has a
+    /// `Content-Length`. Whatever fails after that, the server never receives an incomplete body that looks complete.
     ///
     /// A success is an error if its first byte arrives while bytes are unsent or unacknowledged, or if a reset of the
     /// connection follows it. To detect the reset, a connection that is closed is half-closed first, and the server has
@@ -149,7 +149,7 @@ public struct BlobUploader: Sendable {
 extension BlobContext {
     /// The limits of waiting for the first bytes of a source, which may take a read each; each read has the idle limit,
     /// and a more precise error.
-    fileprivate func forBeginning(of byteCount: Int) -> BlobContext {
+    func forBeginning(of byteCount: Int) -> BlobContext {
         var context = self
         context.idleLimit = self.idleLimit.map { ($0 + .seconds(1)) * byteCount }
         return context

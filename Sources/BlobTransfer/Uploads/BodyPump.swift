@@ -55,11 +55,12 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// - Parameters:
     ///   - reader: The reader of the body, at its first byte; the pump closes it.
     ///   - isChunked: True when no length is announced, and the body ends where the source does.
-    ///   - beginningByteCount: The number of bytes, from 1 to 2 KiB, that ``withBeginning(_:)`` needs.
+    ///   - beginningByteCount: The number of bytes, from 1 to 2 KiB, that ``withBeginning(_:)`` needs; 1 is enough if the
+    ///     source tells its media type.
     ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and
     ///     when the reader was closed after ``stop()``.
     init(
-        _ reader: BlobGuardedReader, isChunked: Bool, beginningByteCount: Int = 1, wake: @escaping @Sendable () -> Void
+        _ reader: BlobGuardedReader, isChunked: Bool, beginningByteCount: Int, wake: @escaping @Sendable () -> Void
     ) {
         self.reader = reader
         self.isChunked = isChunked
@@ -75,7 +76,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         }
         let share = min(max(Self.sharedCapacity / pumpCount, Self.minimumShare), Self.maximumCapacity)
         let capacity = min(max(Int(clamping: wanted), Self.minimumCapacity), share)
-        self.memory = .allocate(byteCount: capacity, alignment: self.isSmall ? 16 : 4096)
+        self.memory = .allocate(byteCount: capacity, alignment: 16)
     }
 
     deinit {
@@ -230,6 +231,8 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
         let failure = self.failure(in: news, byteCount)
         let mustWake = self.state.withLock { state in
             state.info = info
+            // Nothing has to be detected.
+            if info.mediaType != nil { state.newsByteCount = 1 }
             if let failure {
                 state.failure = failure
             } else if case .bytes(let count) = news {

@@ -13,6 +13,8 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let idleLimit: Duration?
     private let isRepetition: Bool
     private let detection: BlobUploadRequest.MediaTypeDetection?
+    /// The number of first bytes for which ``begin()`` waits, if the source has as many.
+    let beginningByteCount: Int
     // With a cancellation of its own: the end of an upload stops its reader, but not the job.
     private let context: BlobContext
     private let exchange: UploadExchange
@@ -35,16 +37,14 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         let begun = Locked<UploadTransfer?>(nil)
         (self.exchange, self.begun) = (UploadExchange(notify: notify), begun)
         self.detection = request.neededMediaTypeDetection
+        self.beginningByteCount = self.detection?.byteCount ?? 1
         self.pump = BodyPump(
-            reader, isChunked: request.isChunked, beginningByteCount: self.detection?.byteCount ?? 1
+            reader, isChunked: request.isChunked, beginningByteCount: self.beginningByteCount
         ) {
             if let transfer = begun.withLock({ $0 }) { transfer.continueBody() } else { notify() }
         }
         self.pump.start()
     }
-
-    /// The number of first bytes for which ``begin()`` waits, if the source has as many.
-    var beginningByteCount: Int { self.detection?.byteCount ?? 1 }
 
     /// Starts the request once the source has returned its first bytes.
     ///
@@ -55,10 +55,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
         // An empty body is complete once it is announced, so this is the last moment to throw.
         if let failure = self.pump.failure { throw failure }
         var info = self.pump.sourceInfo
-        if let detection {
-            let mediaType = self.pump.withBeginning(detection.mediaType)
-            info.mediaType = info.mediaType ?? mediaType
-        }
+        if let detection, info.mediaType == nil { info.mediaType = self.pump.withBeginning(detection.mediaType) }
         let isPooled =
             self.request.method == .put && !self.request.isChunked && self.source.traits.contains(.repeatable)
             && info.byteCount ?? .max <= Self.maximumPooledByteCount

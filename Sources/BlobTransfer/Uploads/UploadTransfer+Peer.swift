@@ -5,10 +5,17 @@ import BlobPlatform
 extension UploadTransfer {
     /// Takes the connection of the request; returns false when it cannot be told which it is.
     func begin(localPort: CInt, remotePort: CInt) -> Bool {
+        // libcurl would repeat a request whose body it has, on one open connection after the other.
+        guard !self.hasBegun else {
+            self.isStale = true
+            return false
+        }
+        self.hasBegun = true
         self.socket = self.loop?.sockets.claim(localPort: localPort, remotePort: remotePort, for: self)
             .map(PeerSocket.init)
-        self.noteBeginning()
-        return self.socket != nil
+        guard self.socket != nil else { return false }
+        self.noteWholeBody()
+        return true
     }
 
     /// Ends the sending once the whole of a success has come over TLS: the closing message, which servers that do not
@@ -22,6 +29,7 @@ extension UploadTransfer {
 
     func closes(_ descriptor: CInt) -> Bool {
         let socket = PeerSocket(descriptor)
+        guard socket == self.socket else { return true }
         self.salvage(from: socket)
         self.socket = nil
         let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil

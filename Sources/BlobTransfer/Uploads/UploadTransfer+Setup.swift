@@ -21,30 +21,33 @@ extension UploadTransfer {
         self.setCallbacks(handle)
     }
 
-    /// The number of bytes in a record of TLS (RFC 8446, section 5.1).
+    /// The maximum number of bytes in a record of TLS (RFC 8446, section 5.1).
     private static let recordByteCount = 16 * 1024
 
-    /// The body, if it is small, whole, and sent on a connection that others use: its request may be made again.
+    /// The maximum length of a body that is sent with its head over TLS: both fit in a record, unless the head is long.
+    /// An answer that comes before a reset is read between two records, or never.
+    private static let maximumEncryptedByteCount = recordByteCount / 2
+
+    /// The body, if it has been read, and its connection is one that others use, too.
     private var wholeBody: UnsafeRawBufferPointer? {
         guard self.upload.method == .put, self.connection != .own, self.upload.rateLimit == nil, let byteCount,
-            byteCount > 0, !self.isEncrypted || byteCount <= Self.recordByteCount
+            byteCount > 0, !self.isEncrypted || byteCount <= Self.maximumEncryptedByteCount
         else { return nil }
         return self.pump.wholeBody(byteCount)
     }
 
     private func setUpBody(_ handle: CurlHandle) {
-        if let wholeBody {
-            // libcurl sends what it has of a POST with its head: one packet, and one event of the server, instead of two.
-            handle.set(CURLOPT_POSTFIELDSIZE_LARGE, bytes: Int64(wholeBody.count))
-            handle.set(CURLOPT_POSTFIELDS, wholeBody)
-            handle.set(CURLOPT_CUSTOMREQUEST, self.upload.method.rawValue)
-            self.isSentAtOnce = true
-            return
-        }
         // Over TLS an answer that comes before a reset is read between two pieces, or never.
         handle.set(
             CURLOPT_UPLOAD_BUFFERSIZE,
             self.isEncrypted ? Self.recordByteCount : max(16 * 1024, self.pump.capacity / 2))
+        if let wholeBody {
+            // Of a POST below 64 KiB, libcurl sends the body with the head, in one call: one event of the server.
+            handle.setBody(wholeBody)
+            handle.set(CURLOPT_CUSTOMREQUEST, self.upload.method.rawValue)
+            self.hasWholeBody = true
+            return
+        }
         switch self.upload.method {
         case .put:
             handle.set(CURLOPT_UPLOAD, 1)

@@ -13,9 +13,6 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// costs each upload this much.
     private static let closeTimeout = Duration.milliseconds(250)
 
-    /// The least time before the first count of progress, and between two: each wakes the thread or task of the owner.
-    private static let noteInterval = Duration.milliseconds(20)
-
     /// The connection of a request.
     enum Connection {
         /// One that was used before, if there is one.
@@ -32,7 +29,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     let byteCount: Int64?
     let info: BlobInfo
     let pump: BodyPump
-    private let exchange: UploadExchange
+    let exchange: UploadExchange
     /// The idle limit of the source.
     let sourceLimit: Duration?
     private(set) var handle: CurlHandle?
@@ -44,7 +41,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private var hasPausedForInput = false
     private var isAnswerPaused = false
     private var isOver = false
-    private var lastActivity = Moment.now
+    var lastActivity = Moment.now
     private var lastCounts: (up: Int64, down: Int64) = (0, 0)
 
     /// The error for which a callback ended the request; libcurl only reports that one did.
@@ -52,12 +49,12 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private(set) var head = ResponseHead()
     private(set) var body = Data()
     /// The number of bytes of the body handed to libcurl, whose own count includes framing.
-    private(set) var sent: Int64 = 0
+    var sent: Int64 = 0
     /// The number of bytes that the owner was told, and the time; at first, that of the first bytes.
-    private var (notedCount, noteTime) = (Int64(0), Moment.now)
-    private(set) var isBodySent = false
+    var (notedCount, noteTime) = (Int64(0), Moment.now)
+    var isBodySent = false
     /// True when libcurl has the whole body from the beginning, and does not ask for it.
-    var isSentAtOnce = false
+    var hasWholeBody = false
 
     /// The socket of the request, once it is connected.
     var socket: PeerSocket?
@@ -65,6 +62,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     var closing: PeerSocket?
     /// The number of bytes of the body of the answer.
     private var answeredByteCount: Int64 = 0
+    /// True once the request has a connection.
+    var hasBegun = false
     /// True when a connection that was used before broke before an answer.
     var isStale = false
     /// The number of bytes of the body sent when a success began, including framing.
@@ -164,7 +163,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
 
     private var idleTime: Duration { self.time - self.lastActivity }
 
-    private var time: Moment { self.loop?.time ?? .now }
+    var time: Moment { self.loop?.time ?? .now }
 
     /// Returns the wait until the rate limit allows bytes; nil when it allows bytes now.
     private func delayOfRateLimit() -> Duration? {
@@ -235,36 +234,6 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
             self.failure = error
             return Int(CURL_READFUNC_ABORT)
         }
-    }
-
-    /// Notes that libcurl has the next bytes of the body.
-    private func noteHandover(of count: Int64) {
-        self.lastActivity = self.time
-        if self.sent == 0 { self.noteTime = self.time }
-        self.sent += count
-        self.isBodySent = self.sent == self.byteCount
-        self.noteProgress()
-    }
-
-    /// Notes that libcurl has a connection, and is about to send the head, and the body with it if it has that.
-    func noteBeginning() {
-        guard self.isSentAtOnce, !self.isBodySent, let byteCount else { return }
-        self.noteHandover(of: byteCount)
-    }
-
-    /// True when the owner wants to know the number of bytes sent, and knows another one.
-    private var hasProgress: Bool { self.upload.onProgress != nil && self.sent != self.notedCount }
-
-    /// Tells the owner the number of bytes sent, or arranges it, if that is another one than it knows.
-    private func noteProgress() {
-        guard self.hasProgress else { return }
-        let rest = Self.noteInterval - (self.time - self.noteTime)
-        guard rest <= .zero else {
-            self.loop?.check(within: rest)
-            return
-        }
-        (self.notedCount, self.noteTime) = (self.sent, self.time)
-        self.exchange.note(sent: self.sent)
     }
 
     private func pause() -> Int {
