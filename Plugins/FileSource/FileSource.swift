@@ -57,7 +57,7 @@ public struct FileSource: BlobInputStreamDataSource {
         self.traits = isRepeatable ? [.repeatable, .concurrentReaders] : []
     }
 
-    /// Creates a source for a path at which a folder has just told a regular file.
+    /// Creates a source for a path that was just listed as that of a regular file.
     package init(pathOfRegularFile path: [UInt8]) {
         (self.path, self.growth, self.traits) = (FilePath(path), .snapshot, [.repeatable, .concurrentReaders])
     }

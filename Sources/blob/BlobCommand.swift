@@ -27,15 +27,22 @@ struct BlobCommand: ParsableCommand {
 enum Main {
     static func main() {
         ProcessSetup.run()
-        self.preloadLibraries()
+        let waitForLibraries = self.preloadLibraries()
+        let status = self.status()
+        waitForLibraries()
+        exit(status)
+    }
+
+    private static func status() -> Int32 {
         do {
             try self.run()
+            return 0
         } catch let error as BlobError {
-            fail(error)
+            return self.status(after: error)
         } catch let status as ExitCode {
-            exit(status.rawValue)
+            return status.rawValue
         } catch {
-            fail(BlobCommand.mistake(error, in: (try? RawArguments.decoded()) ?? []))
+            return self.status(after: BlobCommand.mistake(error, in: (try? RawArguments.decoded()) ?? []))
         }
     }
 
@@ -52,6 +59,7 @@ enum Main {
     private static func parse() throws -> any ParsableCommand {
         // Named here: to ask each command for its protocols takes a millisecond.
         let listCommands: [any NameListCommand.Type] = [CatCommand.self, SumCommand.self]
+        assert(BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count)
         let names = listCommands.compactMap { $0.configuration.commandName }
         let arguments = try RawArguments.decoded(names)
         // The parser shows the help that it finds, and takes the rest for nothing.
@@ -62,9 +70,10 @@ enum Main {
         return command
     }
 
-    private static func fail(_ error: BlobError) -> Never {
+    /// Reports an error, and returns the status of the process.
+    private static func status(after error: BlobError) -> Int32 {
         while !Interrupts.claimReport() { pause() }  // The thread that handles interrupts is ending the process.
         report(error)
-        exit(Interrupts.exitStatus ?? error.code.exitStatus)
+        return Interrupts.exitStatus ?? error.code.exitStatus
     }
 }

@@ -18,7 +18,7 @@
     }
 
     extension Main {
-        static func preloadLibraries() {}
+        static func preloadLibraries() -> () -> Void { {} }
     }
 
     /// Replaces the command in a build without the headers of libcurl.

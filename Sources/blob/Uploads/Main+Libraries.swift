@@ -2,15 +2,23 @@ import ArgumentParser
 import BlobTransfer
 
 extension Main {
-    /// The arguments, at any place, that begin the URLs of servers.
+    /// The beginnings of the URLs of servers.
     private static let schemes = ["http://", "https://", "s3://"]
 
-    /// Loads libraries that take as long as everything until they are needed, if the arguments tell that they will be.
-    static func preloadLibraries() {
+    /// Loads libcurl in the background when an argument is the URL of a server: that takes as long as everything until
+    /// its first use.
+    ///
+    /// - Returns: A function that waits for it, to be called before the process exits.
+    static func preloadLibraries() -> () -> Void {
         let arguments = CommandLine.arguments.dropFirst()
-        let isForServers = arguments.contains { argument in Self.schemes.contains { argument.hasPrefix($0) } }
+        let isForServers = arguments.contains { argument in
+            Self.schemes.contains { argument.utf8.starts(with: $0.utf8) }
+        }
         // The URL of an upload may be without a scheme.
-        guard isForServers || arguments.first == UploadCommand.configuration.commandName else { return }
+        guard isForServers || arguments.first == UploadCommand.configuration.commandName,
+            arguments.first != CompleteCommand.configuration.commandName
+        else { return {} }
         Interrupts.withSignalsBlocked { CurlLibrary.preload() }
+        return { try? CurlLibrary.load() }
     }
 }

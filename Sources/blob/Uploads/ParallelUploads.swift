@@ -40,6 +40,7 @@ final class ParallelUploads: Sendable {
     ) throws(BlobError) {
         (self.items, self.upload, self.options, self.list) = (items, upload, options, list)
         (self.output, self.sources, self.offset) = (output, sources, offset)
+        // One error instead of one for each source.
         _ = try TransferURL(upload.url)
         self.journal = if let path = list.journal { try UploadJournal(path: path) } else { nil }
     }

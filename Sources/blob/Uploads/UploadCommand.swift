@@ -12,9 +12,9 @@ struct UploadCommand: ParsableCommand {
             The answer to a single source is printed to standard output. The name of the source is appended to a URL \
             that ends with '/', as by curl -T; several sources need such a URL, and different names: each that is done \
             is a line with its SHA-256, behind 'already there: ' if it was skipped, and one that fails stops no other. \
-            A source of unknown length is sent in chunks. With -F the only body is a form, sent by POST. A success that a server reports before its system \
-            has the whole body, or before it resets the connection, is an error; bytes that its system has and its \
-            program never reads cannot be detected.
+            A source of unknown length is sent in chunks. With -F the only body is a form, sent by POST. A success \
+            that a server reports before its system has the whole body, or before it resets the connection, is an \
+            error; bytes that its system has and its program never reads cannot be detected.
 
             s3://bucket/key is an object of a store, and s3://bucket/prefix/ takes several: sent in parts if they are \
             long, as many at once as --jobs says, each with digests that the store verifies. Each object that is done \

@@ -145,4 +145,12 @@ import Testing
     }
 
     private static let nginx = "/usr/sbin/nginx"
+
+    /// libcurl is being loaded when the command ends.
+    @Test func aMistakeBesideAURLIsJustThat() throws {
+        for _ in 0..<10 {
+            #expect(try Launch("cat", "https://127.0.0.1:1/x", "--nonsense").run().ending == .status(64))
+            #expect(try Launch("upload", "--help").run().ending == .status(0))
+        }
+    }
 }
