@@ -11,7 +11,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libturbojpeg0 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults asset-changes soak nio s3-check s3-kills form-check picker-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo test sanitize fuzz faults asset-changes soak nio draft-check s3-check s3-kills form-check picker-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark clean
 
 all: release
@@ -175,6 +175,14 @@ S3_KILLS := 50
 s3-kills: setup $(STORE)/bin/swift-proxy-server
 	swift build --product blob
 	$(STORE)/bin/python Tests/openstack.py $(STORE)/data $(STORE)/bin/python Tests/s3_kills.py .build/debug/blob --kills $(S3_KILLS)
+
+# Interrupts uploads by the IETF's draft to a server of NIOResumableUpload, DRAFT_KILLS times each.
+DRAFT_KILLS := 50
+DRAFT_PEER := -c release --package-path Tests/DraftPeer --scratch-path .build-draft
+draft-check: setup
+	swift build --product blob
+	swift build $(DRAFT_PEER)
+	Tests/draft_kills.py .build/debug/blob .build-draft/release/DraftPeer --kills $(DRAFT_KILLS)
 
 # Reads mixed sources, of files and from servers, with faults, and uploads, for SOAK_SECONDS: every byte is checked, and
 # growth is a failure.
