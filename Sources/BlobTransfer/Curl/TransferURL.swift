@@ -68,6 +68,14 @@ package struct TransferURL: Sendable, Equatable {
             scheme: scheme, host: host.lowercased(), port: try part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "")
     }
 
+    private init(_ folder: TransferURL, _ name: Substring) {
+        (self.text, self.path) = (folder.text + name, folder.path + name)
+        (self.origin, self.credentials) = (folder.origin, folder.credentials)
+    }
+
+    /// Returns the URL with a component behind the last slash of its path, percent-encoded. This has no query.
+    func appending(_ name: Substring) -> TransferURL { TransferURL(self, name) }
+
     /// The URL without its query, which may hold secrets.
     var printable: String { String(self.text.prefix { $0 != "?" }) }
 }

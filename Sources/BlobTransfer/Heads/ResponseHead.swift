@@ -6,14 +6,17 @@ package struct ResponseHead: Sendable {
     static let maximumByteCount = 64 * 1024
     static let maximumLineCount = 100
     static let maximumInformationalCount = 100
-    /// The number of fields for which there is room from the beginning.
-    private static let usualFieldCount = 16
+    /// The numbers of fields, and of their bytes, for which there is room from the beginning.
+    private static let (usualFieldCount, usualByteCount) = (16, 512)
 
     /// The status of the last head that began; 0 before the first.
     private var version = ""
     package private(set) var status = 0
     package private(set) var reason = ""
-    package private(set) var fields: [(name: String, value: String)] = []
+    /// The names and values of the fields, one after the other; text only of those that somebody asks for.
+    private var bytes: [UInt8] = []
+    /// Where the names and values end.
+    private var ends: [(name: Int, value: Int)] = []
 
     /// True once the blank line after the last head is parsed. Without it, a truncated answer looks complete.
     package private(set) var isComplete = false
@@ -39,9 +42,23 @@ package struct ResponseHead: Sendable {
             || self.version == "HTTP/1.0" && !options.contains("keep-alive")
     }
 
+    /// The fields, in their order.
+    package var fields: [(name: String, value: String)] {
+        self.ends.indices.map { index in
+            let field = self.field(index)
+            return (String(decoding: field.name, as: UTF8.self), String(decoding: field.value, as: UTF8.self))
+        }
+    }
+
     /// Returns the first value of a field, whose name is given in lower case.
     package func value(of name: String) -> String? {
-        self.fields.first { $0.name.equalsIgnoringCase(name) }?.value
+        self.ends.indices.lazy.map(self.field).first { $0.name.equalsIgnoringCase(name) }
+            .map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
+    private func field(_ index: Int) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
+        let (start, ends) = (index == 0 ? 0 : self.ends[index - 1].value, self.ends[index])
+        return (self.bytes[start..<ends.name], self.bytes[ends.name..<ends.value])
     }
 
     /// Parses a line, including its line end.
@@ -77,8 +94,9 @@ package struct ResponseHead: Sendable {
         self.version = String(decoding: parts[0], as: UTF8.self)
         self.status = status
         self.reason = parts.count > 2 ? String(decoding: parts[2], as: UTF8.self) : ""
-        (self.fields, self.isComplete, self.contentLength, self.lineCount) = ([], false, nil, 0)
-        self.fields.reserveCapacity(Self.usualFieldCount)
+        (self.bytes, self.ends, self.isComplete, self.contentLength, self.lineCount) = ([], [], false, nil, 0)
+        self.bytes.reserveCapacity(Self.usualByteCount)
+        self.ends.reserveCapacity(Self.usualFieldCount)
     }
 
     private mutating func add(_ line: UnsafeRawBufferPointer.SubSequence) throws(BlobError) {
@@ -90,8 +108,11 @@ package struct ResponseHead: Sendable {
         func isBlank(_ byte: UInt8) -> Bool { byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") }
         var value = line[(colon + 1)...].drop(while: isBlank)
         while let last = value.last, isBlank(last) { value = value.dropLast() }
-        let name = String(decoding: line[..<colon], as: UTF8.self)
-        self.fields.append((name, String(decoding: value, as: UTF8.self)))
+        let name = UnsafeRawBufferPointer(rebasing: line[..<colon])
+        self.bytes.append(contentsOf: name)
+        let end = self.bytes.count
+        self.bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: value))
+        self.ends.append((end, self.bytes.count))
         guard name.equalsIgnoringCase("content-length") else { return }
         // libcurl ignores a length that does not fit, and uses the second of two.
         let digits = value.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
@@ -106,12 +127,12 @@ package struct ResponseHead: Sendable {
     }
 }
 
-extension String {
+extension RandomAccessCollection<UInt8> {
     /// Returns true if this is `name`, which is in lower case, but for the case of ASCII letters (RFC 9110, section
     /// 5.1).
     fileprivate func equalsIgnoringCase(_ name: String) -> Bool {
-        self.utf8.count == name.utf8.count
-            && zip(self.utf8, name.utf8).allSatisfy { byte, lower in
+        self.count == name.utf8.count
+            && zip(self, name.utf8).allSatisfy { byte, lower in
                 byte == lower || (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(byte) && byte | 0x20 == lower
             }
     }

@@ -31,6 +31,8 @@ package final class TransferLoop: @unchecked Sendable {  // Safe: `inbox` has a 
     package let sockets = OpenSockets()
     /// Used on the thread of the loop only.
     package var closingSockets = ClosingSockets()
+    /// Used on the thread of the loop only.
+    var urls = TransferURLParser()
     private let inbox = Locked(Inbox())
     private let jobSignal = WaitSignal()
     private var transfers: [UnsafeMutableRawPointer: any LoopTransfer] = [:]

@@ -8,21 +8,23 @@ public struct BlobUploadResponse: Sendable {
 
     /// The URL that was answered, after redirections; without user and password.
     public let url: String
-    /// The status, from 200; informational ones are not kept.
-    public let status: Int
-    /// The reason behind the status, as it was received; often empty.
-    public let reason: String
-    /// The header fields, in their order.
-    public let fields: [BlobHTTPField]
+    let head: ResponseHead
 
     /// The beginning of the body, at most ``maximumBodyByteCount`` bytes; empty if ``BlobUploadRequest/onAnswer``
     /// received it.
     public let body: Data
 
+    /// The status, from 200; informational ones are not kept.
+    public var status: Int { self.head.status }
+
+    /// The reason behind the status, as it was received; often empty.
+    public var reason: String { self.head.reason }
+
+    /// The header fields, in their order. Each access makes them from the bytes that were received.
+    public var fields: [BlobHTTPField] { self.head.fields.map { BlobHTTPField($0.name, $0.value) } }
+
     /// Returns the first value of a field, whose name is compared without regard to case.
-    public func value(of name: String) -> String? {
-        self.fields.first { $0.name.lowercased() == name.lowercased() }?.value
-    }
+    public func value(of name: String) -> String? { self.head.value(of: name.lowercased()) }
 }
 
 /// The cause of ``BlobError/Code/refused``, with the answer of the server.

@@ -46,10 +46,7 @@ extension UploadTransfer {
     }
 
     private var response: BlobUploadResponse {
-        BlobUploadResponse(
-            url: self.url?.text ?? self.upload.printableURL, status: self.head.status,
-            reason: self.head.reason,
-            fields: self.head.fields.map { BlobHTTPField($0.name, $0.value) }, body: self.body)
+        BlobUploadResponse(url: self.url?.text ?? self.upload.printableURL, head: self.head, body: self.body)
     }
 
     private var refusal: BlobError {

@@ -3,8 +3,8 @@ import CCurl
 
 extension UploadTransfer {
     /// Sets the options of the request.
-    func setUp(_ handle: CurlHandle) throws(BlobError) {
-        let url = try TransferURL(self.upload.url)
+    func setUp(_ handle: CurlHandle, _ loop: TransferLoop) throws(BlobError) {
+        let url = try loop.urls.url(self.upload.url)
         self.url = url
         handle.setUp(url.text, self.settings, url.credentials)
         // A connection that is used again may be dead, and then the request is made again.

@@ -117,7 +117,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         do throws(BlobError) {
             let handle = try CurlHandle()
             self.handle = handle
-            try self.setUp(handle)
+            try self.setUp(handle, loop)
             self.isBodySent = self.byteCount == 0
             try loop.add(handle, self)
         } catch {
