@@ -45,6 +45,10 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run(['strip', '--strip-debug', '-o', blob, sys.argv[1]], check=True)
     with open(file, 'wb') as output:
         output.write(os.urandom(3 << 20))
+    os.mkdir(f'{file}s')
+    for number in range(100):
+        with open(f'{file}s/{number}', 'wb') as output:
+            output.write(os.urandom(4096))
     with gzip.open(f'{file}.gz', 'wb') as output:
         output.write(b'a line\n' * 300_000)
     with zipfile.ZipFile(f'{file}.zip', 'w', zipfile.ZIP_DEFLATED) as output:
@@ -52,7 +56,8 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run(['tar', '-czf', f'{file}.tgz', '-C', folder, 'file'], check=True)
     commands = [
         ['--help'], ['cat', file], ['upload', '--progress', 'never', file, url],
-        ['upload', '--progress', 'never', '-F', f'a=@{file}', url], ['sum', file], ['cat', f'gzip+{file}.gz'],
+        ['upload', '--progress', 'never', '-F', f'a=@{file}', url], ['upload', '-r', f'{file}s', f'{url}/'],
+        ['sum', file], ['cat', f'gzip+{file}.gz'],
         ['cat', url], ['ls', f'{file}.zip'], ['cat', f'{file}.zip#member'], ['ls', f'{file}.tgz'],
         ['cat', f'{file}.tgz#file'], ['info', file], ['form', '-F', f'a=@{file}']]
     names = {}
