@@ -56,8 +56,8 @@ with tempfile.TemporaryDirectory() as folder:
     subprocess.run(['tar', '-czf', f'{file}.tgz', '-C', folder, 'file'], check=True)
     commands = [
         ['--help'], ['cat', file], ['upload', '--progress', 'never', file, url],
-        ['upload', '--progress', 'never', '-F', f'a=@{file}', url], ['upload', '-r', f'{file}s', f'{url}/'],
-        ['sum', file], ['cat', f'gzip+{file}.gz'],
+        ['upload', '--progress', 'never', '-F', f'a=@{file}', url], ['sum', file],
+        ['upload', '--progress', 'never', '-r', f'{file}s', f'{url}/'], ['cat', f'gzip+{file}.gz'],
         ['cat', url], ['ls', f'{file}.zip'], ['cat', f'{file}.zip#member'], ['ls', f'{file}.tgz'],
         ['cat', f'{file}.tgz#file'], ['info', file], ['form', '-F', f'a=@{file}']]
     names = {}

@@ -28,12 +28,13 @@ enum Main {
     static func main() {
         ProcessSetup.run()
         let waitForLibraries = self.preloadLibraries()
-        let status = self.status()
+        let status = self.runReporting()
         waitForLibraries()
         exit(status)
     }
 
-    private static func status() -> Int32 {
+    /// Runs the command, reports its error, and returns the status of the process.
+    private static func runReporting() -> Int32 {
         do {
             try self.run()
             return 0

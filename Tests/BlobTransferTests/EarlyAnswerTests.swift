@@ -99,7 +99,8 @@ import Testing
         let bodies = Recorder<[UInt8]>()
         let server = try ScriptedServer(receiveBufferByteCount: 4096) { connection in
             connection.receiveBody(byteCount)
-            bodies.append(Array(connection.body ?? []))
+            guard let body = connection.body else { return }
+            bodies.append(Array(body))
             connection.send(created)
         }
         for _ in 0..<3 { try await upload(MemorySource(Data(content)), BlobUploadRequest(.put, server.url)) }
@@ -119,6 +120,21 @@ import Testing
         }
         let error = try await failure(of: MemorySource(Data(content)), BlobUploadRequest(.put, hasty.url))
         #expect(error.code == .io && error.message.contains("before it had taken the body"), "\(error)")
+    }
+
+    /// libcurl would make the request again, without the `Expect` that the server refused.
+    @Test func aRefusedExpectationIsARefusal() async throws {
+        let heads = Recorder<[UInt8]>()
+        let server = try ScriptedServer { connection in
+            guard connection.receive() else { return }
+            heads.append(connection.received)
+            connection.send("HTTP/1.1 417 No\r\nContent-Length: 4\r\n\r\nbody")
+            connection.waitForEnd()
+        }
+        let error = try await failure(
+            of: MemorySource(makeContent(2_000_000)), BlobUploadRequest(.post, server.url))
+        #expect(error.code == .refused && error.message.contains("417"), "\(error)")
+        #expect(heads.values.count == 1)
     }
 
     /// Connections that are open and all break without an answer: the body is sent on one of them, and on a new one.

@@ -114,7 +114,8 @@ import Testing
         #expect(most < 200)
     }
 
-    /// Uploads that are cancelled while their host is looked up: the lookups succeed, and then the requests are freed.
+    /// Uploads that are cancelled while their host is looked up: the lookups succeed, and then the requests are freed,
+    /// whose callbacks are called once more.
     @Test func uploadsMayEndDuringTheirLookup() async throws {
         let loop = try TransferLoop.shared.get()
         // libcurl knows the address of "localhost" without a lookup.
@@ -122,17 +123,20 @@ import Testing
         // A port for each: libcurl keeps the addresses of a host and port.
         let listeners = try (0..<50).map { _ in try LoopbackListener() }
         defer { for listener in listeners { close(listener.descriptor) } }
+        var transfers: [() -> UploadTransfer?] = []
         for listener in listeners {
             let request = BlobUploadRequest(.put, "http://\(host):\(listener.port)/x")
             let attempt = try UploadAttempt(
                 MemorySource([1]), matching: nil, as: request, BlobContext(), isRepetition: false
             ) {}
             _ = try attempt.begin()
-            // By the turn that follows the one which begins the lookup.
+            transfers.append { [weak transfer = attempt.transfer] in transfer }
+            // After the turn that begins the lookup.
             loop.perform { loop in loop.perform { _ in attempt.stop() } }
         }
         let (transfer, ending) = try Self.transfer("http://localhost:1/")
         try transfer.start()
         #expect(await ending.errors.values(count: 1).first??.code == .unavailable)
+        while transfers.contains(where: { $0() != nil }) { await Task.yield() }
     }
 }

@@ -31,6 +31,14 @@ import Testing
         Self.check(texts.flatMap { [$0, $0] })
     }
 
+    @Test func theFolderIsParsedOnce() throws {
+        var parser = TransferURLParser()
+        _ = try parser.url("http://u:p@h/a/b")
+        #expect(parser.folder?.url == (try TransferURL("http://u:p@h/a/")))
+        _ = try parser.url("http://h?x/y")
+        #expect(parser.folder?.text == "http://u:p@h/a/")
+    }
+
     @Test func anyTextIsParsedAsAlone() {
         var random = SplitMix64(seed: 1)
         let pieces = ["/", "//", ":", "?", "#", "@", "a", "b.c", "%2F", "..", "[::1]", "80", "\\", " ", "u:p"]

@@ -108,10 +108,10 @@ struct S3Client: Sendable {
         do throws(BlobError) {
             let response = try await self.uploader.upload(
                 body, with: request, matching: validator, context: self.context)
-            return try Answer(head: ResponseHead(response), body: Array(response.body))
+            return Answer(head: response.head, body: Array(response.body))
         } catch {
             guard let response = (error.cause as? BlobUploadRefusal)?.response else { throw error }
-            return try Answer(head: ResponseHead(response), body: Array(response.body))
+            return Answer(head: response.head, body: Array(response.body))
         }
     }
 
@@ -134,19 +134,5 @@ struct S3Client: Sendable {
 
     static func corrupted(_ what: String) -> BlobError {
         BlobError(.corrupted, "The store answered with \(what).", operation: "write", isTransient: false)
-    }
-}
-
-extension ResponseHead {
-    /// Creates the head of an answer to an upload.
-    fileprivate init(_ response: BlobUploadResponse) throws(BlobError) {
-        self.init()
-        let lines =
-            ["HTTP/1.1 \(response.status) \(response.reason)"] + response.fields.map { "\($0.name): \($0.value)" }
-        do {
-            for line in lines + [""] { try Array(line.utf8).withUnsafeBytes { try self.take($0) } }
-        } catch {
-            throw BlobError(wrapping: error)
-        }
     }
 }

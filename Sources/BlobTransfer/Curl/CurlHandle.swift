@@ -8,8 +8,8 @@ package final class CurlHandle {
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headers: UnsafeMutablePointer<curl_slist>?
     private var setupCode = CURLE_OK
-    /// What the callbacks use, until this is closed.
-    var owner: AnyObject?
+    /// The transfer of the callbacks, kept until the request is freed.
+    var owner: (any LoopTransfer)?
 
     /// - Throws: ``BlobError/Code/unavailable`` without libcurl or memory.
     package init() throws(BlobError) {

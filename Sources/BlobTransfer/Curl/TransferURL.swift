@@ -68,13 +68,13 @@ package struct TransferURL: Sendable, Equatable {
             scheme: scheme, host: host.lowercased(), port: try part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "")
     }
 
-    private init(_ folder: TransferURL, _ name: Substring) {
+    /// Creates the URL of a file in a folder, whose URL ends with a slash and has no query.
+    ///
+    /// - Parameter name: The last component of the path, percent-encoded.
+    init(in folder: TransferURL, name: Substring) {
         (self.text, self.path) = (folder.text + name, folder.path + name)
         (self.origin, self.credentials) = (folder.origin, folder.credentials)
     }
-
-    /// Returns the URL with a component behind the last slash of its path, percent-encoded. This has no query.
-    func appending(_ name: Substring) -> TransferURL { TransferURL(self, name) }
 
     /// The URL without its query, which may hold secrets.
     var printable: String { String(self.text.prefix { $0 != "?" }) }

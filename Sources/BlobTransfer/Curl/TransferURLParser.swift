@@ -8,7 +8,7 @@ struct TransferURLParser {
     private static let nameCharacters = PercentEncoding.pathCharacters.union("%".utf8)
 
     /// The URL up to its last slash, as it was given and as libcurl takes it.
-    private var folder: (text: String, url: TransferURL)?
+    private(set) var folder: (text: String, url: TransferURL)?
 
     /// - Throws: See ``TransferURL/init(_:)``.
     mutating func url(_ text: String) throws(BlobError) -> TransferURL {
@@ -16,12 +16,14 @@ struct TransferURLParser {
         guard let last = bytes.lastIndex(of: Self.slash) else { return try TransferURL(text) }
         let (base, name) = (bytes[...last], bytes[bytes.index(after: last)...])
         guard name.allSatisfy(Self.nameCharacters.contains) else { return try TransferURL(text) }
-        if let folder, folder.text.utf8.elementsEqual(base) { return folder.url.appending(Substring(name)) }
-        // A slash behind a question mark is none of the path, and the second of two may be that before the authority.
+        if let folder, folder.text.utf8.elementsEqual(base) {
+            return TransferURL(in: folder.url, name: Substring(name))
+        }
+        // In a query or a fragment, a slash separates nothing; the second of two may be that before the authority.
         guard !base.contains(where: { "?#".utf8.contains($0) }), base.dropLast().last != Self.slash,
             let url = try? TransferURL(String(text[...last]))
         else { return try TransferURL(text) }
         self.folder = (String(text[...last]), url)
-        return url.appending(Substring(name))
+        return TransferURL(in: url, name: Substring(name))
     }
 }

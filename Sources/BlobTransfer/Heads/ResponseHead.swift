@@ -13,7 +13,7 @@ package struct ResponseHead: Sendable {
     private var version = ""
     package private(set) var status = 0
     package private(set) var reason = ""
-    /// The names and values of the fields, one after the other; text only of those that somebody asks for.
+    /// The names and values of the fields, one after the other. Most are never made into strings.
     private var bytes: [UInt8] = []
     /// Where the names and values end.
     private var ends: [(name: Int, value: Int)] = []

@@ -108,7 +108,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
     }
 
     private func setCallbacks(_ handle: CurlHandle) {
-        // The transfer is retained by the loop while the request is under way.
+        // The handle retains the transfer.
         let this = Unmanaged.passUnretained(self).toOpaque()
         handle.set(CURLOPT_HEADERDATA, this)
         handle.set(CURLOPT_WRITEDATA, this)
@@ -121,9 +121,11 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
         }
     }
 
+    private var time: Moment { self.loop?.time ?? .now }
+
     /// Takes a line of a head; returns false to end the request.
     private func takeLine(_ line: UnsafeRawBufferPointer) -> Bool {
-        self.lastActivity = self.loop?.time ?? .now
+        self.lastActivity = self.time
         do throws(BlobError) {
             try self.head.take(line)
             guard self.head.isFinal, self.disposition == nil else { return true }
@@ -139,7 +141,7 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
 
     /// Takes bytes of the body; returns their number, or another one to pause or end the request.
     private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        self.lastActivity = self.loop?.time ?? .now
+        self.lastActivity = self.time
         switch self.disposition {
         case .deliver:
             guard let sink = self.sink, sink.take(bytes) else {

@@ -8,7 +8,7 @@ public struct BlobUploadResponse: Sendable {
 
     /// The URL that was answered, after redirections; without user and password.
     public let url: String
-    let head: ResponseHead
+    package let head: ResponseHead
 
     /// The beginning of the body, at most ``maximumBodyByteCount`` bytes; empty if ``BlobUploadRequest/onAnswer``
     /// received it.

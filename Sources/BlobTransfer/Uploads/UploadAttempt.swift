@@ -20,7 +20,7 @@ final class UploadAttempt: @unchecked Sendable {  // Safe: the owner makes one c
     private let exchange: UploadExchange
     private let pump: BodyPump
     private let begun: Locked<UploadTransfer?>
-    private var transfer: UploadTransfer?
+    private(set) var transfer: UploadTransfer?
 
     /// Opens the source, and reads one of at most 64 KiB. May block.
     ///

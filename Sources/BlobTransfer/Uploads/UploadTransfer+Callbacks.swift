@@ -1,7 +1,7 @@
 import BlobPlatform
 import CCurl
 
-// The callbacks of libcurl, which are called on the thread of the loop, while that retains the transfer.
+// The callbacks of libcurl, which are called on the thread of the loop. The handle retains the transfer.
 extension UploadTransfer {
     func setCallbacks(_ handle: CurlHandle) {
         let this = Unmanaged.passUnretained(self).toOpaque()

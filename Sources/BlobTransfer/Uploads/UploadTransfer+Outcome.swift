@@ -29,7 +29,7 @@ extension UploadTransfer {
         guard code == CURLE_OK else {
             // libcurl only sends again what it sent on a connection that was used before.
             let isReused = CurlFailure(code) == .needsRewind || self.handle?.hasReusedConnection == true
-            self.isStale = self.connection == .pooled && (self.isStale || isReused) && self.head.status == 0
+            self.isStale = self.isStale || self.connection == .pooled && isReused && self.head.status == 0
             throw self.error(for: code)
         }
         guard self.head.isComplete else {

@@ -3,11 +3,13 @@ import BlobPlatform
 
 // An answer claims that the server accepted the body. These checks show whether the connection allows that to be true.
 extension UploadTransfer {
-    /// Takes the connection of the request; returns false when it cannot be told which it is.
+    /// Takes the connection of the request; returns false when the upload has ended, when it cannot be told which
+    /// connection it is, and for another than the first: libcurl would repeat a request whose body it has, on one open
+    /// connection after the other.
     func begin(localPort: CInt, remotePort: CInt) -> Bool {
-        // libcurl would repeat a request whose body it has, on one open connection after the other.
+        guard self.handle != nil else { return false }
         guard !self.hasBegun else {
-            self.isStale = true
+            self.isStale = self.connection == .pooled && self.head.status == 0 && self.failure == nil
             return false
         }
         self.hasBegun = true
@@ -29,7 +31,6 @@ extension UploadTransfer {
 
     func closes(_ descriptor: CInt) -> Bool {
         let socket = PeerSocket(descriptor)
-        guard socket == self.socket else { return true }
         self.salvage(from: socket)
         self.socket = nil
         let isSuccess = self.head.isSuccess && self.isBodySent && self.sent > 0 && self.failure == nil

@@ -42,7 +42,7 @@ extension UploadTransfer {
             CURLOPT_UPLOAD_BUFFERSIZE,
             self.isEncrypted ? Self.recordByteCount : max(16 * 1024, self.pump.capacity / 2))
         if let wholeBody {
-            // Of a POST below 64 KiB, libcurl sends the body with the head, in one call: one event of the server.
+            // Of a POST below 64 KiB, libcurl sends the body with the head: one event of the server instead of two.
             handle.setBody(wholeBody)
             handle.set(CURLOPT_CUSTOMREQUEST, self.upload.method.rawValue)
             self.hasWholeBody = true

@@ -33,6 +33,17 @@ import Testing
             try Launch("upload", self.file, url, "--cacert", self.folder.path("none")).run(), failsWith: "notFound", 66)
     }
 
+    /// Over TLS, a body of at most 8 KiB is sent with its head.
+    @Test(arguments: [8191, 8192, 8193, 16_384, 65_536]) func smallBodiesArriveOverTLS(byteCount: Int) throws {
+        let server = try PythonServer(.filesOverTLS(self.store.path))
+        let content = makeContent(byteCount)
+        let path = try self.folder.write(content, to: "small")
+        let url = "https://localhost:\(server.port)/"
+        let upload = try Launch("upload", path, url, "--cacert", PythonServer.authority).run()
+        #expect(upload.ending == .status(0), "\(upload.errorText)")
+        #expect(try Array(Data(contentsOf: URL(filePath: self.store.path("small")))) == content)
+    }
+
     @Test func anInsecureConnectionIsWarnedOf() throws {
         let server = try PythonServer(.filesOverTLS(self.store.path))
         let url = "https://localhost:\(server.port)/x"

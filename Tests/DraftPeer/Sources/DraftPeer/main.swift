@@ -24,23 +24,19 @@ final class StoringHandler: ChannelInboundHandler {
                 let name = request.path?.split(separator: "/").last.map(String.init) ?? "body"
                 let path = "\(self.folder)/\(name)"
                 guard FileManager.default.createFile(atPath: path, contents: nil) else {
-                    return self.answer(.internalServerError, context)
+                    return context.close(promise: nil)
                 }
                 self.file = FileHandle(forWritingAtPath: path)
             case .body(let bytes):
                 try bytes.withUnsafeReadableBytes { try self.file?.write(contentsOf: $0) }
             case .end:
                 try self.file?.close()
-                self.answer(.created, context)
+                context.write(self.wrapOutboundOut(.head(HTTPResponse(status: .created))), promise: nil)
+                context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
             }
         } catch {
-            self.answer(.internalServerError, context)
+            context.close(promise: nil)
         }
-    }
-
-    private func answer(_ status: HTTPResponse.Status, _ context: ChannelHandlerContext) {
-        context.write(self.wrapOutboundOut(.head(HTTPResponse(status: status))), promise: nil)
-        context.writeAndFlush(self.wrapOutboundOut(.end(nil)), promise: nil)
     }
 }
 
