@@ -6,7 +6,8 @@ usage: draft_kills.py BLOB SERVER [--kills N] [--bytes N] [--seed N]   with SERV
 
 Half of the interruptions kill the client, and half cut its connection. All bytes pass a proxy that counts them.
 """
-import argparse, os, random, signal, socket, subprocess, sys, tempfile, threading
+import argparse, os, random, signal, socket, subprocess, sys, tempfile
+from loopback_proxy import LoopbackProxy
 
 parser = argparse.ArgumentParser()
 parser.add_argument('blob')
@@ -20,25 +21,12 @@ print(f'seed {options.seed}')
 MIB = 1 << 20
 
 
-class Proxy:
-    """Passes connections on, and interrupts one after a number of bytes to the server."""
+class Proxy(LoopbackProxy):
+    """Counts the bytes to the server, and interrupts a connection after a number of them."""
 
     def __init__(self):
-        self.target, self.count, self.limit, self.interrupt = None, 0, None, None
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            client = self.listener.accept()[0]
-            try:
-                server = socket.create_connection(('127.0.0.1', self.target))
-            except OSError:
-                client.close()
-                continue
-            threading.Thread(target=self.copy, args=(client, server, True), daemon=True).start()
-            threading.Thread(target=self.copy, args=(server, client, False), daemon=True).start()
+        self.count, self.limit, self.interrupt = 0, None, None
+        super().__init__()
 
     def copy(self, source, target, counts):
         try:
@@ -54,14 +42,6 @@ class Proxy:
             target.shutdown(socket.SHUT_WR)
         except OSError:
             self.cut(source, target)
-
-    @staticmethod
-    def cut(*ends):
-        for end in ends:
-            try:
-                end.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
 
 
 def run(name, form, folder, path, proxy):

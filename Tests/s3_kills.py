@@ -11,6 +11,7 @@ fewer than --jobs parts of 16 MiB.
 import argparse, hashlib, os, random, signal, socket, subprocess, sys, tempfile, threading, time
 import botocore.session
 from botocore.config import Config
+from loopback_proxy import LoopbackProxy
 
 parser = argparse.ArgumentParser()
 parser.add_argument('blob')
@@ -33,27 +34,12 @@ def restart_store():
         starts.read()
 
 
-class Proxy:
-    """Passes connections on, and counts the bytes to the server."""
+class Proxy(LoopbackProxy):
+    """Counts the bytes to the server."""
 
     def __init__(self, port):
-        self.target, self.count, self.lock, self.copies = port, 0, threading.Condition(), []
-        self.listener = socket.create_server(('127.0.0.1', 0))
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            client = self.listener.accept()[0]
-            try:
-                server = socket.create_connection(('127.0.0.1', self.target))
-            except OSError:
-                client.close()
-                continue
-            for source, target, counts in ((client, server, True), (server, client, False)):
-                copy = threading.Thread(target=self.copy, args=(source, target, counts), daemon=True)
-                self.copies.append(copy)
-                copy.start()
+        self.count, self.lock = 0, threading.Condition()
+        super().__init__(port)
 
     def wait(self, count, seconds, process):
         """Waits until `count` bytes have passed, the time is up, or the process has ended."""
@@ -77,11 +63,7 @@ class Proxy:
                         self.lock.notify_all()
             target.shutdown(socket.SHUT_WR)
         except OSError:
-            for end in (source, target):
-                try:
-                    end.shutdown(socket.SHUT_RDWR)
-                except OSError:
-                    pass
+            self.cut(source, target)
 
 
 def digest(file):

@@ -20,10 +20,11 @@ struct TransferURLParser {
             return TransferURL(in: folder.url, name: Substring(name))
         }
         // In a query or a fragment, a slash separates nothing; the second of two may be that before the authority.
+        let baseText = String(text[...last])
         guard !base.contains(where: { "?#".utf8.contains($0) }), base.dropLast().last != Self.slash,
-            let url = try? TransferURL(String(text[...last]))
+            let url = try? TransferURL(baseText)
         else { return try TransferURL(text) }
-        self.folder = (String(text[...last]), url)
+        self.folder = (baseText, url)
         return TransferURL(in: url, name: Substring(name))
     }
 }

@@ -9,8 +9,8 @@ package struct ResponseHead: Sendable {
     /// The numbers of fields, and of their bytes, for which there is room from the beginning.
     private static let (usualFieldCount, usualByteCount) = (16, 512)
 
-    /// The status of the last head that began; 0 before the first.
     private var version = ""
+    /// The status of the last head that began; 0 before the first.
     package private(set) var status = 0
     package private(set) var reason = ""
     /// The names and values of the fields, one after the other. Most are never made into strings.

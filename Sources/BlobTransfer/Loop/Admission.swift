@@ -8,7 +8,6 @@ struct Admission {
     /// The maximum number of lookups at a time.
     static let maximumLookupCount = 32
 
-    /// The transfers that wait, in their order. Some may have ended.
     private var queue = Fifo<any LoopTransfer>()
 
     /// The requests whose host has no address yet.
@@ -16,7 +15,7 @@ struct Admission {
 
     var isEmpty: Bool { self.queue.isEmpty && self.lookups.isEmpty }
 
-    /// The transfers that wait.
+    /// The transfers that wait, in their order. Some may have ended.
     var waiting: [any LoopTransfer] { self.queue.all }
 
     /// True when a transfer can begin.
@@ -47,7 +46,6 @@ struct Admission {
 
     /// Takes the requests whose lookup is over.
     mutating func takeHandlesWithAddress() -> [UnsafeMutableRawPointer: CurlHandle] {
-        if self.lookups.isEmpty { return [:] }
         let found = self.lookups.filter(\.value.hasAddress)
         for identity in found.keys { self.lookups[identity] = nil }
         return found

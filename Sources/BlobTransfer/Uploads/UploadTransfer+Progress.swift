@@ -1,6 +1,6 @@
 import BlobCore
 
-// What the owner is told of the bytes that libcurl has.
+// Progress reports, at most fifty a second.
 extension UploadTransfer {
     /// The least time before the first count of progress, and between two: each wakes the thread or task of the owner.
     private static let noteInterval = Duration.milliseconds(20)
@@ -16,8 +16,7 @@ extension UploadTransfer {
 
     /// Notes that libcurl, which has the whole body, has a connection for it.
     func noteWholeBody() {
-        guard self.hasWholeBody, !self.isBodySent, let byteCount else { return }
-        self.noteHandover(of: byteCount)
+        if self.hasWholeBody, let byteCount { self.noteHandover(of: byteCount) }
     }
 
     /// True when the owner wants to know the number of bytes sent, and knows another one.

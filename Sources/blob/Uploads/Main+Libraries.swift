@@ -2,7 +2,7 @@ import ArgumentParser
 import BlobTransfer
 
 extension Main {
-    /// The beginnings of the URLs of servers.
+    /// URL prefixes that need libcurl.
     private static let schemes = ["http://", "https://", "s3://"]
 
     /// Loads libcurl in the background when an argument is the URL of a server: that takes as long as everything until
