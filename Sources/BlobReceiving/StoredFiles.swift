@@ -8,25 +8,31 @@ package final class StoredFiles: Sendable {
     /// The maximum number of remembered files; when exceeded, all are forgotten.
     private static let maximumCount = 100_000
 
-    private let files = Locked<[Substring: ReceivedPart]>([:])
+    /// A file, and its state when it had been stored.
+    private struct StoredFile {
+        let part: ReceivedPart
+        let state: FileState
+    }
+
+    private let files = Locked<[Substring: StoredFile]>([:])
 
     package init() {}
 
     /// Remembers a file, in place of an earlier one at the path of the request, whose query does not count.
     func add(_ part: ReceivedPart, at path: String) {
+        let stored = part.file.flatMap { FileState($0) }.map { StoredFile(part: part, state: $0) }
         self.files.withLock { files in
             if files.count >= Self.maximumCount { files = [:] }
-            files[Self.key(path)] = part
+            files[Self.key(path)] = stored
         }
     }
 
-    /// Returns the file that was stored last at a path, if it is still there and has its length.
+    /// Returns the file that was stored last at a path, if it is still there and was not touched since.
     func find(_ path: String) -> ReceivedPart? {
-        guard let part = self.files.withLock({ $0[Self.key(path)] }), let file = part.file else { return nil }
-        var status = stat()
-        guard lstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG, Int64(status.st_size) == part.byteCount
+        guard let stored = self.files.withLock({ $0[Self.key(path)] }), let file = stored.part.file,
+            FileState(file) == stored.state
         else { return nil }
-        return part
+        return stored.part
     }
 
     /// Returns the receiver of a HEAD request: its answer has the length, the media type and the digest of the file at
@@ -34,6 +40,24 @@ package final class StoredFiles: Sendable {
     package func headReceiver(_ path: String) -> any BodyReceiver { HeadReceiver(files: self, path: path) }
 
     private static func key(_ path: String) -> Substring { path.prefix { $0 != "?" && $0 != "#" } }
+}
+
+/// The identity of a regular file, and the times that change when it is written to.
+private struct FileState: Equatable {
+    private let device: UInt64
+    private let inode: UInt64
+    private let byteCount: Int64
+    private let modificationTime: Int64
+    private let statusChangeTime: Int64
+
+    /// Nil for anything but a regular file.
+    init?(_ path: String) {
+        var status = stat()
+        guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        (self.device, self.inode) = (UInt64(truncatingIfNeeded: status.st_dev), UInt64(status.st_ino))
+        (self.byteCount, self.modificationTime) = (Int64(status.st_size), status.modificationNanoseconds)
+        self.statusChangeTime = status.statusChangeNanoseconds
+    }
 }
 
 private final class HeadReceiver: BodyReceiver {

@@ -12,7 +12,9 @@
         /// Only 307 and 308 keep the method and the body (RFC 9110, sections 15.4.8 and 15.4.9).
         func redirected(by response: HTTPClientResponse, toOtherOrigins: Bool) -> HTTPClientRequest? {
             guard response.status == .temporaryRedirect || response.status == .permanentRedirect,
-                let location = response.headers.first(name: "Location"), let url = URL(string: self.url),
+                // Bytes that are not UTF-8 are lost, and the path would be another one.
+                let location = response.headers.first(name: "Location"), !location.contains("\u{FFFD}"),
+                let url = URL(string: self.url),
                 let target = URL(string: location, relativeTo: url)?.absoluteURL
             else { return nil }
             var request = self

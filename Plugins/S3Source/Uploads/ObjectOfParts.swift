@@ -50,15 +50,6 @@ struct ObjectOfParts: Sendable {
         }
     }
 
-    /// Returns the object that the store has, if it may be made of such parts; nil if not.
-    func stored(like plan: PartPlan) async throws(BlobError) -> S3Uploader.StoredObject? {
-        let found = try await self.stored()
-        let isAlike =
-            EntityTag.isCombined(found.entityTag)
-            ? found.entityTag.hasSuffix("-\(plan.count ?? 0)") : !EntityTag.isMD5(found.entityTag)
-        return isAlike && found.byteCount == plan.byteCount ? found : nil
-    }
-
     /// Compares an object that was stored with that of the store.
     func checked(_ byteCount: Int64, _ tag: String) async throws(BlobError) -> S3Uploader.StoredObject {
         let (object, expected) = (try await self.stored(), self.facts(byteCount, tag))

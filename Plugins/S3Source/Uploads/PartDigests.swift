@@ -20,11 +20,19 @@ struct PartDigests: Equatable, Sendable {
     ) throws(BlobError) {
         let reader = try source.open(matching: validator, context: context)
         defer { reader.close() }
+        try self.init(of: reader, upTo: .max)
+    }
+
+    /// Digests the next bytes of a reader, at most `maximumByteCount`.
+    private init(of reader: BlobGuardedReader, upTo maximumByteCount: Int64) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
         var (sha256, md5, byteCount) = (SHA256(), Insecure.MD5(), Int64(0))
         do {
-            while case let count = try reader.readWaiting(into: buffer), count > 0 {
+            while byteCount < maximumByteCount {
+                let room = buffer.prefix(Int(clamping: maximumByteCount - byteCount))
+                let count = try reader.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: room))
+                if count == 0 { break }
                 let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
                 sha256.update(bufferPointer: bytes)
                 md5.update(bufferPointer: bytes)
@@ -35,6 +43,21 @@ struct PartDigests: Equatable, Sendable {
         }
         (self.sha256, self.md5) = (Array(sha256.finalize()).hexadecimal, Array(md5.finalize()))
         self.byteCount = byteCount
+    }
+
+    /// Returns the MD5 of each part of a source, which is read once.
+    static func md5s(
+        of source: any BlobInputStreamDataSource, _ plan: PartPlan, matching validator: BlobValidator?,
+        _ context: BlobContext
+    ) throws(BlobError) -> [[UInt8]] {
+        let reader = try source.open(matching: validator, context: context)
+        defer { reader.close() }
+        var digests: [[UInt8]] = []
+        while true {
+            let part = try Self(of: reader, upTo: plan.partByteCount)
+            if part.byteCount > 0 || digests.isEmpty { digests.append(part.md5) }
+            guard part.byteCount == plan.partByteCount else { return digests }
+        }
     }
 
     init(of bytes: Data) {
@@ -55,6 +78,13 @@ enum EntityTag {
     static func isMD5(_ tag: String) -> Bool {
         let text = self.text(tag)
         return text.utf8.count == 32 && text.allSatisfy(\.isHexDigit)
+    }
+
+    /// Returns the bytes of a tag of 32 hexadecimal digits; nil for any other.
+    static func md5(_ tag: String) -> [UInt8]? {
+        guard self.isMD5(tag) else { return nil }
+        let digits = self.text(tag).compactMap(\.hexDigitValue)
+        return stride(from: 0, to: digits.count, by: 2).map { UInt8(digits[$0] * 16 + digits[$0 + 1]) }
     }
 
     /// Returns the tag of an object of parts with these MD5s: the MD5 of all of them, and their number.

@@ -43,7 +43,10 @@ struct S3UploadJob: Sendable {
             let known = MultipartUpload(client: self.client, identifier: state.identifier)
             if let parts = try await known.parts() {
                 (upload, stored) = (known, parts)
-            } else if !mustBuffer, let object = try await self.objectOfEarlierRun(plan, info) {
+            } else if !mustBuffer, let object = try? await self.object.stored(),
+                try await self.isSource(object, plan, info)
+            {
+                // An earlier run was killed after the store had made it.
                 self.stateFile?.remove()
                 return object
             }
@@ -167,14 +170,38 @@ struct S3UploadJob: Sendable {
         return nil
     }
 
-    /// Returns the object if an earlier run was killed after the store had made it.
-    private func objectOfEarlierRun(
-        _ plan: PartPlan, _ info: BlobInfo
-    ) async throws(BlobError) -> S3Uploader.StoredObject? {
-        guard let object = try? await self.object.stored(), object.byteCount == plan.byteCount,
-            EntityTag.isCombined(object.entityTag), object.entityTag.hasSuffix("-\(plan.count ?? 0)")
-        else { return nil }
-        let digests = try await SlicedParts(job: self, plan: plan, info: info, stored: [:]).digests()
-        return EntityTag.combined(digests.map(\.md5)) == object.entityTag.lowercased() ? object : nil
+    // MARK: Evidence
+
+    /// Returns true when the tag of an object proves that it is the source: as its MD5, or as that of the MD5s of its
+    /// parts. The source is read only if it may be.
+    func isSource(
+        _ object: S3Uploader.StoredObject, _ plan: PartPlan, _ info: BlobInfo
+    ) async throws(BlobError) -> Bool {
+        guard object.byteCount == info.byteCount else { return false }
+        let (tag, context) = (object.entityTag.lowercased(), self.context.blocking)
+        if EntityTag.isMD5(tag) {
+            let digests = try await self.reading { () throws(BlobError) in
+                try PartDigests(of: self.source, matching: info.validator, context)
+            }
+            return tag == digests.md5.hexadecimal
+        }
+        guard EntityTag.isCombined(tag), tag.hasSuffix("-\(plan.count ?? 0)") else { return false }
+        let digests = try await self.reading { () throws(BlobError) in
+            try PartDigests.md5s(of: self.source, plan, matching: info.validator, context)
+        }
+        return tag == EntityTag.combined(digests)
+    }
+
+    /// Returns true when an object that the store sends back has the bytes of the source.
+    func isSourceRead(_ object: S3Uploader.StoredObject, _ info: BlobInfo) async throws(BlobError) -> Bool {
+        guard object.byteCount == info.byteCount else { return false }
+        let context = self.context.blocking
+        return try await self.reading { () throws(BlobError) in
+            let stored = S3Source(try BlobLocator(self.address.text), self.address, self.settings.store)
+            let validator = try stored.info(context).validator
+            guard validator?.token.filter({ $0 != "\"" }) == object.entityTag else { return false }
+            return try PartDigests(of: stored, matching: validator, context)
+                == PartDigests(of: self.source, matching: info.validator, context)
+        }
     }
 }

@@ -2,6 +2,27 @@ package import BlobCore
 import BlobTransfer
 
 extension S3Uploader {
+    /// Returns the object at a locator if its tag proves that it is the source; nil if it does not, or cannot be asked
+    /// for.
+    ///
+    /// A tag proves it as the MD5 of the bytes, or as that of parts of ``partByteCount``. Those of encrypted objects,
+    /// and of parts of another size, prove nothing.
+    ///
+    /// - Throws: The errors of the source.
+    package func existing(
+        _ source: any BlobInputStreamDataSource, at locator: String, _ context: BlobContext
+    ) async throws(BlobError) -> StoredObject? {
+        // An error comes again when the source is stored, which has the repetitions.
+        var asking = self
+        asking.maximumRetryCount = 0
+        let job = try S3UploadJob(asking, source, Self.address(locator), context)
+        guard source.traits.contains(.repeatable), let found = try? await ObjectOfParts(client: job.client).stored()
+        else { return nil }
+        let info = try await job.reading { () throws(BlobError) in try source.info(context) }
+        let plan = try PartPlan(partByteCount: self.partByteCount, byteCount: info.byteCount, limits: self.limits)
+        return try await job.isSource(found, plan, info) ? found : nil
+    }
+
     /// The number of times that a list without some parts is asked for again.
     private static let maximumListCount = 2
 
@@ -52,12 +73,16 @@ extension S3Uploader {
 
     /// Makes the object of the parts that the store has.
     ///
-    /// If it does not know the upload, the object may be there already, by a call whose answer was lost.
+    /// If it does not know the upload, the object may be there already, by a call whose answer was lost. Then it is
+    /// compared with the source: by its tag, or else by the SHA-256 of its bytes, which the store sends back.
     ///
+    /// - Parameter source: Returns the source; called when there is something to compare.
     /// - Returns: The object, and whether this call has made it.
-    /// - Throws: The errors of ``upload(_:to:context:)``; ``BlobError/Code/truncated`` when a part is missing.
+    /// - Throws: The errors of ``upload(_:to:context:)``; ``BlobError/Code/truncated`` when a part is missing;
+    ///   ``BlobError/Code/changed`` when the store has another object.
     package func finish(
-        _ upload: DividedUpload, _ context: BlobContext
+        _ upload: DividedUpload, of source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
+        _ context: BlobContext
     ) async throws(BlobError) -> (object: StoredObject, isNew: Bool) {
         try self.validate()
         let plan = try upload.plan(self.limits)
@@ -65,7 +90,8 @@ extension S3Uploader {
         let begun = MultipartUpload(client: client, identifier: upload.identifier)
         let object = ObjectOfParts(client: client)
         guard let parts = try await self.parts(of: begun, plan, context) else {
-            guard let found = try await object.stored(like: plan) else {
+            let found = try await object.stored()
+            guard try await self.is(found, source, of: upload, plan, context) else {
                 throw BlobError(
                     .changed, "The store does not have the upload any more, and has another object.",
                     operation: "write", locator: upload.object)
@@ -76,9 +102,34 @@ extension S3Uploader {
             // The tags tell nothing about the source: each was compared when the part was stored.
             return (try await object.make(of: parts.map { FinishedPart(part: $0, md5: []) }, begun), true)
         } catch {
-            guard let found = try? await object.stored(like: plan) else { throw error }
+            guard let found = try? await object.stored() else { throw error }
+            let digests = parts.compactMap { EntityTag.md5($0.tag) }
+            let isMade =
+                digests.count == parts.count && found.byteCount == plan.byteCount
+                && found.entityTag.lowercased() == EntityTag.combined(digests)
+            if isMade { return (found, true) }
+            guard (try? await self.is(found, source, of: upload, plan, context)) == true else { throw error }
             return (found, true)
         }
+    }
+
+    /// Returns true when an object of the store is the source of an upload.
+    private func `is`(
+        _ object: StoredObject, _ source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
+        of upload: DividedUpload, _ plan: PartPlan, _ context: BlobContext
+    ) async throws(BlobError) -> Bool {
+        guard object.byteCount == upload.byteCount else { return false }
+        let source = try await BlockingPool.reads.value { () throws(BlobError) in
+            do {
+                return try source()
+            } catch {
+                throw BlobError(wrapping: error)
+            }
+        }
+        let job = try S3UploadJob(self, source, Self.address(upload.object), context)
+        let info = BlobInfo(byteCount: upload.byteCount, validator: .strong(upload.validator))
+        if try await job.isSource(object, plan, info) { return true }
+        return try await job.isSourceRead(object, info)
     }
 
     /// Returns all parts; nil when the store does not know the upload. A part may be in the list a while after it was

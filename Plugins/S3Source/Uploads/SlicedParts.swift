@@ -25,11 +25,6 @@ struct SlicedParts: Sendable {
         return try await self.job.store(number, of: upload, body, matching: validator, digests, self.stored[number])
     }
 
-    /// Returns the digests of all parts.
-    func digests() async throws(BlobError) -> [PartDigests] {
-        try await self.all { (number) throws(BlobError) in try await self.digests(of: number) }
-    }
-
     private func part(_ number: Int) -> (any BlobInputStreamDataSource, BlobValidator?) {
         let range = self.plan.range(of: number)
         // As a slice identifies itself.

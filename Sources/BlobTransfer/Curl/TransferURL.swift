@@ -4,10 +4,15 @@ import CCurl
 /// An `http` or `https` URL, split by libcurl, so that decisions about its origin agree with its connections.
 package struct TransferURL: Sendable, Equatable {
     /// The scheme, host and port, to which secrets belong.
+    ///
+    /// Equal for all spellings of one origin: default ports, letters in either case, and numeric addresses. A host with
+    /// a trailing dot is another one, as in browsers: the dot keeps resolvers from completing the name.
     package struct Origin: Sendable, Equatable {
         package let scheme: String
         package let host: String
         package let port: String
+        /// The zone of a link-local address of IPv6; nil for any other host.
+        var zone: String?
     }
 
     /// The URL without user, password and fragment. Its path is as it was given.
@@ -28,7 +33,9 @@ package struct TransferURL: Sendable, Equatable {
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for a URL that is not valid, or has another scheme.
     package func resolving(_ location: String) throws(BlobError) -> TransferURL {
-        try TransferURL(location, relativeTo: self.text)
+        // libcurl would drop the last component of the path (RFC 3986, sections 4.4 and 5.2.2).
+        if location.isEmpty || location.first == "#" { return try TransferURL(self.text) }
+        return try TransferURL(location, relativeTo: self.text)
     }
 
     private init(_ text: String, relativeTo base: String?) throws(BlobError) {
@@ -65,7 +72,8 @@ package struct TransferURL: Sendable, Equatable {
         self.text = whole
         self.path = try part(CURLUPART_PATH) ?? "/"
         self.origin = Origin(
-            scheme: scheme, host: host.lowercased(), port: try part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "")
+            scheme: scheme, host: host.lowercased(), port: try part(CURLUPART_PORT, CURLU_DEFAULT_PORT) ?? "",
+            zone: try part(CURLUPART_ZONEID))
     }
 
     /// Creates the URL of a file in a folder, whose URL ends with a slash and has no query.

@@ -56,6 +56,25 @@ package struct ResponseHead: Sendable {
             .map { String(decoding: $0.value, as: UTF8.self) }
     }
 
+    /// The value of `Location`; nil without one. Bytes that no URL has are percent-encoded as they were received, so
+    /// that they name the same path in any encoding.
+    package var location: String? {
+        self.ends.indices.lazy.map(self.field).first { $0.name.equalsIgnoringCase("location") }
+            .map { PercentEncoding.encode($0.value, leaving: Self.asciiCharacters) }
+    }
+
+    private static let asciiCharacters = ByteSet(0x00...0x7F)
+
+    /// The encodings of the representation, in lower case and in the order in which they were applied (RFC 9110,
+    /// section 8.4).
+    ///
+    /// Without `identity`, which is none, and `aws-chunked`, the framing of a request that some stores keep.
+    package var contentCodings: [String] {
+        self.fields.filter { $0.name.lowercased() == "content-encoding" }.flatMap { $0.value.split(separator: ",") }
+            .map { $0.filter { !$0.isWhitespace }.lowercased() }
+            .filter { !["", "identity", "aws-chunked"].contains($0) }
+    }
+
     private func field(_ index: Int) -> (name: ArraySlice<UInt8>, value: ArraySlice<UInt8>) {
         let (start, ends) = (index == 0 ? 0 : self.ends[index - 1].value, self.ends[index])
         return (self.bytes[start..<ends.name], self.bytes[ends.name..<ends.value])

@@ -60,7 +60,7 @@ struct Route {
         guard self.redirectionCount < limit else {
             throw refused("redirects more than \(limit) times, which is the limit")
         }
-        guard let location = head.value(of: "location"), let target = try? self.url.resolving(location) else {
+        guard let location = head.location, let target = try? self.url.resolving(location) else {
             throw refused("redirects to no URL that is http or https")
         }
         guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {

@@ -25,6 +25,9 @@ struct ContentRange: Equatable {
         self.bytes = first..<(last + 1)
     }
 
+    /// True when the answer has the whole object, which is not empty.
+    var isWhole: Bool { self.bytes?.lowerBound == 0 && self.bytes?.upperBound == self.byteCount }
+
     private static func number(_ digits: Substring) -> Int64? {
         !digits.isEmpty && digits.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(digits) : nil
     }

@@ -7,7 +7,10 @@ extension RemoteBody: TransferSink {
             switch judgement {
             case .explanation: return .explain
             case .nothing: state.limit = state.blocks.start
-            case .range(let start, let end): (state.blocks, state.limit) = (ByteBlocks(at: start), end)
+            case .range(let range):
+                let limit = min(range.upperBound, self.wanted.end ?? .max)
+                (state.blocks, state.limit) = (ByteBlocks(at: range.lowerBound), limit)
+                state.isExcessive = limit < range.upperBound
             case .object(let byteCount):
                 (state.blocks, state.limit, state.isObject) = (ByteBlocks(at: 0), byteCount, true)
             }
@@ -18,14 +21,19 @@ extension RemoteBody: TransferSink {
     }
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        let (isFull, isTooLong) = self.state.withLock { state in
-            let isTooLong = state.limit.map { state.blocks.end + Int64(bytes.count) > $0 } ?? false
+        let (isFull, room, isExcessive) = self.state.withLock { state in
+            let room = state.limit.map { Int(clamping: $0 - state.blocks.end) } ?? .max
+            let isTooLong = bytes.count > room && !state.isExcessive
             state.isPaused = !isTooLong && (state.isFull || state.isOver)
-            return (state.isPaused, isTooLong)
+            return (state.isPaused, room, state.isExcessive)
         }
-        if isTooLong { self.end(BlobError(.corrupted, "The answer has more bytes than its header says.")) }
-        guard !isFull, !isTooLong else { return false }
-        var rest = bytes
+        let isTooLong = bytes.count > room
+        if isTooLong, !isExcessive {
+            self.end(BlobError(.corrupted, "The answer has more bytes than its header says."))
+            return false
+        }
+        guard !isFull else { return false }
+        var rest = UnsafeRawBufferPointer(rebasing: bytes.prefix(room))
         while !rest.isEmpty {
             // Written without the lock: nobody reads behind the end.
             let (block, offset) = self.state.withLock { $0.blocks.room() }
@@ -35,7 +43,8 @@ extension RemoteBody: TransferSink {
             self.state.withLock { state in if !state.isOver { state.blocks.grow(count) } }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
         }
-        return true
+        if isTooLong { self.end(nil) }
+        return !isTooLong
     }
 
     func flush() {
@@ -66,12 +75,11 @@ extension RemoteBody: TransferSink {
             state.isOver = true
             state.failure = error ?? state.shortage
             if state.failure == nil { state.limit = state.blocks.end }
-            return (state.transfer.take(), state.failure)
+            let transfer = state.transfer.take()
+            return (state.failure != nil || state.isExcessive ? transfer : nil, state.failure)
         }
-        if let failure {
-            transfer?.cancel()
-            self.onFailure(self, failure)
-        }
+        transfer?.cancel()
+        if let failure { self.onFailure(self, failure) }
         self.flush()
     }
 }

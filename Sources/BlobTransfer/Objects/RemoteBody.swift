@@ -16,6 +16,8 @@ final class RemoteBody: Sendable {
 
     /// The range that was asked for; it has no end if all the rest was.
     let wanted: (start: Int64, end: Int64?)
+    /// False when the whole object was asked for, without a range.
+    var isRange: Bool { self.wanted.start > 0 || self.wanted.end != nil }
     let state: Locked<RemoteBodyState>
     let requests: any RemoteRequests
     private let relocation: Relocation
@@ -25,7 +27,8 @@ final class RemoteBody: Sendable {
 
     /// The meaning of a head.
     enum Judgement {
-        case range(start: Int64, end: Int64)
+        /// A range with the first byte of the wanted one.
+        case range(Range<Int64>)
         case object(byteCount: Int64?)
         case explanation
         /// Nothing follows: the object does not go on at the asked offset, or has to be asked for in another way.

@@ -10,6 +10,8 @@ struct RemoteBodyState {
     var blocks: ByteBlocks
     /// The offset behind the last byte that is to come; nil until the end of a body of unknown length.
     var limit: Int64?
+    /// True when the answer has more bytes than were asked for, which are not taken.
+    var isExcessive = false
     var hasHead = false
     /// True when the answer is the whole object.
     var isObject = false

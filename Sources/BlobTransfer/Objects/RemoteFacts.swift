@@ -11,6 +11,17 @@ struct RemoteFacts: Equatable {
     /// The value of a condition that the object is still the same; nil without a strong ETag and a date.
     let condition: String?
 
+    /// The encoding of the bytes that was applied last, in lower case; nil without one.
+    ///
+    /// The bytes are read as they are stored, also in ranges, which are ranges of the encoded bytes (RFC 9110, sections
+    /// 8.4 and 14.1.2).
+    let coding: String?
+
+    /// True when bytes of two answers can be of one sequence.
+    ///
+    /// A server that encodes while it answers may do so differently each time: only a strong ETag says that it has not.
+    var canBeJoined: Bool { self.coding == nil || self.info.validator?.isStrong == true }
+
     /// - Parameters:
     ///   - byteCount: The length of the whole object; nil when it is unknown.
     ///   - hasRanges: True when the server answers with ranges.
@@ -18,7 +29,7 @@ struct RemoteFacts: Equatable {
         let tag = head.value(of: "etag").flatMap { Self.isTag($0) ? $0 : nil }
         let date = head.value(of: "last-modified").flatMap { $0.isEmpty ? nil : $0 }
         let strongTag = tag.flatMap { $0.hasPrefix("W/") ? nil : $0 }
-        (self.tag, self.condition) = (tag, strongTag ?? date)
+        (self.tag, self.condition, self.coding) = (tag, strongTag ?? date, head.contentCodings.last)
         let validator: BlobValidator? =
             if let strongTag {
                 .strong(strongTag)
@@ -27,7 +38,13 @@ struct RemoteFacts: Equatable {
                 tag == nil && date == nil
                     ? nil : .weak([tag, date, byteCount.map(String.init)].compactMap(\.self).joined(separator: " "))
             }
-        let type = head.value(of: "content-type")?.prefix { $0 != ";" }.filter { $0 != " " }.lowercased()
+        // `Content-Type` is the type of the bytes before they were encoded.
+        let type =
+            if let coding {
+                Self.codingTypes[coding]
+            } else {
+                head.value(of: "content-type")?.prefix { $0 != ";" }.filter { $0 != " " }.lowercased()
+            }
         self.info = BlobInfo(
             byteCount: byteCount, mediaType: type.flatMap { $0.isEmpty ? nil : $0 }, name: name, validator: validator,
             isRandomAccess: hasRanges)
@@ -40,11 +57,17 @@ struct RemoteFacts: Equatable {
         let (validator, otherValidator) = (self.info.validator, other.info.validator)
         let (count, otherCount) = (self.info.byteCount, other.info.byteCount)
         if let count, let otherCount, count != otherCount { return false }
+        if let coding, let otherCoding = other.coding, coding != otherCoding { return false }
         // A weak validator contains the length.
         let areAlike = (count == nil) == (otherCount == nil)
         if let validator, validator.isStrong || areAlike { return validator == otherValidator }
         return otherValidator?.isStrong != true && self.condition == other.condition
     }
+
+    /// The media types of encoded bytes; others have none.
+    private static let codingTypes = [
+        "gzip": "application/gzip", "x-gzip": "application/gzip", "zstd": "application/zstd",
+    ]
 
     /// Returns true for an entity tag (RFC 9110, section 8.8.3).
     private static func isTag(_ text: String) -> Bool {

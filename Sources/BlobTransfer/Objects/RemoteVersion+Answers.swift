@@ -2,57 +2,81 @@ import BlobCore
 
 extension RemoteVersion {
     /// Judges the head of an answer.
+    ///
+    /// One that cannot be used as a range is asked for once more without one: this type asked for the range, and not
+    /// its user.
     func judge(_ body: RemoteBody, _ head: ResponseHead) throws(BlobError) -> RemoteBody.Judgement {
         defer { self.forgetFirst(body) }
         let isKnown = self.info != nil
-        let range = try Self.range(head)
+        let (range, hasField) = try Self.range(head)
         switch head.status {
         case 200, 203:
-            let byteCount = head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
+            let announced = Self.byteCount(head)
+            // Not a part, which some servers send so; RFC 9110, section 14.4, gives the field no meaning here.
+            let isWhole =
+                range.map { $0.isWhole && announced ?? $0.byteCount == $0.byteCount } ?? !(hasField && body.isRange)
+            guard isWhole else {
+                if self.forgoRanges(for: body) { return .nothing }
+                throw BlobError(.corrupted, "The server answered \(head.status) with a part of the object only.")
+            }
+            let byteCount = announced ?? range?.byteCount
             try self.learn(head, byteCount: byteCount, reach: 0, hasRanges: false)
             return .object(byteCount: byteCount)
         case 206:
-            let (bytes, byteCount) = try Self.check(range, of: head, asked: body.wanted)
-            try self.learn(head, byteCount: byteCount, reach: bytes.upperBound, hasRanges: true)
+            let (bytes, byteCount): (Range<Int64>, Int64?)
+            do throws(BlobError) {
+                (bytes, byteCount) = try Self.check(range, of: head, asked: body.wanted)
+            } catch {
+                if self.forgoRanges(for: body) { return .nothing }
+                throw error
+            }
+            if !RemoteFacts(head, byteCount: byteCount, hasRanges: true, name: nil).canBeJoined,
+                self.forgoRanges(for: body)
+            {
+                return .nothing
+            }
+            try self.learn(head, byteCount: byteCount, reach: bytes.upperBound, hasRanges: body.isRange)
             let isShort = bytes.upperBound < min(body.wanted.end ?? .max, byteCount ?? .max)
             if isShort { self.state.withLock { $0.hasShortAnswers = true } }
-            return .range(start: bytes.lowerBound, end: bytes.upperBound)
+            return .range(bytes)
         case 416 where try self.meetsEnd(head, range?.byteCount, at: body.wanted.start): return .nothing
-        case 412 where isKnown, 416 where isKnown: throw Self.changed
-        case 416 where range?.byteCount == 0:
+        case 412 where isKnown: throw Self.changed
+        case 416 where !isKnown && range?.byteCount == 0:
             try self.learn(head, byteCount: 0, reach: 0, hasRanges: true)
             return .nothing
-        case 416 where body.wanted.start > 0:
+        case 416 where !isKnown && body.wanted.start > 0:
             self.state.withLock { $0.mustAskForStart = true }
             return .nothing
         // Some stores refuse any range of an empty object, and do not tell its length.
-        case 416 where self.forgoRanges(): return .nothing
+        case 416 where self.forgoRanges(for: body): return .nothing
+        case 416 where isKnown: throw Self.changed
         default: return .explanation
         }
     }
 
-    /// Returns the range that a head tells; nil when it tells none that is valid.
+    /// Returns the range that a head tells, nil when it tells none that is valid or two that differ, and whether it has
+    /// the field.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` for two that differ, ``BlobError/Code/unsupported`` for an encoding of
-    ///   the message that was not asked for.
-    private static func range(_ head: ResponseHead) throws(BlobError) -> ContentRange? {
+    /// - Throws: ``BlobError/Code/unsupported`` for an encoding of the message that was not asked for.
+    private static func range(_ head: ResponseHead) throws(BlobError) -> (range: ContentRange?, hasField: Bool) {
         let ranges = head.fields.filter { $0.name.lowercased() == "content-range" }.map(\.value)
-        guard ranges.allSatisfy({ $0 == ranges.first }) else {
-            throw BlobError(.corrupted, "The Content-Range fields of the answer contradict each other.")
-        }
         let encoding = head.value(of: "transfer-encoding")?.lowercased() ?? "chunked"
         guard ["chunked", "identity"].contains(encoding) else {
             throw BlobError(.unsupported, "The server answered with the Transfer-Encoding '\(encoding)'.")
         }
-        return ranges.first.flatMap(ContentRange.init)
+        let isOne = ranges.allSatisfy { $0 == ranges.first }
+        return (isOne ? ranges.first.flatMap(ContentRange.init) : nil, !ranges.isEmpty)
     }
 
-    /// Asks without ranges from now on; returns false when that is done already.
-    private func forgoRanges() -> Bool {
-        self.state.withLock { state in
-            defer { state.hasRanges = false }
-            return state.hasRanges
-        }
+    /// The announced length of the body in bytes; nil without one.
+    private static func byteCount(_ head: ResponseHead) -> Int64? {
+        head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
+    }
+
+    /// Asks without ranges from now on; returns false for the answer to a request that had none.
+    private func forgoRanges(for body: RemoteBody) -> Bool {
+        self.state.withLock { $0.hasRanges = false }
+        return body.isRange
     }
 
     /// Takes the refusal of a range for the end of an object whose length was unknown.
@@ -78,29 +102,23 @@ extension RemoteVersion {
         return isSame != nil
     }
 
-    /// Checks that an answer is the range that was asked for, or the beginning of it.
+    /// Checks that an answer has the beginning of the range that was asked for. It may begin before that, unless too
+    /// many bytes would have to be kept, and end anywhere behind it.
     private static func check(
         _ range: ContentRange?, of head: ResponseHead, asked: (start: Int64, end: Int64?)
     ) throws(BlobError) -> (Range<Int64>, byteCount: Int64?) {
         guard let range, let bytes = range.bytes else {
             throw BlobError(.corrupted, "The server answered 206 without a valid Content-Range.")
         }
-        guard bytes.lowerBound == asked.start, bytes.upperBound <= asked.end ?? .max else {
+        let end = min(bytes.upperBound, asked.end ?? bytes.lowerBound)
+        guard bytes.contains(asked.start), end - bytes.lowerBound <= RemoteBodyState.capacity else {
             throw BlobError(
                 .corrupted,
                 "The server answered with the bytes from \(bytes.lowerBound) to \(bytes.upperBound), and was asked for "
                     + "those from \(asked.start) to \(asked.end.map(String.init) ?? "the end").")
         }
-        let announced = head.value(of: "transfer-encoding") == nil ? head.contentLength : nil
-        guard announced ?? Int64(bytes.count) == bytes.count else {
+        guard Self.byteCount(head) ?? Int64(bytes.count) == bytes.count else {
             throw BlobError(.corrupted, "Content-Length and Content-Range of the answer contradict each other.")
-        }
-        let encoding = head.value(of: "content-encoding")?.lowercased() ?? "identity"
-        guard encoding == "identity" else {
-            throw BlobError(
-                .unsupported,
-                "The object has the Content-Encoding '\(encoding)', of which no ranges are read: store it without that "
-                    + "field, and name the decoder in the locator, as in gzip+LOCATOR.")
         }
         return (bytes, range.byteCount)
     }

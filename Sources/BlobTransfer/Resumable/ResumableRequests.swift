@@ -5,11 +5,20 @@ import BlobPlatform
 struct ResumableRequests: Sendable {
     private let uploader: BlobUploader
     /// The request that creates the upload: its URL, its limits, and the fields that all requests have.
-    let base: BlobUploadRequest
+    private(set) var base: BlobUploadRequest
+    /// The origin of the URL, which alone gets the fields and the credentials.
+    private let origin: TransferURL.Origin
     private let context: BlobContext
 
+    /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/invalidLocator`` for a request that is not
+    ///   valid, ``BlobError/Code/unavailable`` without libcurl.
     init(_ base: BlobUploadRequest, _ context: BlobContext) throws(BlobError) {
+        try base.validate()
         (self.uploader, self.base, self.context) = (try BlobUploader(), base, context)
+        let url = try TransferURL(base.url)
+        // URLs of the server have none.
+        self.base.settings.credentials = base.settings.credentials ?? url.credentials
+        self.origin = url.origin
     }
 
     /// Makes a request; `Content-Type` is one of `fields`, or none.
@@ -28,16 +37,18 @@ struct ResumableRequests: Sendable {
 
     /// Returns the URL of the upload that a response names.
     func location(in response: BlobUploadResponse) throws(BlobError) -> String {
-        guard let location = response.value(of: "location"), let base = URL(string: self.base.url),
-            let url = URL(string: location, relativeTo: base)?.absoluteURL
+        guard let location = response.head.location, !location.isEmpty,
+            let url = try? TransferURL(response.url).resolving(location)
         else { throw self.failure("The server answered a creation without the URL of the upload.") }
-        // Elsewhere the header fields, which may be secrets, are not sent.
-        guard url.scheme == base.scheme, url.host == base.host, url.port == base.port else {
-            let printable = BlobUploadRequest(.head, url.absoluteString).printableURL
-            throw self.failure("The server placed the upload on another server, \(printable), which is not followed.")
+        guard url.origin == self.origin else {
+            throw self.failure(
+                "The server placed the upload on another server, \(url.printable), which is not followed.")
         }
-        return url.absoluteString
+        return url.text
     }
+
+    /// Returns true for a URL that has the origin of this one.
+    func isOwn(_ url: String) -> Bool { (try? TransferURL(url))?.origin == self.origin }
 
     /// Returns the number of bytes of an upload that a response tells.
     func offset(in response: BlobUploadResponse, _ byteCount: Int64) throws(BlobError) -> Int64 {

@@ -12,6 +12,7 @@ struct ResumableContent: Sendable {
 struct ResumableUpload: Sendable {
     private let uploader: ResumableUploader
     private let content: ResumableContent
+    private let requests: ResumableRequests
     private let client: any ResumableClient
     // With a cancellation of its own: when a part fails, the others end.
     private let context: BlobContext
@@ -28,11 +29,11 @@ struct ResumableUpload: Sendable {
         var request = uploader.request
         request.rateLimit = request.rateLimit.map { max(1, $0 / count) }
         (request.onAnswer, request.onProgress, request.maximumRetryCount) = (nil, nil, 0)
-        let requests = try ResumableRequests(request, self.context)
+        self.requests = try ResumableRequests(request, self.context)
         self.client =
             switch uploader.wireProtocol {
-            case .tus: TusClient(requests)
-            case .draft: DraftClient(requests)
+            case .tus: TusClient(self.requests)
+            case .draft: DraftClient(self.requests)
             }
     }
 
@@ -41,6 +42,7 @@ struct ResumableUpload: Sendable {
         state.url == self.uploader.request.url && state.byteCount == self.content.byteCount
             && state.validator == self.content.validator.text && state.wire ?? .tus == self.uploader.wireProtocol
             && state.parts?.count ?? 1 == self.ranges.count
+            && (state.parts ?? [state.location]).allSatisfy(self.requests.isOwn)
     }
 
     // MARK: Creation

@@ -8,7 +8,7 @@ extension BlobUploadRequest {
     ///
     /// - Throws: ``BlobError/Code/invalidLocator`` for a URL of this request that is not valid.
     func redirected(by response: BlobUploadResponse) throws(BlobError) -> BlobUploadRequest? {
-        guard response.status == 307 || response.status == 308, let location = response.value(of: "location") else {
+        guard response.status == 307 || response.status == 308, let location = response.head.location else {
             return nil
         }
         let url = try TransferURL(self.url)

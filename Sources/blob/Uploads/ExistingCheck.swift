@@ -17,7 +17,7 @@ enum ExistingCheck: String, ExpressibleByArgument, CaseIterable {
         onDigest: (String) -> Void
     ) throws -> Bool {
         guard source.traits.contains(.repeatable), let head = try? request.head(context), head.isSuccess,
-            head.value(of: "content-encoding") == nil, let byteCount = try source.info(context).byteCount
+            head.contentCodings.isEmpty, let byteCount = try source.info(context).byteCount
         else { return false }
         guard self == .digest else { return head.contentLength == byteCount }
         guard head.contentLength == nil || head.contentLength == byteCount, let stored = head.digest else {

@@ -34,6 +34,11 @@ struct ListOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             "Add a line to this file for each upload that is done, and skip what it says was done and is unchanged.",
+            discussion: """
+                The server is asked by HEAD whether it still has that: with the same length, and the digest or the ETag \
+                of then, as far as it tells them. One that does not know HEAD (405 or 501) is believed to have it, and so \
+                is one that takes POST.
+                """,
             valueName: "file"))
     var journal: String?
 

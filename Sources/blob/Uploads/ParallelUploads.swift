@@ -126,8 +126,8 @@ final class ParallelUploads: Sendable {
         var upload = self.upload
         upload.url = item.url
         let url = try self.journal.map { (_) throws(BlobError) in try TransferURL(item.url).text }
-        if let url, let digest = self.journal?.digest(url, info, source.locator) {
-            try self.output.end(number, line: Self.skippedLine(String(digest), item))
+        if let url, let entry = self.journal?.entry(url, info, source.locator), self.has(entry, info, upload, context) {
+            try self.output.end(number, line: Self.skippedLine(String(entry.digest), item))
             return nil
         }
         let found = Locked<String?>(nil)
@@ -160,7 +160,8 @@ final class ParallelUploads: Sendable {
         }
         let digest = upload.digest.withLock { $0 } ?? ""
         if self.offset == 0, let url = upload.url {
-            try self.journal?.append(url, upload.info, upload.source.locator, digest)
+            try self.journal?.append(
+                url, upload.info, upload.source.locator, digest, tag: response.value(of: "etag"))
         }
         let line = Self.line(digest, self.items.items[upload.number])
         try self.output.end(upload.number, line: line, facts, answer: response.body)
@@ -173,6 +174,21 @@ final class ParallelUploads: Sendable {
     /// The line of a source that was not sent.
     private static func skippedLine(_ digest: String, _ item: UploadItem) -> String {
         "already there: \(self.line(digest, item))"
+    }
+
+    /// The statuses of servers that do not know HEAD.
+    private static let unknownMethodStatuses: Set = [405, 501]
+
+    /// Returns true when the server still has the object of an entry of the journal, as far as it tells.
+    private func has(
+        _ entry: UploadJournal.Entry, _ info: BlobInfo, _ upload: BlobUploadRequest, _ context: BlobContext
+    ) -> Bool {
+        // The URL of a POST is not that of the object.
+        guard upload.method == .put else { return true }
+        // An error comes again with the upload.
+        guard let head = try? TransferRequest(asking: upload).head(context) else { return false }
+        let byteCount = self.options.contentEncoding == .identity ? info.byteCount : nil
+        return Self.unknownMethodStatuses.contains(head.status) || entry.isAlike(head, byteCount)
     }
 
     private func isThere(

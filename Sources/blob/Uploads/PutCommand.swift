@@ -15,8 +15,9 @@ struct PutCommand: ParsableCommand {
 
             Sources are stored one after the other. The line of each is printed before the next begins: its digest and \
             its URL, or with --json an object with locator, url, bytes, state (stored, exists or failed), sha256 or etag, \
-            and error. An object exists if its server tells the right digest, or does not replace it (If-None-Match) and \
-            tells the right size; in an S3 store, if it has the right size, and the right MD5 where its tag is one.
+            and error. An object exists if its server tells the right digest, or, where the server does not replace it \
+            (If-None-Match) and tells no digest, if it has the same bytes, which are read back; in an S3 store, if its \
+            tag is the MD5 of the source, or that of its parts of --part-size, and any other is replaced.
 
             The status is 0 when all are there, and 1 when some are not, which their lines say; with any other, sources \
             that have no line are not done. A closed standard output ends the command before the next source. Every wait \
@@ -26,8 +27,8 @@ struct PutCommand: ParsableCommand {
             longer than a part, and has a strong validator such as the ETag of a web server, is printed as one line of \
             JSON a part, and any other as it is. With --step parts, such lines are stored in any order, by any machine. \
             With --step finish, one line of each such source makes its object, or drops its parts if that cannot succeed, \
-            as when one is missing; after an error that may pass, it ends with another status than 1, to be repeated. \
-            With --step abort, parts are dropped.
+            as when one is missing; the source is read only to compare it with an object that is there already. After an \
+            error that may pass, it ends with another status than 1, to be repeated. With --step abort, parts are dropped.
             """)
 
     @Argument(help: "A URL that ends with '/'.")
@@ -137,7 +138,8 @@ struct PutCommand: ParsableCommand {
         _ line: inout PutLine, _ context: BlobContext
     ) throws {
         switch self.step {
-        case .finish: line.take(try store.finish(upload, context))
+        case .finish:
+            line.take(try store.finish(upload, of: { try sources.source(part.locator, context) }, context))
         case .abort:
             try store.abort(upload, context)
             line.state = .aborted

@@ -71,11 +71,29 @@ struct WebTarget: PutTarget {
             if try self.has(source, .digest, at: request, context, digest) {
                 return PutObject(isNew: false, byteCount: info.byteCount, sha256: digest.withLock { $0 })
             }
-            // The length is enough only where the server tells no digest.
-            guard let head = try? TransferRequest(asking: request).head(context), head.digest == nil,
-                try self.has(source, .size, at: request, context, digest)
-            else { throw error }
-            return PutObject(isNew: false, byteCount: info.byteCount)
+            guard let sha256 = try self.digestOfEqual(source, info, at: request, context) else { throw error }
+            return PutObject(isNew: false, byteCount: info.byteCount, sha256: sha256)
+        }
+    }
+
+    /// Returns the SHA-256 of a source if the object of a server that tells no digest has it; nil otherwise. The server
+    /// sends the object back, because an object of the same length may be another one.
+    private func digestOfEqual(
+        _ source: any BlobInputStreamDataSource, _ info: BlobInfo, at upload: BlobUploadRequest, _ context: BlobContext
+    ) throws(BlobError) -> String? {
+        guard let asking = try? TransferRequest(asking: upload), let head = try? asking.head(context),
+            head.isSuccess, head.digest == nil, head.contentLength ?? info.byteCount == info.byteCount
+        else { return nil }
+        var options = HTTPSource.Options()
+        options.headers = asking.privateFields.map { ($0.name, $0.value) }
+        options.transfers = asking.settings
+        do {
+            let digests = try [HTTPSource(upload.url, options: options), source].map { source in
+                try Hashing([.sha256], itemCount: nil, ProgressLine(.never), context).digests(of: source)[0]
+            }
+            return digests[0] == digests[1] ? digests[1].hexadecimal : nil
+        } catch {
+            throw BlobError(wrapping: error)
         }
     }
 
@@ -95,8 +113,6 @@ struct WebTarget: PutTarget {
 
 /// A store with the interface of S3.
 struct StoreTarget: PutTarget {
-    private static let digitsOfMD5 = 32
-
     let url: String
     private let uploader: S3Uploader
     private let options: S3Source.Options
@@ -118,7 +134,12 @@ struct StoreTarget: PutTarget {
     func put(
         _ source: any BlobInputStreamDataSource, to url: String, _ context: BlobContext
     ) throws(BlobError) -> PutObject {
-        if let object = try self.existing(source, at: url, context) { return object }
+        let existing = try Self.waiting { [uploader] () throws(BlobError) in
+            try await uploader.existing(source, at: url, context)
+        }
+        if let existing {
+            return PutObject(isNew: false, byteCount: existing.byteCount, entityTag: existing.entityTag)
+        }
         let uploader = try self.uploader(of: source, context)
         let object = try Self.waiting { () throws(BlobError) in
             try await uploader.upload(source, to: url, context: context)
@@ -149,10 +170,15 @@ struct StoreTarget: PutTarget {
     }
 
     /// Makes the object of its parts, or drops them if that cannot succeed.
-    func finish(_ upload: DividedUpload, _ context: BlobContext) throws(BlobError) -> PutObject {
+    ///
+    /// - Parameter source: Returns the source, with which an object that is there is compared.
+    func finish(
+        _ upload: DividedUpload, of source: @escaping @Sendable () throws -> any BlobInputStreamDataSource,
+        _ context: BlobContext
+    ) throws(BlobError) -> PutObject {
         do throws(BlobError) {
             let (object, isNew) = try Self.waiting { [uploader] () throws(BlobError) in
-                try await uploader.finish(upload, context)
+                try await uploader.finish(upload, of: source, context)
             }
             return PutObject(isNew: isNew, byteCount: object.byteCount, entityTag: object.entityTag)
         } catch {
@@ -201,21 +227,6 @@ struct StoreTarget: PutTarget {
         _ = ended.wait(for: nil)
         guard let value = try result.withLock({ $0 })?.get() else { preconditionFailure("The task has ended.") }
         return value
-    }
-
-    /// Returns the object that is there, if it is the source; nil otherwise.
-    private func existing(
-        _ source: any BlobInputStreamDataSource, at url: String, _ context: BlobContext
-    ) throws(BlobError) -> PutObject? {
-        guard source.traits.contains(.repeatable), let byteCount = try source.info(context).byteCount,
-            let found = try? S3Source(url, options: self.options).info(context), found.byteCount == byteCount
-        else { return nil }
-        let tag = found.validator.map { $0.token.filter { $0 != "\"" } }
-        if let tag, tag.utf8.count == Self.digitsOfMD5 {
-            let digests = try Hashing([.md5], itemCount: nil, ProgressLine(.never), context).digests(of: source)
-            guard digests[0].hexadecimal == tag.lowercased() else { return nil }
-        }
-        return PutObject(isNew: false, byteCount: byteCount, entityTag: tag)
     }
 }
 

@@ -1,7 +1,9 @@
 import BlobPlatform
 import BlobStandardSources
+import BlobTransfer
 
-/// A file with a line for each upload that was accepted: URL, locator, validator and SHA-256, with a space between.
+/// A file with a line for each upload that was accepted: URL, locator, validator and SHA-256, with a space between, and
+/// the ETag if the server told one.
 ///
 /// A line is synchronised before the next upload begins on its thread. A line that a kill cut off has no whole digest,
 /// and is ignored, as is any other that is none of these.
@@ -9,6 +11,23 @@ final class UploadJournal: Sendable {
     struct Entry: Equatable {
         let validator: Substring
         let digest: Substring
+        /// The ETag, percent-encoded; nil when the server told none.
+        var tag: Substring?
+
+        /// Returns true when the answer to HEAD is that of an object that may be the one that was uploaded.
+        ///
+        /// - Parameter byteCount: The length of the object in bytes; nil when it is unknown, or another one than that of
+        ///   the source.
+        func isAlike(_ head: ResponseHead, _ byteCount: Int64?) -> Bool {
+            guard head.isSuccess, byteCount == nil || head.contentLength ?? byteCount == byteCount else { return false }
+            if byteCount != nil, let found = head.digest, found.algorithm.name == CryptoDigest.sha256.name {
+                return found.value.hexadecimal == self.digest
+            }
+            guard let tag, let found = head.value(of: "etag") else {
+                return byteCount == nil || head.contentLength == byteCount
+            }
+            return UploadJournal.written(found) == tag
+        }
     }
 
     private static let digestLength = 64
@@ -40,17 +59,20 @@ final class UploadJournal: Sendable {
 
     deinit { close(self.descriptor) }
 
-    /// Returns the digest of a source that was uploaded, if it is unchanged; nil otherwise.
-    func digest(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?) -> Substring? {
+    /// Returns the entry of a source that was uploaded, if it is unchanged; nil otherwise.
+    func entry(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?) -> Entry? {
         guard let key = Self.key(url, locator), let validator = info.validator else { return nil }
         let entry = self.entries.withLock { $0[Substring(key)] }
-        return entry?.validator == Substring(Self.written(validator.text)) ? entry?.digest : nil
+        return entry?.validator == Substring(Self.written(validator.text)) ? entry : nil
     }
 
     /// Adds a line for an upload that was accepted, and synchronises it. A source without an identity gets none.
-    func append(_ url: String, _ info: BlobInfo, _ locator: BlobLocator?, _ digest: String) throws(BlobError) {
+    func append(
+        _ url: String, _ info: BlobInfo, _ locator: BlobLocator?, _ digest: String, tag: String? = nil
+    ) throws(BlobError) {
         guard let key = Self.key(url, locator), let validator = info.validator else { return }
-        let line = "\(key) \(Self.written(validator.text)) \(digest)\n"
+        let tag = tag.map { " \(Self.written($0))" } ?? ""
+        let line = "\(key) \(Self.written(validator.text)) \(digest)\(tag)\n"
         do {
             // The lock orders the writes: a line is one of them, but a full disk takes a part.
             try self.entries.withLock { _ in
@@ -68,7 +90,7 @@ final class UploadJournal: Sendable {
         locator.map { "\(self.written(url)) \(self.written($0.description))" }
     }
 
-    private static func written(_ text: String) -> String {
+    fileprivate static func written(_ text: String) -> String {
         PercentEncoding.encode(text.utf8, leaving: self.writtenCharacters)
     }
 
@@ -101,10 +123,10 @@ final class UploadJournal: Sendable {
         guard line.allSatisfy({ (0x20...0x7E).contains($0) }) else { return }
         let text = String(decoding: line, as: UTF8.self)
         let fields = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard fields.count == 4, fields[3].utf8.count == self.digestLength, fields[3].allSatisfy(\.isHexDigit) else {
-            return
-        }
+        guard (4...5).contains(fields.count), fields[3].utf8.count == self.digestLength,
+            fields[3].allSatisfy(\.isHexDigit)
+        else { return }
         let key = text[..<fields[1].endIndex]
-        entries[key] = Entry(validator: fields[2], digest: fields[3])
+        entries[key] = Entry(validator: fields[2], digest: fields[3], tag: fields.count > 4 ? fields[4] : nil)
     }
 }

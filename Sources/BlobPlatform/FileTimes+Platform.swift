@@ -1,8 +1,6 @@
-import BlobPlatform
-
 extension stat {
     /// The time of the last modification, in nanoseconds since 1970; the field's name depends on the platform.
-    var modificationNanoseconds: Int64 {
+    package var modificationNanoseconds: Int64 {
         #if canImport(Darwin)
             let time = self.st_mtimespec
         #else
@@ -12,7 +10,7 @@ extension stat {
     }
 
     /// The time of the last change of the file or its status, in nanoseconds since 1970.
-    var statusChangeNanoseconds: Int64 {
+    package var statusChangeNanoseconds: Int64 {
         #if canImport(Darwin)
             nanoseconds(self.st_ctimespec)
         #else
