@@ -6,7 +6,8 @@ package import BlobTransfer
 /// Never blocks: one thread runs the transfers of all sources, on connections that they share. A server that answers
 /// with ranges makes a source with random access. Its first answer tells length, identity and type; small reads ask for
 /// windows, which all readers of the source share for a while, and a reader that goes on asks for all the rest once.
-/// With any other server an offset is reached by reading up to it. A length that the server does not tell is unknown;
+/// With any other server an offset is reached by reading up to it; an answer that cannot be used as a range, such as a
+/// part with the status 200, is asked for once more without one. A length that the server does not tell is unknown;
 /// with ranges, the end is then where the server refuses the next one.
 ///
 /// Every answer must be from the object that reading began with: another strong ETag is ``BlobError/Code/changed``, and
@@ -15,8 +16,11 @@ package import BlobTransfer
 ///
 /// Redirections are followed, at most five, from `https` to `https` only; credentials and the fields of ``Options`` go
 /// to the first origin only. As long as the source is in use, later requests begin where the redirections led; when
-/// that URL is refused, as one that was signed for a time, they begin at the first one again. The content is never
-/// asked for in an encoding.
+/// that URL is refused, as one that was signed for a time, they begin at the first one again.
+///
+/// The content is never asked for in an encoding, and one that a server names in `Content-Encoding` is not undone: the
+/// bytes are those that the server stores, with the media type of the encoding. Ranges of it are read under a strong
+/// ETag only; without one, each answer may be encoded in another way.
 ///
 /// ```swift
 /// let source = try HTTPSource("https://example.com/photo.jpg")

@@ -39,6 +39,39 @@ import Testing
         #expect(folder.names.count == 2)
     }
 
+    /// What the receiver remembers of a file ends when others touch the file.
+    @Test(arguments: ["append", "overwrite", "replace", "touch", "remove", "link"])
+    func aFileThatWasTouchedIsNotRemembered(change: String) throws {
+        let (folder, stored) = (try TemporaryFolder(), StoredFiles())
+        let receiver = try RequestReceiver(
+            path: "/x", contentType: nil, folder: folder.path, maximumByteCount: nil, stored: stored)
+        try receiver.take("abc")
+        _ = try receiver.finish()
+        #expect(try stored.headReceiver("/x").answer().status == 200)
+        #expect(try stored.headReceiver("/x").answer().status == 200)
+        let path = folder.path("x")
+        let handle = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        switch change {
+        case "append":
+            try handle.seekToEnd()
+            try handle.write(contentsOf: Data("d".utf8))
+        case "overwrite":
+            // As many bytes, and the time of before: the time of the status change tells.
+            let date = try FileManager.default.attributesOfItem(atPath: path)[.modificationDate]
+            try handle.write(contentsOf: Data("xyz".utf8))
+            try FileManager.default.setAttributes([.modificationDate: try #require(date)], ofItemAtPath: path)
+        case "replace": try Data("xyz".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+        case "touch":
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSince1970: 9)], ofItemAtPath: path)
+        case "remove": try FileManager.default.removeItem(atPath: path)
+        default:
+            try FileManager.default.moveItem(atPath: path, toPath: path + "-2")
+            symlink(path + "-2", path)
+        }
+        #expect(try stored.headReceiver("/x").answer().status == 404)
+    }
+
     @Test func aFormIsAllOrNothing() throws {
         let folder = try TemporaryFolder()
         let part = "--B\r\nContent-Disposition: form-data; name=\"a\"; filename=\"../x\"\r\n\r\nabc\r\n"

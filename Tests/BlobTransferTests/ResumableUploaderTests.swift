@@ -131,11 +131,51 @@ import Testing
         "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 201 Created\r\nLocation: http://127.0.0.1:1/files/1\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 201 Created\r\nLocation: file:///x\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 201 Created\r\nLocation:\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 201 Created\r\nLocation: https://127.0.0.1/x\r\nContent-Length: 0\r\n\r\n",
+        "HTTP/1.1 201 Created\r\nLocation: http://127.0.0.1./x\r\nContent-Length: 0\r\n\r\n",
     ])
     func aCreationNamesAnUploadOfTheSameServer(answer: String) async throws {
         let server = try TusServer { _, _ in .text(answer) }
         #expect(await self.failure(to: server).code == .corrupted)
         #expect(server.requests == ["POST"])
+    }
+
+    /// A server that builds the URL from the host that it knows: it is one origin in all spellings, and its requests have
+    /// the credentials of the first URL.
+    @Test(arguments: ["http://127.0.0.1:PORT/x/1", "HTTP://127.0.0.1:PORT/x/1", "//127.1:PORT/x/1", "/x/1", "1", "./1"])
+    func theUploadOfTheSameServerHasTheCredentials(location: String) async throws {
+        let ownerships = Locked<[Bool]>([])
+        let port = Locked<Substring>("")
+        let server = try ScriptedServer { connection in
+            connection.receiveBody(0)
+            let head = String(decoding: connection.received.prefix(4096), as: UTF8.self)
+            ownerships.withLock { $0.append(head.contains("\r\nAuthorization: Basic dTpw\r\n")) }
+            if head.hasPrefix("POST") {
+                let place = location.replacingOccurrences(of: "PORT", with: port.withLock { $0 })
+                return connection.send(
+                    "HTTP/1.1 201 Created\r\nLocation: \(place)\r\nContent-Length: 0\r\n\r\n")
+            }
+            connection.receiveBody(3)
+            connection.send("HTTP/1.1 204 No Content\r\nUpload-Offset: 3\r\n\r\n")
+        }
+        let address = server.url.dropFirst("http://".count)
+        port.withLock { $0 = address.split(separator: ":").last?.prefix { $0 != "/" } ?? "" }
+        let uploader = ResumableUploader(BlobUploadRequest(.post, "http://u:p@\(address)/"))
+        let url = try await uploader.upload(MemorySource("abc".utf8, validator: .strong("1")))
+        #expect(url == server.url + "/1")
+        #expect(ownerships.withLock { $0 } == [true, true])
+    }
+
+    /// A state that names a server of its own: no credentials go there.
+    @Test func aStateOfAnotherServerBeginsAnew() async throws {
+        let server = try TusServer { number, _ in number == 1 ? .cut(after: 10) : .none }
+        let other = try TusServer { _, _ in .none }
+        #expect(await self.failure(to: server).code == .io)
+        let state = try #require(self.folder.read("a/state"))
+        try self.folder.write(state.replacingOccurrences(of: server.url + "/1", with: other.url + "/1"), to: "a/state")
+        _ = try await self.upload(to: server)
+        #expect(server.requests == ["POST", "PATCH", "POST", "PATCH"] && other.requests.isEmpty)
     }
 
     @Test(arguments: ["-1", "3000001", "", "x", "1\r\nUpload-Length: 5"])

@@ -53,9 +53,9 @@ final class ScriptedServer: Sendable {
 
         fileprivate func close() { Foundation.close(self.descriptor) }
 
-        func send(_ text: String) {
-            _ = Array(text.utf8).withUnsafeBytes { sendQuietly(self.descriptor, $0) }
-        }
+        func send(_ text: String) { self.send(Array(text.utf8)) }
+
+        func send(_ bytes: [UInt8]) { _ = bytes.withUnsafeBytes { sendQuietly(self.descriptor, $0) } }
 
         /// False at the end of the connection.
         func receive() -> Bool {

@@ -32,7 +32,7 @@ import Testing
     @Test func aPausedAnswerDoesNotWaitForAReaderThatWaitsForIt() throws {
         let body = RemoteBody(
             (0, nil), isStream: true, SignedRequests(url: try TransferURL("http://localhost/")), Relocation(),
-            judge: { _, _ in .range(start: 0, end: 1 << 30) }, onFailure: { _, _ in })
+            judge: { _, _ in .range(0..<1 << 30) }, onFailure: { _, _ in })
         _ = try body.begin(ResponseHead())
         func step() throws -> RemoteBody.Step {
             var storage = [UInt8](repeating: 0, count: 100)

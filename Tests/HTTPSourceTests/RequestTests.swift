@@ -62,7 +62,24 @@ import Testing
         #expect(server.requests.allSatisfy { $0.fields["x-token"] == "secret" && $0.fields["x-empty"] == "" })
     }
 
-    @Test(arguments: ["http://127.0.0.1:PORT/again", "file:///etc/passwd", "ftp://127.0.0.1/x", "//", "http://"])
+    /// A server of Windows, whose paths are Latin-1, and one that is the same in other letters.
+    @Test func aRedirectionKeepsItsBytesAndTheSecretsOfItsOrigin() throws {
+        let server = try ObjectServer(makeContent(100)) { number, request, connection in
+            let port = request.fields["host"]?.split(separator: ":").last ?? ""
+            let head = Array("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: HTTP://127.1:\(port)/caf".utf8)
+            if number == 0 { connection.send(head + [0xE9] + Array("\r\n\r\n".utf8)) }
+            return number == 0
+        }
+        let source = try HTTPSource("http://u:p@127.0.0.1:\(server.port)/x")
+        #expect(try readAll(source.open()) == makeContent(100))
+        #expect(server.requests.map { $0.target.lowercased() } == ["/x", "/caf%e9"])
+        #expect(server.requests.allSatisfy { $0.fields["authorization"] == "Basic dTpw" })
+    }
+
+    /// An empty one is the same URL, which answers the same again.
+    @Test(arguments: [
+        "", "#x", "http://127.0.0.1:PORT/again", "file:///etc/passwd", "ftp://127.0.0.1/x", "//", "http://",
+    ])
     func aRedirectionThatIsNotFollowedIsRefused(location: String) throws {
         let server = try ObjectServer([]) { _, request, connection in
             let port = request.fields["host"]?.split(separator: ":").last ?? ""
@@ -71,6 +88,7 @@ import Testing
         }
         #expect(codeThrown { try HTTPSource(server.url).info() } == .refused)
         #expect(server.requests.count <= 6)
+        if location.isEmpty { #expect(server.requests.allSatisfy { $0.target == "/folder/object.bin" }) }
     }
 
     @Test(arguments: [

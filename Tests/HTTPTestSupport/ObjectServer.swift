@@ -30,6 +30,7 @@ package final class ObjectServer: Sendable {
 
     /// One request.
     package struct Request: Sendable {
+        package let method: String
         /// The path and the query.
         package let target: String
         /// The values of the fields by their names in lower case.
@@ -213,7 +214,8 @@ package final class ObjectServer: Sendable {
                 let value = line[line.index(after: colon)...].drop { $0 == " " }
                 return (line[..<colon].lowercased(), String(value))
             }
-            return Request(target: String(words[1]), fields: Dictionary(fields) { first, _ in first })
+            return Request(
+                method: String(words[0]), target: String(words[1]), fields: Dictionary(fields) { first, _ in first })
         }
     }
 }

@@ -34,12 +34,12 @@ import Testing
         let upload = try await self.begin(store)
         try await self.put([4, 1, 3, 1, 2, 4], of: upload, store)
         #expect(store.sentParts == [1, 2, 3, 4])
-        let (object, isNew) = try await store.uploader().finish(upload, BlobContext())
+        let (object, isNew) = try await store.uploader().finish(upload, of: { self.source }, BlobContext())
         #expect(isNew && store.object == self.bytes && store.uploads.isEmpty)
         #expect(object.byteCount == 3500 && object.entityTag.hasSuffix("-4"))
         #expect(store.requests.first?.fields["content-type"] == "text/plain")
         // As a repetition does, whose first attempt was lost.
-        let again = try await store.uploader().finish(upload, BlobContext())
+        let again = try await store.uploader().finish(upload, of: { self.source }, BlobContext())
         #expect(!again.isNew && again.object == object)
         #expect(await asyncCodeThrown { try await self.put([1], of: upload, store) } == .notFound)
     }
@@ -58,7 +58,7 @@ import Testing
         }
         let upload = try await self.begin(store)
         try await self.put([1, 2, 3, 4], of: upload, store)
-        let (object, isNew) = try await store.uploader().finish(upload, BlobContext())
+        let (object, isNew) = try await store.uploader().finish(upload, of: { self.source }, BlobContext())
         #expect(isNew && object.byteCount == 3500 && store.object == self.bytes)
     }
 
@@ -76,7 +76,7 @@ import Testing
         }
         let upload = try await self.begin(store)
         try await self.put([1, 2, 3, 4], of: upload, store)
-        #expect(try await store.uploader().finish(upload, BlobContext()).isNew)
+        #expect(try await store.uploader().finish(upload, of: { self.source }, BlobContext()).isNew)
         #expect(lists.withLock { $0 } == 3 && store.object == self.bytes)
     }
 
@@ -84,27 +84,72 @@ import Testing
         let store = try StoringStore()
         let upload = try await self.begin(store)
         try await self.put([1, 2, 4], of: upload, store)
-        let error = await errorThrown { try await store.uploader().finish(upload, BlobContext()) }
+        let error = await errorThrown { try await store.uploader().finish(upload, of: { self.source }, BlobContext()) }
         #expect(error?.code == .truncated && error?.message.contains("Part 3 of 4") == true && store.object == nil)
         try await store.uploader().abort(upload, BlobContext())
         #expect(store.uploads.isEmpty)
-        #expect(await asyncCodeThrown { try await store.uploader().finish(upload, BlobContext()) } == .notFound)
+        #expect(
+            await asyncCodeThrown { try await store.uploader().finish(upload, of: { self.source }, BlobContext()) }
+                == .notFound)
     }
 
     @Test func theObjectOfAnotherUploadIsNotThisOne() async throws {
         let store = try StoringStore()
         let upload = try await self.begin(store)
         try await store.uploader().abort(upload, BlobContext())
-        // Of another length, of other parts, and stored by one request.
+        // Of another length, and of other bytes: in as many parts, in others, and stored by one request.
         let others: [(bytes: [UInt8], partByteCount: Int64, singleByteCount: Int64)] = [
-            (Array(self.bytes.dropLast()), 1000, 1000), (self.bytes, 2000, 1000), (self.bytes.reversed(), 1000, 4000),
+            (Array(self.bytes.dropLast()), 1000, 1000), (self.bytes.reversed(), 1000, 1000),
+            (self.bytes.reversed(), 2000, 1000), (self.bytes.reversed(), 1000, 4000),
         ]
         for other in others {
             var uploader = try store.uploader()
             (uploader.partByteCount, uploader.singleByteCount) = (other.partByteCount, other.singleByteCount)
             _ = try await uploader.upload(MemorySource(other.bytes), to: Self.object)
-            #expect(await asyncCodeThrown { try await store.uploader().finish(upload, BlobContext()) } == .changed)
+            #expect(await self.codeOfFinish(upload, store) == .changed)
         }
+        // A tag of another kind, as of a store that encrypts.
+        for (bytes, code) in [(self.bytes.reversed(), BlobError.Code.changed), (self.bytes, nil)] {
+            for tag in ["opaque", String(repeating: "0", count: 32) + "-4", String(repeating: "0", count: 32)] {
+                store.stored = (bytes, tag)
+                #expect(await self.codeOfFinish(upload, store) == code, "\(tag)")
+            }
+        }
+    }
+
+    private func codeOfFinish(_ upload: DividedUpload, _ store: StoringStore) async -> BlobError.Code? {
+        await asyncCodeThrown { try await store.uploader().finish(upload, of: { self.source }, BlobContext()) }
+    }
+
+    /// The source is opened only to be compared, and must be that of the upload.
+    @Test func anObjectIsComparedWithTheSourceOfTheUpload() async throws {
+        let store = try StoringStore()
+        let upload = try await self.begin(store)
+        try await self.put([1, 2, 3, 4], of: upload, store)
+        let unused = { @Sendable () throws -> any BlobInputStreamDataSource in throw BlobError(.internalError, "No.") }
+        #expect(try await store.uploader().finish(upload, of: unused, BlobContext()).isNew)
+        let changed = MemorySource(self.bytes, validator: .strong("2"))
+        let code = await asyncCodeThrown { try await store.uploader().finish(upload, of: { changed }, BlobContext()) }
+        #expect(code == .changed)
+    }
+
+    /// The answers are lost, and another upload has replaced the object meanwhile.
+    @Test func anObjectThatWasReplacedIsNotTheLostOne() async throws {
+        let other: [UInt8] = self.bytes.reversed()
+        let tag = EntityTag.combined(
+            stride(from: 0, to: 3500, by: 1000).map {
+                StoringStore.digest(.md5, Array(other[$0..<min($0 + 1000, 3500)]))
+            })
+        let place = Locked<StoringStore?>(nil)
+        let store = try StoringStore { _, request in
+            if request.method == "HEAD" { place.withLock { $0 }?.stored = (other, tag) }
+            return request.method == "POST" && request.parameter("uploadId") != nil ? .serveSilently : .serve
+        }
+        place.withLock { $0 = store }
+        defer { place.withLock { $0 = nil } }
+        let upload = try await self.begin(store)
+        try await self.put([1, 2, 3, 4], of: upload, store)
+        #expect(await self.codeOfFinish(upload, store) != nil)
     }
 
     @Test func aSourceThatChangedStoresNoPart() async throws {
@@ -142,7 +187,9 @@ import Testing
             try await store.uploader().store(number, of: upload, self.source, BlobContext())
         }
         #expect(code == .invalidArgument || code == .limitExceeded)
-        #expect(await asyncCodeThrown { try await store.uploader().finish(upload, BlobContext()) } != nil)
+        #expect(
+            await asyncCodeThrown { try await store.uploader().finish(upload, of: { self.source }, BlobContext()) }
+                != nil)
         #expect(store.sentParts.isEmpty)
     }
 

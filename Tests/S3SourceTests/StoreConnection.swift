@@ -8,7 +8,9 @@ struct StoreConnection {
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
 
-    func send(_ text: String) { _ = Array(text.utf8).withUnsafeBytes { sendQuietly(self.descriptor, $0) } }
+    func send(_ text: String) { self.send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) { _ = bytes.withUnsafeBytes { sendQuietly(self.descriptor, $0) } }
 
     /// Returns the next request with its whole body; nil at the end of the connection.
     mutating func receive() -> StoringStore.Request? {

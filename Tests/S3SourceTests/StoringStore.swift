@@ -57,6 +57,9 @@ final class StoringStore: Sendable {
                     var connection = StoreConnection(descriptor)
                     while let request = connection.receive(), let answer = self?.answer(request) {
                         connection.send(answer)
+                        if request.method == "GET", request.query.isEmpty, answer.hasPrefix("HTTP/1.1 200 ") {
+                            connection.send(self?.objects[request.path] ?? [])
+                        }
                     }
                     close(descriptor)
                 }
@@ -80,6 +83,12 @@ final class StoringStore: Sendable {
     /// The numbers of the parts that were sent, in their order, with repetitions.
     var sentParts: [Int] {
         self.requests.compactMap { $0.method == "PUT" ? $0.parameter("partNumber").flatMap { Int($0) } : nil }.sorted()
+    }
+
+    /// The object with its tag, which a test replaces.
+    var stored: (bytes: [UInt8], tag: String)? {
+        get { self.state.withLock { $0.objects["/bucket/key"] } }
+        set { self.state.withLock { $0.objects["/bucket/key"] = newValue } }
     }
 
     func forgetRequests() { self.state.withLock { $0.requests = [] } }
@@ -211,7 +220,7 @@ final class StoringStore: Sendable {
             // Spaces keep the connection busy while a store works.
             return self.document(
                 "  <CompleteMultipartUploadResult><ETag>\"\(tag)\"</ETag></CompleteMultipartUploadResult>")
-        case ("HEAD", nil):
+        case ("HEAD", nil), ("GET", nil):
             guard let object = state.objects[request.path] else { break }
             return self.head("200 OK", ["ETag: \"\(object.tag)\""], byteCount: object.bytes.count)
         default: break

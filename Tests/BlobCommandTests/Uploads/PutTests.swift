@@ -71,15 +71,20 @@ import Testing
         #expect(outcome.errorText.hasPrefix("blob: notFound: "))
     }
 
-    /// The server tells no digest of this one, and does not replace it.
-    @Test func whatIsNotReplacedMustHaveTheRightSize() throws {
+    /// The server tells no digest of these, and does not replace them: they are read back.
+    @Test func whatIsNotReplacedMustHaveTheSameBytes() throws {
         let place = "without/"
+        let contents = ["one", "1ne", "longer"]
+        let sources = try contents.indices.map { try self.folder.write("one", to: "source-\($0)") }
         try FileManager.default.createDirectory(atPath: self.store.path("without"), withIntermediateDirectories: true)
-        try self.store.write("1ne", to: place + self.digest(self.sources[0]))
-        try self.store.write("longer", to: place + self.digest(self.sources[1]))
-        let (outcome, lines) = try self.put("--json", self.url + place, self.sources[0], self.sources[1])
-        #expect(outcome.ending == .status(1) && lines.map(\.state) == ["exists", "failed"])
-        #expect(lines[1].error?.code == "refused" && self.store.read(place + self.digest(self.sources[1])) == "longer")
+        for (source, content) in zip(sources, contents) {
+            try self.store.write(content, to: place + self.digest(source))
+        }
+        let (outcome, lines) = try self.put("--json", self.url + place, sources[0], sources[1], sources[2])
+        #expect(outcome.ending == .status(1) && lines.map(\.state) == ["exists", "failed", "failed"])
+        #expect(lines[0].sha256 == self.digest("one"))
+        #expect(lines.dropFirst().allSatisfy { $0.error?.code == "refused" })
+        #expect(sources.map { self.store.read(place + self.digest($0)) } == contents)
     }
 
     @Test func anObjectOfTheSameSizeWithAnotherDigestIsNotTheSource() throws {

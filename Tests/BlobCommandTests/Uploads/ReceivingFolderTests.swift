@@ -122,6 +122,10 @@ import Testing
             try #require(unlink(self.folder.path("a%20b.txt")) == 0)
             #expect(try upload.run().text.components(separatedBy: "already there: ").count == 2)
             #expect(self.folder.names == ["a%20b.txt", "c", "c-2", "empty"])
+            // And a file that was overwritten since with as many bytes.
+            try self.folder.write("xyz", to: "a%20b.txt")
+            #expect(try upload.run().text.components(separatedBy: "already there: ").count == 3)
+            #expect(self.folder.read("a%20b.txt-2") == "one")
             let client = try Client(port)
             client.send(
                 "HEAD /to/c?x HTTP/1.1\r\nHost: a\r\n\r\nHEAD /c HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

@@ -1,3 +1,4 @@
+import BlobCore
 import BlobTestSupport
 import Foundation
 import HTTPTestSupport
@@ -160,6 +161,57 @@ import Testing
         #expect(elsewhere.text.components(separatedBy: "sent\n").count == 3)
         let missing = try self.upload("-r", "d", self.url, "--journal", "none/j").run()
         expect(missing, failsWith: "notFound", 66)
+    }
+
+    /// The server is asked before it is believed to have what the journal says.
+    @Test func whatTheServerHasNoLongerIsSentAgain() throws {
+        try self.write("one", "d/without")
+        let upload = self.upload("-r", "d", self.url, "--journal", "j", "-w", "sent %{size_upload}\\n")
+        func sentCount() throws -> Int { try upload.run().text.components(separatedBy: "sent ").count - 1 }
+        #expect(try sentCount() == 3 && sentCount() == 0)
+        // Gone, of another length, and, where it tells a digest, with other bytes.
+        try FileManager.default.removeItem(atPath: self.store.path("d/one.txt"))
+        try self.store.write("longer", to: "d/without")
+        #expect(try sentCount() == 2 && sentCount() == 0)
+        try self.store.write("1ne", to: "d/one.txt")
+        #expect(try sentCount() == 1 && sentCount() == 0)
+        #expect(self.store.read("d/one.txt") == "one" && self.store.read("d/without") == "one")
+        // A new, empty place of the same name.
+        try FileManager.default.removeItem(atPath: self.store.path("d"))
+        #expect(try sentCount() == 3)
+    }
+
+    /// Of servers that tell a tag, that of then is compared; one without HEAD, and one that takes POST, is believed.
+    @Test func theTagOfAnUploadIsCompared() throws {
+        let (tag, headStatus) = (Locked("\"1\""), Locked("200 OK"))
+        let methods = Locked<[String]>([])
+        let server = try ObjectServer([]) { _, request, connection in
+            methods.withLock { $0.append(request.method) }
+            let isQuestion = request.method == "HEAD"
+            let status = isQuestion ? headStatus.withLock { $0 } : "201 Created"
+            let lines = ["ETag: \(tag.withLock { $0 })", "Content-Length: \(isQuestion ? 3 : 0)"]
+            connection.send("HTTP/1.1 \(status)\r\n" + lines.joined(separator: "\r\n") + "\r\n\r\n")
+            return true
+        }
+        let url = "http://127.0.0.1:\(server.port)/x"
+        func asked(_ options: String...) throws -> [String] {
+            methods.withLock { $0 = [] }
+            _ = try Launch(
+                ["upload", self.folder.path("d/one.txt"), url, "--journal", self.folder.path("j")] + options
+            )
+            .run()
+            return methods.withLock { $0 }
+        }
+        #expect(try asked() == ["PUT"])
+        #expect(try asked() == ["HEAD"])
+        tag.withLock { $0 = "\"2\"" }
+        #expect(try asked() == ["HEAD", "PUT"])
+        #expect(try asked() == ["HEAD"])
+        for (status, expected) in [("405 No", ["HEAD"]), ("501 No", ["HEAD"]), ("404 No", ["HEAD", "PUT"])] {
+            headStatus.withLock { $0 = status }
+            #expect(try asked() == expected, "\(status)")
+        }
+        #expect(try asked("-X", "POST") == [])
     }
 
     @Test func aTornJournalSkipsNothingElse() throws {

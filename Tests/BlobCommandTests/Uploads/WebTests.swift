@@ -25,6 +25,53 @@ import Testing
             prints: bytes + bytes)
     }
 
+    /// The head of each answer to a range, of which 262,144 bytes of 300,000 come.
+    @Test(arguments: [
+        "200 OK\r\nContent-Range: bytes 0-262143/300000", "206 P", "206 P\r\nContent-Type: multipart/byteranges",
+        "206 P\r\nContent-Range: bytes 1-262144/300000", "206 P\r\nContent-Range: bytes 0-65535/300000",
+    ]) func everyCommandReadsTheWholeObject(head: String) throws {
+        let bytes = makeContent(300_000)
+        let (folder, stored) = (try TemporaryFolder(), try TemporaryFolder())
+        let server = try ObjectServer(bytes) { _, request, connection in
+            guard request.fields["range"] != nil else { return false }
+            connection.send("HTTP/1.1 \(head)\r\nContent-Length: 262144\r\n\r\n")
+            connection.send(Array(bytes.prefix(262_144)))
+            return true
+        }
+        expect(try Launch("cat", server.url).run(), prints: bytes)
+        expect(try Launch("cat", server.url, "--offset", "299990").run(), prints: Array(bytes[299_990...]))
+        let part = try Launch("cat", server.url, "--offset", "70000", "--length", "5").run()
+        expect(part, prints: Array(bytes[70_000..<70_005]))
+        let file = folder.path("o")
+        expect(try Launch("cat", server.url, "-o", file).run(), prints: [])
+        #expect(FileManager.default.contents(atPath: file) == Data(bytes))
+        let sum = try Launch("sum", file).run().text.prefix(64)
+        expect(try Launch("sum", server.url).run(), prints: "\(sum)  \(server.url)\n")
+        let target = try PythonServer(.files(stored.path))
+        let upload = try Launch("upload", server.url, "http://127.0.0.1:\(target.port)/x").run()
+        #expect(upload.ending == .status(0), "\(upload.errorText)")
+        #expect(FileManager.default.contents(atPath: stored.path("x")) == Data(bytes))
+    }
+
+    /// A `.tgz` of a server that calls it a tar with an encoding, as Apache does with `AddEncoding x-gzip`.
+    @Test func anEncodedObjectIsReadAsItIsStoredAndDecodedWhenAskedFor() throws {
+        let text = makeContent(300_000)
+        let folder = try TemporaryFolder()
+        try folder.write(text, to: "text")
+        let packed = try FinishedProcess("gzip", ["-nk", folder.path("text")])
+        #expect(packed.status == 0, "\(packed.errors)")
+        let bytes = Array(try #require(FileManager.default.contents(atPath: folder.path("text.gz"))))
+        let server = try ObjectServer(bytes)
+        (server.object.type, server.object.lines) = ("application/x-tar", ["Content-Encoding: x-gzip"])
+        for hasRanges in [true, false] {
+            server.object.hasRanges = hasRanges
+            expect(try Launch("cat", server.url).run(), prints: bytes)
+            expect(try Launch("cat", "gzip+\(server.url)").run(), prints: text)
+            let info = try Launch("info", server.url).run().text
+            #expect(info.contains("application/gzip"), "\(info)")
+        }
+    }
+
     /// The first answer waits for the requests that are made ahead.
     @Test func theNextURLsOfAListAreAskedForWhileOneIsPrinted() throws {
         let bytes = makeContent(100_000)
