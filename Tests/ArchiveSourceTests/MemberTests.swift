@@ -88,6 +88,24 @@ import Testing
         }
     }
 
+    /// libarchive passes over bytes in search of the next header: there may have been members.
+    @Test func aHeaderThatIsFoundBehindAGapIsAnErrorOfTheListing() async throws {
+        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
+        let damaged = try Data(contentsOf: fixtures.appendingPathComponent("damaged-first-header.cpio"))
+        let whole = try await Made.archive("links.cpio")
+        let second = try #require(whole.range(of: Data("07070".utf8), in: 1..<whole.count)).lowerBound
+        var gap = whole
+        gap[second] = 0x58
+        for bytes in [damaged, gap] {
+            for base in [MemorySource(bytes) as any BlobInputStreamDataSource, SequentialSource(bytes)] {
+                let archive = ArchiveContainer(base, format: .cpio)
+                let error = await #expect(throws: BlobError.self) { () async throws in _ = try await archive.members() }
+                #expect(error?.code == .corrupted)
+            }
+            #expect(try await ArchiveContainer(MemorySource(bytes), format: .cpio).code(.index(1)) == .corrupted)
+        }
+    }
+
     @Test(arguments: ["dir/", "soft", "device"])
     func whatHasNoBytesIsUnsupported(name: String) async throws {
         #expect(try await tar(Made.archive("a.tar")).code(name) == .unsupported)

@@ -3,7 +3,15 @@ import BlobCore
 import BlobPlatform
 
 extension ArchiveEntry {
-    init(_ entry: ExchangedEntry, index: Int) {
+    /// Creates the entry of a header that libarchive read.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` when libarchive passed over bytes in search of the header: there may have
+    ///   been other members.
+    init(_ entry: ExchangedEntry, index: Int) throws(BlobError) {
+        let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
+        if let warning, warning.holds("kipped") {
+            throw BlobError(.corrupted, "The archive is damaged before its member \(index): \(warning).")
+        }
         let kind: BlobMember.Kind =
             // The values of AE_IFMT, AE_IFREG and so on in archive_entry.h, which may differ from the system's.
             switch entry.mode & 0o170000 {
@@ -23,7 +31,6 @@ extension ArchiveEntry {
                 ? Date(seconds: entry.seconds, nanoseconds: entry.nanoseconds) : nil,
             permissions: UInt16(entry.mode & 0o7777), linkTarget: isLink ? entry.target : nil,
             isEncrypted: entry.facts.contains(.isEncrypted))
-        let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
         self.init(member: member, warning: warning, linkCount: entry.linkCount)
     }
 }

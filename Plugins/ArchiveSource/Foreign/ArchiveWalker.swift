@@ -61,7 +61,7 @@ final class ArchiveWalker: MemberWalker {
         self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
         // Names are converted while they are copied.
         let facts = self.handle.ask { _ in ExchangedEntry(entry, warning: warning.map { Array($0.utf8) }) }
-        self.current = ArchiveEntry(facts, index: self.index + 1)
+        self.current = try ArchiveEntry(facts, index: self.index + 1)
         return true
     }
 

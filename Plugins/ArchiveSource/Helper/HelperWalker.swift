@@ -61,7 +61,7 @@ final class HelperWalker: MemberWalker {
         let answer = try self.ask(ExchangeFrame(.next), .entry, .end)
         guard answer.kind == .entry else { return false }
         guard let entry = ExchangedEntry(encoded: answer.payload) else { throw self.isMalformed }
-        self.current = ArchiveEntry(entry, index: self.index + 1)
+        self.current = try ArchiveEntry(entry, index: self.index + 1)
         self.dataEnd = 0
         return true
     }
