@@ -11,7 +11,7 @@ extension ArchiveFormat {
         of base: any BlobInputStreamDataSource, _ tables: TableHolder, _ pass: ArchivePass?,
         _ zip: ZipPass?, _ sevenZip: SevenZipArchive?
     ) -> any ArchiveCatalogue {
-        if self == .zip { return ZipCatalogue(base: base, index: tables.policy, pass: zip) }
+        if self == .zip { return ZipCatalogue(base: base, tables: tables, pass: zip) }
         let walked = WalkedCatalogue(base: base, format: self, tables: tables, pass: pass)
         return sevenZip.map { SevenZipCatalogue(archive: $0, walked: walked) } ?? walked
     }

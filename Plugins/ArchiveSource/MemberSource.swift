@@ -93,9 +93,22 @@ struct MemberSource: BlobLayer {
         }
         do {
             return try self.search((table, known), isAlone: isAlone, context)
-        } catch  where error.mayBeCausedByTable {
+        } catch  where error.mayBeCausedByTable && !self.tables.isBeyondDoubt {
+            return try self.searchAgain(after: error, context)
+        }
+    }
+
+    /// Searches without a table that does not fit the archive, and drops it; trusts it when the archive is at fault.
+    ///
+    /// One search is enough for that: of an archive with many damaged members, one for each would take too long.
+    private func searchAgain(after error: BlobError, _ context: BlobContext) throws(BlobError) -> Opening {
+        do throws(BlobError) {
+            let opening = try self.search(nil, isAlone: true, context)
             self.tables.discard()
-            return try self.search(nil, isAlone: true, context)
+            return opening
+        } catch let again {
+            if again.code == error.code { self.tables.trust() } else { self.tables.discard() }
+            throw again
         }
     }
 

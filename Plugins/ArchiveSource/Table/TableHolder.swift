@@ -19,8 +19,12 @@ final class TableHolder: Sendable {
     private struct State {
         var validator: BlobValidator?
         var table: MemberTable?
+        /// The extents of the members of a zip; nil when none overlap.
+        var extents: ZipExtents?
         /// True after a search without the table, too, failed to find a member that is not in it.
         var isConfirmed = false
+        /// True after a search without the table failed as one with it.
+        var isBeyondDoubt = false
         var searchCount = 0
     }
 
@@ -63,24 +67,48 @@ final class TableHolder: Sendable {
     /// True when a base without random access is copied.
     private var isCopied: Bool { self.format.needsRandomAccess }
 
+    /// Returns the identity of the content for which the file has a table, or gets one; nil when there is none.
+    ///
+    /// The parts that ``IndexFile/content(of:_:)`` compares prove that compressed data are a copy. In a plain archive,
+    /// they say nothing about the members between them, such as one that was renamed, and a walk over its headers costs
+    /// little: its table is valid for the very file alone.
+    private func content(in file: IndexFile, _ context: BlobContext) throws(BlobError) -> IndexedContent? {
+        try self.isDecoded ? file.content(of: self.origin, context) : IndexedContent.of(self.origin, context)
+    }
+
+    /// True when a filter lies between the archive and the origin.
+    private var isDecoded: Bool {
+        var source = self.base
+        while let layer = source as? any BlobLayer {
+            if layer is any RestartPointListing, !(layer is MemberSource) { return true }
+            source = layer.underlying
+        }
+        return false
+    }
+
     /// Returns the table of the archive's current content; nil when there is none.
     func table(_ context: BlobContext) throws(BlobError) -> MemberTable? {
         guard let validator = try self.validator(context) else { return nil }
         let known = self.state.withLock { $0.validator == validator ? $0 : nil }
         if let known { return known.table }
         var table: MemberTable?
-        if let file, let content = try file.content(of: self.origin, context),
+        if let file, let content = try self.content(in: file, context),
             let section = try file.section(self.key, for: content)
         {
             do throws(BlobError) {
                 table = try MemberTable(try section.bytes())
+                file.noteUse()
             } catch  where error.code != .io {
                 // A damaged table is ignored; one that cannot be read may still be valid.
+                file.noteRefusal(IndexFile.isDamaged)
             }
         }
         self.state.withLock { $0 = State(validator: validator, table: table) }
         return table
     }
+
+    /// The extents of the members in the table of a zip; nil when none overlap.
+    var extents: ZipExtents? { self.state.withLock { $0.extents } }
 
     /// True when the table is trusted to have all members.
     var isConfirmed: Bool { self.state.withLock { $0.isConfirmed } }
@@ -88,9 +116,16 @@ final class TableHolder: Sendable {
     /// Trusts the table to have all members, from now on.
     func confirm() { self.state.withLock { $0.isConfirmed = $0.table != nil } }
 
+    /// True when errors of members are known not to be the fault of the table.
+    var isBeyondDoubt: Bool { self.state.withLock { $0.isBeyondDoubt } }
+
+    /// Trusts the places in the table, from now on.
+    func trust() { self.state.withLock { $0.isBeyondDoubt = $0.table != nil } }
+
     /// Drops a table that does not fit the archive, and removes the index file unless the policy names that file.
     func discard() {
-        self.state.withLock { ($0.table, $0.isConfirmed) = (nil, false) }
+        self.state.withLock { $0 = State(validator: $0.validator, searchCount: $0.searchCount) }
+        self.file?.noteRefusal("it does not fit the archive")
         if case .file = self.policy.place { return }
         _ = try? self.file?.remove()
     }
@@ -125,15 +160,15 @@ final class TableHolder: Sendable {
     /// Returns a recording of the members during a listing; nil when no table is wanted or useful.
     func recording(isRequired: Bool, _ context: BlobContext) throws(BlobError) -> TableRecording? {
         let origin = self.origin
-        guard let file, let content = try file.content(of: origin, context) else { return nil }
+        guard let file, let content = try self.content(in: file, context) else { return nil }
         let isNamed = if case .file = self.policy.place { true } else { false }
         // A file that the user named is made when it is missing, and otherwise left as it is, whatever it contains.
         guard isRequired || !isNamed || !file.exists else { return nil }
         let isWorthwhile = self.isCompressed && content.byteCount >= Self.minimumCompressedByteCount
         let minimumCount = isRequired || isNamed || isWorthwhile ? 0 : Self.minimumTableCount
-        return TableRecording { [self] bytes, count throws(BlobError) in
-            try self.keep(bytes, context)
-            guard count >= minimumCount, !self.base.isDecrypted else { return }
+        return TableRecording { [self] bytes, count, extents throws(BlobError) in
+            try self.keep(bytes, extents, context)
+            guard count >= minimumCount, extents == nil, !self.base.isDecrypted else { return }
             do throws(BlobError) {
                 let proof = try file.proof(of: content, origin, layer: self.key.layer, context)
                 try file.write(
@@ -147,7 +182,7 @@ final class TableHolder: Sendable {
 
     /// Returns a recording that keeps the table in this process alone.
     private func ownRecording(_ context: BlobContext) -> TableRecording {
-        TableRecording { [self] bytes, _ throws(BlobError) in try self.keep(bytes, context) }
+        TableRecording { [self] bytes, _, extents throws(BlobError) in try self.keep(bytes, extents, context) }
     }
 
     /// Returns a recording of the members that a search or a reader passes over; nil when no table is wanted or useful.
@@ -164,12 +199,12 @@ final class TableHolder: Sendable {
     /// True when the archive is in another layer, such as a filter, whose bytes are costly to pass over.
     private var isCompressed: Bool { self.base is any BlobLayer }
 
-    private func keep(_ bytes: [UInt8], _ context: BlobContext) throws(BlobError) {
+    private func keep(_ bytes: [UInt8], _ extents: ZipExtents?, _ context: BlobContext) throws(BlobError) {
         // Readers without the password must not get the names of decrypted members.
         guard !self.base.isDecrypted else { return }
         let table = try MemberTable(bytes)
         let validator = try self.validator(context)
-        self.state.withLock { $0 = State(validator: validator, table: table) }
+        self.state.withLock { $0 = State(validator: validator, table: table, extents: extents) }
     }
 }
 
@@ -177,10 +212,13 @@ final class TableHolder: Sendable {
 final class TableRecording {
     private var builder = MemberTableBuilder()
     private var count = 0
-    private let keep: (_ bytes: [UInt8], _ count: Int) throws(BlobError) -> Void
+    private let keep: Keep
 
-    /// - Parameter keep: Keeps the bytes of the table, which has `count` members.
-    init(keep: @escaping (_ bytes: [UInt8], _ count: Int) throws(BlobError) -> Void) { self.keep = keep }
+    typealias Keep = (_ bytes: [UInt8], _ count: Int, _ extents: ZipExtents?) throws(BlobError) -> Void
+
+    /// - Parameter keep: Keeps the bytes of the table, which has `count` members, and the extents of those of a zip, if
+    ///   some overlap.
+    init(keep: @escaping Keep) { self.keep = keep }
 
     func append(_ member: BlobMember, at place: Int64?) {
         self.builder.append(MemberTable.Record(member: member, place: place))
@@ -188,8 +226,10 @@ final class TableRecording {
     }
 
     /// Completes and keeps the table. Must be called after the last member.
-    func finish() throws(BlobError) {
+    ///
+    /// - Parameter extents: The extents of the members of a zip, if some overlap: such a table is not written to a file.
+    func finish(overlapping extents: ZipExtents? = nil) throws(BlobError) {
         guard let bytes = self.builder.finish() else { return }
-        try self.keep(bytes, self.count)
+        try self.keep(bytes, self.count, extents)
     }
 }

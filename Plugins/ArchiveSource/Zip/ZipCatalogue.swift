@@ -10,14 +10,15 @@ struct ZipCatalogue: ArchiveCatalogue {
     private static let maximumCompressedTargetByteCount: Int64 = 2 * maximumTargetByteCount
 
     let base: any BlobInputStreamDataSource
-    /// The place where indexes of large members are kept.
-    let index: BlobIndexPolicy
+    /// The holder of the table; its policy names the place where indexes of large members are kept.
+    let tables: TableHolder
     /// The pass in which several members are read; nil to read each on its own.
     let pass: ZipPass?
 
     /// Calls `body` with each member in turn, until it returns false.
     ///
-    /// - Parameter recording: Receives all members and the offsets of their entries; finished only if none overlap.
+    /// - Parameter recording: Receives all members and the offsets of their entries; in the end also their extents if
+    ///   some overlap.
     func forEach(
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
     ) throws {
@@ -25,7 +26,7 @@ struct ZipCatalogue: ArchiveCatalogue {
         var records = directory.records()
         var links: ArchiveScanner?
         var clock = DOSClock()
-        var extents: [(start: Int64, end: Int64)] = []
+        var extents = ZipExtents.Builder()
         var index = 0
         while let record = try records.next() {
             var member = record.member(index: index, &clock)
@@ -38,18 +39,16 @@ struct ZipCatalogue: ArchiveCatalogue {
             // There is no table of more members, and their extents would only take memory.
             if let recording, index <= MemberTable.maximumCount {
                 recording.append(member, at: records.recordOffset)
-                extents.append((record.localOffset, record.minimumEnd))
+                extents.append(record, at: records.recordOffset)
             }
             guard try body(member) else { return }
             index += 1
             if index & 0xFFF == 0 { try context.check() }
         }
         try directory.checkCount(records)
-        extents.sort { $0.start < $1.start }
-        guard zip(extents, extents.dropFirst()).allSatisfy({ $0.end <= $1.start }),
-            extents.last?.end ?? 0 <= directory.range.lowerBound
-        else { return }
-        try recording?.finish()
+        guard let recording else { return }
+        let found = ZipExtents(extents, before: directory.range.lowerBound)
+        try recording.finish(overlapping: found.areDisjoint ? nil : found)
     }
 
     func find(
@@ -58,7 +57,7 @@ struct ZipCatalogue: ArchiveCatalogue {
     ) throws(BlobError) -> FoundMember {
         let pass = isAlone ? nil : self.pass
         let found = try ZipSearch(base: self.base, selector: selector, context: context, pass: pass)
-            .open(known?.record)
+            .open(known?.record, overlapping: known == nil ? nil : self.tables.extents)
         let entry = found.entry
         let isStored =
             entry.method == ZipReader.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount
@@ -69,7 +68,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             facts: [("compressed size in bytes", entry.compressedByteCount)]
                 + (entry.encryption.map { [("encryption", $0.name)] } ?? []),
             makeReader: { info throws(BlobError) in try found.makeReader(info, over: self.base, context) },
-            indexed: DeflatedMember(found, over: self.base, self.index),
+            indexed: DeflatedMember(found, over: self.base, self.tables.policy),
             makeCheckingReader: { [data = found.data] info, scanner throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
                 return try ZipReader(again, .stored, info: info, context)

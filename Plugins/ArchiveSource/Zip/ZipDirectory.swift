@@ -94,6 +94,18 @@ struct ZipDirectory {
         }
     }
 
+    /// Reads all entries once for the places of their members.
+    func extents(_ context: BlobContext) throws(BlobError) -> ZipExtents {
+        var builder = ZipExtents.Builder()
+        var records = self.records()
+        while let record = try records.next() {
+            builder.append(record, at: records.recordOffset)
+            if records.count & 0xFFF == 0 { try context.check() }
+        }
+        try self.checkCount(records)
+        return ZipExtents(builder, before: self.range.lowerBound)
+    }
+
     /// Returns an iteration over the entries, from the first one or from the one at a known offset.
     func records(from byteOffset: Int64? = nil) -> Records {
         let start = byteOffset.map { max(self.range.lowerBound, min($0, self.range.upperBound)) }

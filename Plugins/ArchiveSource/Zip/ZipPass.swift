@@ -31,6 +31,19 @@ final class ZipPass: Sendable {
     }
 
     private let parked = Locked<HandedOver<Parked>?>(nil)
+    private let extents = Locked<(info: BlobInfo, extents: ZipExtents)?>(nil)
+
+    /// Returns the places of all members, which are gathered once for each content.
+    func extents(_ directory: ZipDirectory, _ context: BlobContext) throws(BlobError) -> ZipExtents {
+        let info = directory.scanner.info
+        let known = self.extents.withLock { $0 }
+        if let known, known.info.validator == info.validator, known.info.byteCount == info.byteCount {
+            return known.extents
+        }
+        let extents = try directory.extents(context)
+        self.extents.withLock { $0 = (info, extents) }
+        return extents
+    }
 
     /// Calls `body` with the directory and the reader of the members: those of the member before, if its reader is gone
     /// and none of them has failed.
@@ -50,8 +63,8 @@ final class ZipPass: Sendable {
                 Parked(
                     directory: try ZipDirectory(base, own), members: try ArchiveScanner(base, own), context: own)
             }
-        let result = try body(Lease(used.directory, used.members, cancelling))
-        _ = self.parked.exchange(HandedOver(used))
-        return result
+        // Also after a member that cannot be read.
+        defer { _ = self.parked.exchange(HandedOver(used)) }
+        return try body(Lease(used.directory, used.members, cancelling))
     }
 }

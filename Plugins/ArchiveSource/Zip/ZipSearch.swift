@@ -22,28 +22,45 @@ struct ZipSearch {
 
     /// Finds the member, and checks its local header.
     ///
-    /// - Parameter known: The record in the table of the members, which has no overlapping members; nil to search.
-    func open(_ known: MemberTable.Record? = nil) throws(BlobError) -> Found {
+    /// - Parameters:
+    ///   - known: The record in the table of the members; nil to search.
+    ///   - extents: The extents of the members of the table; nil when none overlap.
+    func open(
+        _ known: MemberTable.Record? = nil, overlapping extents: ZipExtents? = nil
+    ) throws(BlobError) -> Found {
         guard let pass else {
             let directory = try ZipDirectory(self.base, self.context)
-            return try self.open(known, directory, directory.scanner)
+            return try self.open(known, extents, directory, directory.scanner)
         }
         return try pass.withLease(over: self.base, self.context) { lease throws(BlobError) in
-            var found = try self.open(known, lease.directory, lease.members)
+            var found: Found
+            if known == nil, case .index(let index) = self.selector {
+                // Members are mostly read by their indices: a search for each one would take a pass over all.
+                let extents = try pass.extents(lease.directory, self.context)
+                guard extents.recordOffsets.indices.contains(index) else { throw BlobError(notFound: self.selector) }
+                var records = lease.directory.records(from: extents.recordOffsets[index])
+                guard let record = try records.next() else { throw BlobError(notFound: self.selector) }
+                found = try Self.open(
+                    ZipEntry(record, index: index), within: extents.bounds(at: record.localOffset), lease.members)
+            } else {
+                found = try self.open(known, extents, lease.directory, lease.members)
+            }
             found.lease = lease
             return found
         }
     }
 
     private func open(
-        _ known: MemberTable.Record?, _ directory: ZipDirectory, _ scanner: ArchiveScanner
+        _ known: MemberTable.Record?, _ extents: ZipExtents?, _ directory: ZipDirectory, _ scanner: ArchiveScanner
     ) throws(BlobError) -> Found {
         if let known {
             var records = directory.records(from: known.place)
             guard let record = try records.next(), record.isNamed(known.member.name) else {
                 throw BlobError(.corrupted, "The table of members does not fit the archive.")
             }
-            let around = ZipMemberBounds(precedingEnd: 0, next: directory.range.lowerBound)
+            let around =
+                extents?.bounds(at: record.localOffset)
+                ?? ZipMemberBounds(precedingEnd: 0, next: directory.range.lowerBound)
             return try Self.open(ZipEntry(record, index: known.member.index), within: around, scanner)
         }
         let (entry, surroundings) = try self.find(directory)
