@@ -67,6 +67,23 @@ import Testing
         }
     }
 
+    /// Numbers that are checked before they are used: fewer compressed bytes than a block has, and sums past 64 bits.
+    @Test func anIndexWithSizesThatNoContentHasIsDamaged() throws {
+        let entries = [0, 1].map { number in
+            BlockIndex.Entry(start: BlockStart(bitOffset: number, byteOffset: 9 * number, detail: 0), checksum: 0)
+        }
+        for byteCount in Array(0...15) + [.max / 8 + 1, .max] as [Int64] {
+            let index = BlockIndex(compressedByteCount: byteCount, entries: entries, byteCount: 18)
+            #expect(throws: BlobError.self, "\(byteCount)") { try BlockIndex(decoding: index.encoded) }
+        }
+        for byteCount in [.max / 8 + 1, .max] as [Int64] {
+            let index = BlockIndex(compressedByteCount: 1000, entries: entries, byteCount: byteCount)
+            #expect(throws: BlobError.self, "\(byteCount)") { try BlockIndex(decoding: index.encoded) }
+        }
+        let index = BlockIndex(compressedByteCount: 16, entries: entries, byteCount: 18)
+        #expect(try BlockIndex(decoding: index.encoded).entries == entries)
+    }
+
     /// The bytes from an offset on, and the code of the error that ends them.
     private func outcome(_ source: DecompressedSource, at offset: Int) -> (bytes: [UInt8], code: BlobError.Code?) {
         var bytes: [UInt8] = []

@@ -211,6 +211,60 @@ import Testing
         }
     }
 
+    /// The bytes of two members of the same length were put in the place of each other, where no part of the content is
+    /// compared.
+    @Test func aNamedTableOfAnArchiveThatWasRewrittenIsStale() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path("archive.tar")
+        @Sendable func archive() -> ArchiveContainer {
+            ArchiveContainer(FileSource(path: path), format: .tar, index: .file(folder.path("index")))
+        }
+        try Self.fixture("renamed-before.tar.gz").write(to: URL(fileURLWithPath: path))
+        #expect(try await onThread { try archive().buildIndex(BlobContext()) })
+        #expect(try await archive().members()[6].name == Array("a".utf8))
+        let index = try Data(contentsOf: folder.url("index"))
+        try Self.fixture("renamed-after.tar.gz").write(to: URL(fileURLWithPath: path))
+        let plain = ArchiveContainer(FileSource(path: path), format: .tar)
+        #expect(try await archive().data("l").prefix(9) == Data("this is A".utf8))
+        #expect(try await archive().data("l") == plain.data("l"))
+        #expect(try await archive().members() == plain.members())
+        #expect(try Data(contentsOf: folder.url("index")) == index)
+    }
+
+    /// The target of a hard link is the member at its place in the table, if that has the name.
+    @Test func aHardLinkThroughATableWithAnotherPlaceHasItsBytes() async throws {
+        let folder = try TemporaryFolder()
+        let file = FileSource(path: folder.path("archive.tar"))
+        try Self.fixture("renamed-before.tar.gz").write(to: folder.url("archive.tar"))
+        let index = BlobIndexPolicy.file(folder.path("index"))
+        let plain = ArchiveContainer(file, format: .tar)
+        let found = try await onThread {
+            var builder = MemberTableBuilder()
+            var places: [String: Int64] = [:]
+            let walker = try ArchiveFormat.tar.walker(over: file, BlobContext())
+            while let entry = try walker.next() {
+                places[String(decoding: entry.member.name, as: UTF8.self)] = walker.place
+            }
+            try plain.forEachMember(BlobContext()) { member in
+                let name = String(decoding: member.name, as: UTF8.self)
+                builder.append(MemberTable.Record(member: member, place: places[name == "a" ? "b" : name]))
+                return true
+            }
+            let content = try #require(try IndexedContent.of(file, BlobContext()))
+            let key = IndexSection.Key(layer: "tar", kind: .members)
+            try IndexFile(index, for: file.locator)?
+                .write([NewIndexSection(key, bytes: builder.finish() ?? [])], for: content)
+            let archive = ArchiveContainer(file, format: .tar, index: index)
+            return try archive.member(.name("l"), context: BlobContext()).data(upTo: 1000)
+        }
+        #expect(try await found == plain.data("a"))
+    }
+
+    private static func fixture(_ name: String) throws -> Data {
+        let fixtures = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Fixtures")
+        return try GzipSource(FileSource(path: fixtures.appendingPathComponent(name).path)).data(upTo: 1 << 22)
+    }
+
     private static func table(_ records: [MemberTable.Record]) throws -> MemberTable {
         var builder = MemberTableBuilder()
         for record in records { builder.append(record) }

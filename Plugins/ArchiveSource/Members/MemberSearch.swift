@@ -51,9 +51,7 @@ struct MemberSearch {
             if !self.go(walker, to: unique.place, index: unique.index) { walker = try self.makeWalker() }
         }
         guard var entry = try self.advance(walker, to: index) else { throw BlobError(notFound: self.selector) }
-        if let known, entry.member.name != known.member.name {
-            throw BlobError(.corrupted, "The table of members does not fit the archive.")
-        }
+        if let known, entry.member.name != known.member.name { throw Self.staleTableError }
         let member = entry.member
         var uniqueName: [UInt8]?
         if index == nil { uniqueName = member.name }
@@ -152,6 +150,7 @@ struct MemberSearch {
             guard let entry = try self.advance(walker, to: earlier.member.index) else {
                 throw Self.brokenLinkError(link)
             }
+            guard entry.member.name == link.member.linkTarget else { throw Self.staleTableError }
             return (walker, entry)
         }
         let target = link.member.linkTarget
@@ -169,6 +168,8 @@ struct MemberSearch {
         }
         return (walker, entry)
     }
+
+    private static let staleTableError = BlobError(.corrupted, "The table of members does not fit the archive.")
 
     private static func brokenLinkError(_ link: ArchiveEntry) -> BlobError {
         BlobError(
