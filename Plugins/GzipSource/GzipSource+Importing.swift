@@ -9,8 +9,8 @@ extension GzipSource: ForeignIndexImporting {
         if let fault = comparison.faults.first {
             throw BlobError(
                 .inconsistent,
-                "\(comparison.faults.count) of the \(index.points.count) points of the \(index.format.rawValue) index "
-                    + "are not those of these data. \(fault)")
+                "The \(index.format.rawValue) index is not that of these data (faults: \(comparison.faults.count), "
+                    + "points: \(index.points.count)). \(fault)")
         }
         return try self.describe(context).byteCount != nil
     }

@@ -24,8 +24,8 @@ import BlobPlatform
 /// needs a base with random access. The bytes of a read from start to end never depend on the index, but an index
 /// that tells of another length ends it with ``BlobError/Code/changed``; a range is verified by the checksums in the
 /// index. With an index, and in blocked gzip, several threads decode, some mebibytes ahead of the reader. The lengths
-/// in block headers are never trusted without decoding; together with an index that `bgzip` made, in the place of the
-/// index, they lead to a block. The article IndexFiles in the documentation has the rules for indexes of other tools.
+/// in block headers, and the indexes of other tools, are never trusted without decoding everything that they describe:
+/// the article IndexFiles in the documentation has the rules.
 ///
 /// The errors of decoding are ``BlobError/Code/corrupted``, ``BlobError/Code/truncated``,
 /// ``BlobError/Code/checksumMismatch``, ``BlobError/Code/sizeMismatch``, ``BlobError/Code/trailingData``,
@@ -51,7 +51,6 @@ public struct GzipSource: BlobLayer {
     let tuning: GzipTuning
     let holder: IndexHolder<GzipIndex>
     private let members: MemberStarts
-    private let foreignBlocks: ForeignBlocks
 
     /// The number of compressed bytes from which an index is worth its space: about ten milliseconds of decoding.
     private static let worthwhileByteCount: Int64 = 4 << 20
@@ -83,7 +82,6 @@ public struct GzipSource: BlobLayer {
             try GzipIndex(file, layer: layer, content: content, tuning: tuning)
         }
         self.members = MemberStarts()
-        self.foreignBlocks = ForeignBlocks { [holder] () throws(BlobError) in try holder.foreignIndex() }
     }
 
     /// The traits of the base, without ``BlobTraits/neverBlocks`` when an index file is looked for.
@@ -139,7 +137,7 @@ public struct GzipSource: BlobLayer {
         at byteOffset: Int64, of baseInfo: BlobInfo?, _ context: BlobContext, isFallback: Bool = false
     ) throws -> any BlobReader {
         let content = baseInfo.flatMap(MemberStarts.Content.init)
-        let start = try content.flatMap { try self.start(before: byteOffset, in: $0, context, isFallback) } ?? .start
+        let start = content.flatMap { self.members.last(before: byteOffset, in: $0)?.point } ?? .start
         let base = try self.base.open(at: start.bitOffset / 8, matching: baseInfo?.validator, context: context)
         let recording =
             !isFallback && byteOffset == 0 ? try self.recording(isRequired: false, context) : nil
@@ -149,20 +147,6 @@ public struct GzipSource: BlobLayer {
             found: { starts in if let content { self.members.append(starts, in: content) } },
             info: { self.decoded($0, nil) })
         return reader.skipping(byteOffset - start.byteOffset, from: start.byteOffset)
-    }
-
-    /// Returns the last known position at or before a decoded byte at which decoding can begin.
-    private func start(
-        before byteOffset: Int64, in content: MemberStarts.Content, _ context: BlobContext, _ isFallback: Bool
-    ) throws -> RestartPoint {
-        let learned = self.members.last(before: byteOffset, in: content) ?? .first
-        guard byteOffset > 0, !isFallback, self.format == .gzip else { return learned.point }
-        let starts = try self.foreignBlocks.starts(upTo: byteOffset, from: learned) {
-            try self.base.open(
-                at: learned.compressedByteOffset, matching: content.validator, context: context)
-        }
-        self.members.append(starts, in: content)
-        return (starts.last ?? learned).point
     }
 
     /// Returns a recording of an index for a read from the start; nil when no index is to be made.

@@ -21,9 +21,13 @@ extension BlockIndex {
         _ file: IndexFile, layer: String, content: IndexedContent
     ) throws(BlobError) -> BlockIndex? {
         let limit = Self.maximumHeadByteCount + Self.maximumCount(content.byteCount) * Self.maximumEntryByteCount
-        guard let section = try file.section(.blocks(layer), for: content, atMost: limit),
-            let index = try? BlockIndex(decoding: try section.bytes()), index.compressedByteCount == content.byteCount
-        else { return nil }
+        guard let section = try file.section(.blocks(layer), for: content, atMost: limit) else { return nil }
+        guard let index = try? BlockIndex(decoding: try section.bytes()), index.compressedByteCount == content.byteCount
+        else {
+            file.noteRefusal(IndexFile.isDamaged)
+            return nil
+        }
+        file.noteUse()
         return index
     }
 
@@ -65,9 +69,10 @@ extension BlockIndex {
         let compressedByteCount = Int64(try reader.count())
         let byteCount = Int64(try reader.count())
         let count = try reader.count()
-        // The bound keeps the number of bits from overflowing.
-        guard compressedByteCount <= .max / 8, (1...Self.maximumCount(compressedByteCount)).contains(Int64(count))
-        else { throw reader.failure("has no blocks, or more than its content can have") }
+        // The bound keeps the number of bits, and sums of offsets, from overflowing.
+        guard max(compressedByteCount, byteCount) <= .max / 8, count > 0,
+            Int64(count) <= Self.maximumCount(compressedByteCount)
+        else { throw reader.failure("has no blocks, more than its content can have, or sizes that no content has") }
         var (entries, place) = ([Entry](), BlockStart.beginning)
         // A block takes at least seven bytes.
         entries.reserveCapacity(min(count, reader.remaining / 7))

@@ -40,7 +40,8 @@ package struct IndexFile: Sendable {
 
     /// Returns the section with a key, if it is intact and was made from exactly this content.
     ///
-    /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified.
+    /// A section without ``IndexSection/Flags/hasOwnChecks`` has been read and verified. The caller reports by
+    /// ``noteUse()`` or ``noteRefusal(_:)`` whether it is of use.
     ///
     /// - Parameter maximumByteCount: The length in bytes above which a section cannot be of this content: such a
     ///   section counts as damaged, and is not read.
@@ -52,23 +53,41 @@ package struct IndexFile: Sendable {
         switch self.state() {
         case .nothing: return nil
         case .useless: return self.refuse("it is damaged, or of another version or source")
-        case .foreignFile: return self.refuse("it is not an index of this user")
+        case .foreignFile: return self.refuse(self.reasonOfForeignFile())
         case .unreadable(let error): throw error
         case .index(let foundFile, let foundTable): (file, table) = (foundFile, foundTable)
         }
         guard let entry = table.entries.first(where: { $0.key == key }) else { return nil }
         guard entry.content == content else { return self.refuse("it was made from other content") }
-        guard entry.byteCount <= maximumByteCount else { return self.refuse("it is damaged") }
+        guard entry.byteCount <= maximumByteCount else { return self.refuse(Self.isDamaged) }
         let section = IndexSection(file, entry)
-        if !entry.flags.contains(.hasOwnChecks), try !section.isWhole() { return self.refuse("it is damaged") }
-        IndexNotice.used(path: self.path).send()
+        if !entry.flags.contains(.hasOwnChecks), try !section.isWhole() { return self.refuse(Self.isDamaged) }
         if self.folder != nil { file.markUsed() }
         return section
     }
 
     private func refuse(_ reason: String) -> IndexSection? {
-        IndexNotice.refused(path: self.path, reason: reason).send()
+        self.noteRefusal(reason)
         return nil
+    }
+
+    /// A reason for ``noteRefusal(_:)``.
+    package static let isDamaged = "it is damaged"
+
+    /// Reports that the index is used; called once its sections proved to be an index of the content.
+    package func noteUse() { IndexNotice.used(path: self.path).send() }
+
+    /// Reports that the index is not used, or no longer.
+    ///
+    /// - Parameter reason: The end of a sentence, as in ``IndexNotice/refused(path:reason:)``.
+    package func noteRefusal(_ reason: String) { IndexNotice.refused(path: self.path, reason: reason).send() }
+
+    private func reasonOfForeignFile() -> String {
+        guard let file = try? IndexDescriptor(path: self.path), file.isRegular, file.isOwn else {
+            return "it is not a file of this user"
+        }
+        guard let format = (try? ForeignIndex(file))?.format else { return "it is not an index" }
+        return "it is one of \(format.rawValue), which 'blob index build --from' compares with the data"
     }
 
     /// True when anything exists at ``path``.

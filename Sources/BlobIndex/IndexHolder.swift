@@ -72,8 +72,12 @@ package final class IndexHolder<Index: HeldIndex>: Sendable {
     /// - Throws: Errors of the base, and of reading the index file.
     package func index(of info: BlobInfo, _ context: BlobContext) throws(BlobError) -> Index? {
         guard let found = try self.look(context), found.isOf(info) else { return nil }
+        if found.index?.isDisproved == true { self.noteRefusal() }
         return found.usableIndex
     }
+
+    /// Reports that the index describes other bytes than the content has, and is not used any more.
+    package func noteRefusal() { self.file?.noteRefusal("it describes other bytes") }
 
     /// Returns the index of another tool in the place of the index file; nil when there is none.
     ///

@@ -61,7 +61,7 @@ import Testing
         #expect(stale.errorText == "blob: the index \(index) is not used: it was made from other content.\n")
         try self.folder.write(Array(self.content.prefix(100)), to: "x.index")
         let foreign = try Launch("cat", "-v", "--index", index, gzip).run()
-        #expect(foreign.errorText == "blob: the index \(index) is not used: it is not an index of this user.\n")
+        #expect(foreign.errorText == "blob: the index \(index) is not used: it is not an index.\n")
     }
 
     private func gzip(_ bytes: [UInt8]) throws {

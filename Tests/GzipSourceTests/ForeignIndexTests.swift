@@ -173,48 +173,35 @@ import Testing
 
     // MARK: Blocks that bgzip indexed
 
-    private func blocks(_ data: Data, index: Data) throws -> Outcome {
-        let file = try self.folder.file("data.gz", data)
-        try index.write(to: URL(fileURLWithPath: self.folder.path("index")))
-        let source = GzipSource(file, index: .file(self.folder.path("index")))
-        return outcome(of: source, at: 140_000, pieceByteCount: 65_536)
-    }
-
-    /// With the index, the blocks before the offset are not decoded: damage in their data is not met.
-    @Test func anOffsetInBlocksIsReachedByTheIndex() throws {
-        var data = try self.fixture("blocks.gz")
-        let bytes = outcome(decoding: data).bytes.dropFirst(140_000)
-        let index = try self.fixture("blocks.gzi")
-        #expect(try self.blocks(data, index: index).bytes == bytes)
-        data[1000] ^= 1
-        let found = try self.blocks(data, index: index)
-        #expect(found.isWhole && found.bytes == bytes)
-        #expect(try self.blocks(data, index: Data()).error != nil)
-    }
-
-    /// An index and headers that do not agree are not used: the data are decoded from their beginning.
-    @Test func anIndexThatTheBlocksDoNotConfirmIsNotUsed() throws {
-        let data = try self.fixture("blocks.gz")
-        let bytes = outcome(decoding: data).bytes.dropFirst(140_000)
-        let index = try self.fixture("blocks.gzi")
-        for point in 0..<3 {
-            for field in [8, 16] {
-                for difference in [1, 255] as [UInt8] {
-                    var changed = index
-                    changed[16 * point + field] &+= difference
-                    let found = try self.blocks(data, index: changed)
-                    #expect(found.isWhole && found.bytes == bytes, "point \(point), field \(field)")
-                }
-            }
+    /// The first block contains another member, and the index agrees with its length in the header and its trailer.
+    @Test func anIndexThatTheHeadersConfirmGivesNoBytesOfAnotherPlace() throws {
+        let parts = [
+            Data(repeating: 65, count: 3000), Data(repeating: 66, count: 3000), Data(repeating: 67, count: 3000),
+        ]
+        let members = try parts.map { part in
+            // The beginning of a header with the field BC, and the rest of a member.
+            var member = try Self.gzip(part)
+            member[3] = 4
+            let length = member.count + 8 - 1
+            let field = [6, 0, 66, 67, 2, 0, UInt8(length & 0xFF), UInt8(length >> 8)]
+            member.insert(contentsOf: field, at: 10)
+            return member
         }
-        // The decoded length in the trailer of the first block, which the index does not confirm.
-        let second = Int(index[8]) | Int(index[9]) << 8
-        var damaged = data
-        damaged[second - 4] &-= 1
-        #expect(try self.blocks(damaged, index: index).error?.code == .sizeMismatch)
-        // All positions shifted in the same way, as in an index of an older version of the data.
-        var shifted = index
-        for point in 0..<3 { shifted[16 * point + 16] &-= 1 }
-        #expect(try self.blocks(data, index: shifted).bytes == bytes)
+        let spanning = members[0].count + members[1].count
+        var data = Data(members.joined())
+        (data[16], data[17]) = (UInt8((spanning - 1) & 0xFF), UInt8((spanning - 1) >> 8))
+        let file = try self.folder.file("data.gz", data)
+        let numbers: [UInt64] = [1, UInt64(spanning), 3000]
+        try numbers.withUnsafeBytes { Data($0) }.write(to: URL(fileURLWithPath: self.folder.path("index")))
+        let found = outcome(
+            of: GzipSource(file, index: .file(self.folder.path("index"))), at: 3000, pieceByteCount: 65_536)
+        #expect(found.isWhole && found.bytes == parts[1] + parts[2])
+    }
+
+    /// Returns a gzip of one member with a header of ten bytes.
+    private static func gzip(_ bytes: Data) throws -> [UInt8] {
+        let found = outcome(of: GzipEncodedSource(MemorySource(bytes)))
+        try #require(found.isWhole)
+        return Array(found.bytes)
     }
 }

@@ -93,8 +93,11 @@ public struct DecompressedSource: BlobLayer {
             try self.sequentialReader(at: $0, matching: info.validator, context) { $0 == info.validator ? list : nil }
         }
         let index = byteOffset > 0 ? list as? BlockIndex : nil
-        return try self.blocks.reader(
-            base, at: byteOffset, info: info, index: index, recording: recording, judge: judge) ?? judge(byteOffset)
+        let reader = try self.blocks.reader(base, at: byteOffset, info: info, index: index, recording: recording) {
+            if index != nil { self.holder.noteRefusal() }
+            return try judge($0)
+        }
+        return try reader ?? judge(byteOffset)
     }
 
     /// Returns the blocks as the data or an index list them; nil when neither does.

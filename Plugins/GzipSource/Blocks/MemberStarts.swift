@@ -7,9 +7,6 @@ struct MemberStart: Equatable, Sendable {
     /// The offset of its first byte in the decoded bytes.
     var byteOffset: Int64
 
-    /// The position of the first member.
-    static let first = MemberStart(compressedByteOffset: 0, byteOffset: 0)
-
     /// The restart point at this position, which needs no window.
     var point: RestartPoint {
         RestartPoint(bitOffset: self.compressedByteOffset * 8, byteOffset: self.byteOffset, window: nil)
@@ -19,10 +16,9 @@ struct MemberStart: Equatable, Sendable {
 /// The positions between members of a gzip that decoding has reached, at which later readers of the same content can
 /// begin.
 ///
-/// The positions are found by decoding from the start, never from the lengths in headers alone; see also
-/// ``ForeignBlocks``. They live as long as their
-/// source, and take 16 bytes each: in blocked gzip one for each block, up to 65,536 of them, which is 1 MiB of memory
-/// for 4 GiB of decoded bytes. Of more, every second, fourth, … is kept.
+/// The positions are found by decoding from the start, never from the lengths in headers alone. They live as long as
+/// their source, and take 16 bytes each: in blocked gzip one for each block, up to 65,536 of them, which is 1 MiB of
+/// memory for 4 GiB of decoded bytes. Of more, every second, fourth, … is kept.
 final class MemberStarts: Sendable {
     /// The identity of the content, as far as it is known without reading it.
     struct Content: Equatable, Sendable {

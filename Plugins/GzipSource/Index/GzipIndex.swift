@@ -24,10 +24,15 @@ final class GzipIndex: HeldIndex {
         let maximumByteCount = GzipIndexLayout.maximumEncodedByteCount(
             compressedByteCount: content.byteCount, spacing: spacing)
         guard let section = try file.section(.points(layer), for: content, atMost: maximumByteCount),
-            let windows = try file.section(.windows(layer), for: content),
-            let layout = try? GzipIndexLayout(decoding: try section.bytes(), spacing: spacing),
-            layout.compressedByteCount == content.byteCount
+            let windows = try file.section(.windows(layer), for: content)
         else { return nil }
+        guard let layout = try? GzipIndexLayout(decoding: try section.bytes(), spacing: spacing),
+            layout.compressedByteCount == content.byteCount
+        else {
+            file.noteRefusal(IndexFile.isDamaged)
+            return nil
+        }
+        file.noteUse()
         self.layout = layout
         self.content = content
         self.windows = windows
@@ -106,7 +111,9 @@ final class GzipIndex: HeldIndex {
     /// Removes the file from the folder for indexes, so that the next read of the whole blob makes a new one. A file
     /// that the user named stays.
     private func discardFile() {
-        if !self.isDamageReported.exchange(true) { self.file.discard() }
+        guard !self.isDamageReported.exchange(true) else { return }
+        if !self.isDisproved { self.file.noteRefusal(IndexFile.isDamaged) }
+        self.file.discard()
     }
 
     /// Returns the window of a slice's restart point as the file has it; empty for a point before a header.

@@ -38,7 +38,8 @@ struct IndexVerifyCommand: ParsableCommand {
         }
         guard faultCount == 0 else {
             throw BlobError(
-                .corrupted, "\(faultCount) of \(pointCount) restart points of the index \(file.path) are wrong.",
+                .corrupted,
+                "The index \(file.path) is wrong (faults: \(faultCount), restart points: \(pointCount)).",
                 locator: locator.description)
         }
         try printLine("\(pointCount) restart points are right.")

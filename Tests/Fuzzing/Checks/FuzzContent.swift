@@ -16,6 +16,8 @@ package enum FuzzContent {
     /// The gzip data that the stored indexes of other tools are of.
     static let bgzipBlocks = Plain("blocks.gz")
     static let text = Plain("text.gz")
+    /// Data of several blocks.
+    static let (bzip2, zstd) = (Blocks("blocks.bz2", .bzip2), Blocks("blocks.zst", .zstd))
     /// More members than a block of a table has.
     static let tar = Archive("members.tar.gz", .tar)
     static let zip = Archive("members.zip.gz", .zip)
@@ -63,6 +65,26 @@ package enum FuzzContent {
         }
     }
 
+    struct Blocks: Sendable {
+        let format: CompressionFormat
+        let source: MemorySource
+        let bytes: [UInt8]
+        /// The index file that this version makes.
+        let index: [UInt8]
+        let trueBlocks: [UInt8]?
+
+        fileprivate init(_ name: String, _ format: CompressionFormat) {
+            let source = MemorySource(FuzzContent.file(name), validator: .strong("fuzz"))
+            (self.source, self.format) = (source, format)
+            let whole = try? Outcome(of: DecompressedSource(source, format: format), pieceByteCount: 60_000)
+            self.bytes = whole?.bytes ?? []
+            self.index = builtIndex { path in
+                _ = try DecompressedSource(source, format: format, index: .file(path)).buildIndex(BlobContext())
+            }
+            self.trueBlocks = IndexImage(self.index)?.payload(of: "BLKS", in: self.index)
+        }
+    }
+
     struct Archive: Sendable {
         let format: ArchiveFormat
         let source: MemorySource
@@ -90,7 +112,8 @@ package enum FuzzContent {
     /// The index files that this version makes, by target and name.
     package static var ownSeeds: [(target: FuzzTarget, name: String, bytes: [UInt8])] {
         [
-            (.index, "blocks.blobindex", Self.blocks.index), (.table, "tar.blobindex", [0] + Self.tar.index),
+            (.index, "blocks.blobindex", Self.blocks.index), (.blocks, "bzip2.blobindex", [0] + Self.bzip2.index),
+            (.blocks, "zstd.blobindex", [1] + Self.zstd.index), (.table, "tar.blobindex", [0] + Self.tar.index),
             (.table, "zip.blobindex", [1] + Self.zip.index),
         ]
     }

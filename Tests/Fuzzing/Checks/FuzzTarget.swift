@@ -14,6 +14,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case index
     /// The index file of another tool, of a gzip that is intact.
     case foreign
+    /// An index file of the blocks of a bzip2 or of Zstandard data that are intact. The first byte selects the data.
+    case blocks
     /// An index file of an archive that is intact. The first byte selects the archive.
     case table
     /// A multipart body.
@@ -26,7 +28,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         switch self {
         case .gzip, .differential: 4096
         case .zip, .tar, .sevenzip, .multipart: 8192
-        case .index, .table: 16_384
+        case .index, .blocks, .table: 16_384
         case .foreign: 40_000
         }
     }
@@ -44,6 +46,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .sevenzip: try checkSevenZip(bytes)
         case .index: try checkIndex(bytes)
         case .foreign: try checkForeignIndex(bytes)
+        case .blocks: try checkBlockIndex(bytes)
         case .table: try checkTable(bytes)
         case .multipart: try checkMultipart(bytes)
         case .differential: try checkGzip(bytes)
@@ -65,7 +68,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .tar: repairTar(&bytes)
         case .sevenzip: repairSevenZip(&bytes)
         case .index: repairIndex(&bytes, from: 0, using: &random)
-        case .table: repairIndex(&bytes, from: 1, using: &random)
+        case .blocks, .table: repairIndex(&bytes, from: 1, using: &random)
         case .foreign, .multipart: break
         }
     }

@@ -47,6 +47,44 @@ func checkIndex(_ bytes: [UInt8]) throws {
     try require(try folder.bytes("index") == bytes, "the file that the user named was changed")
 }
 
+/// Checks that a whole read of intact data in blocks gives the right bytes whatever index is offered, and that a range
+/// does when the blocks are right.
+func checkBlockIndex(_ bytes: [UInt8]) throws {
+    guard let first = bytes.first else { return }
+    let content = first % 2 == 0 ? FuzzContent.bzip2 : FuzzContent.zstd
+    let index = Array(bytes.dropFirst())
+    let folder = try TemporaryFolder()
+    let path = try folder.write(index, to: "index")
+    let source = { DecompressedSource(content.source, format: content.format, index: .file(path)) }
+    let whole = try Outcome(of: source(), pieceByteCount: 60_000)
+    try require(
+        whole.isWhole && whole.bytes == content.bytes
+            || whole.code == .changed && content.bytes.starts(with: whole.bytes),
+        "a whole read gives \(whole.bytes.count) bytes and ends with \(whole.code as Any)")
+    let hasTrueBlocks = IndexImage(index)?.payload(of: "BLKS", in: index) == content.trueBlocks
+    var random = SplitMix64(seed: index.reduce(1) { $0 &* 31 &+ UInt64($1) })
+    let opened = source()
+    // Also the end that the index states, past which nothing is.
+    let stated = (try? opened.info(BlobContext()))?.byteCount ?? 0
+    for (source, offset) in [
+        (source(), Int64.random(in: 0...Int64(content.bytes.count), using: &random)),
+        (opened, Int64.random(in: 0...Int64(content.bytes.count), using: &random)), (opened, max(0, stated - 1)),
+    ] {
+        let range = try Outcome(of: source, at: offset, pieceByteCount: 30_000, atMost: 5000)
+        guard hasTrueBlocks else { continue }
+        let expected = content.bytes.dropFirst(Int(offset)).prefix(5000)
+        try require(range.code == nil && range.bytes.elementsEqual(expected), "other bytes from \(offset)")
+    }
+    do {
+        _ = try source().restartPoints(BlobContext())
+        _ = try source().verifyIndex(BlobContext()) { _ in }
+    } catch {
+        try faultOfInput(error)
+    }
+    try require(folder.names == ["index"], "other files: \(folder.names)")
+    try require(try folder.bytes("index") == index, "the file that the user named was changed")
+}
+
 /// Checks that the index of another tool never gives wrong bytes, and that what is imported from it is right.
 func checkForeignIndex(_ bytes: [UInt8]) throws {
     let isOfText = bytes.starts(with: "GZIDX".utf8) || bytes.dropFirst(8).starts(with: "gzipind".utf8)
