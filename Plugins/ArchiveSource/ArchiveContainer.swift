@@ -30,8 +30,8 @@ public import BlobCore
 /// Zip and 7z have their table of contents at the end. Over a source without random access they are copied once, up to
 /// ``BlobContext/spoolLimit``.
 ///
-/// The memory of decoding is bounded: an archive, a member or a coder that asks for more than 128 MiB throws
-/// ``BlobError/Code/limitExceeded`` before the memory is allocated. For ``ArchiveFormat/foreign`` formats, the limit is
+/// The memory of decoding is bounded: a member or a coder that asks for more than ``BlobContext/memoryLimit`` throws
+/// ``BlobError/Code/limitExceeded`` before the memory is allocated, and so does a header of more than 128 MiB. For ``ArchiveFormat/foreign`` formats, the limit is
 /// that of the helper process; see ``ArchiveIsolation``.
 ///
 /// A name that several members share throws ``BlobError/Code/ambiguousMember``: before the first byte if the archive

@@ -9,7 +9,8 @@ struct BlockFormat: Sendable {
     /// Returns a finder of the blocks from a start on, for data that do not list them; nil when the format has none.
     let scan: (@Sendable (BlockBase, BlockScan) throws -> (any BlockFinder)?)?
     /// Makes a block from its compressed bytes, or from the first of them when it is streamed.
-    let makeBlock: @Sendable (_ bytes: [UInt8], _ table: BlockTable, _ index: Int) throws -> Block
+    let makeBlock:
+        @Sendable (_ bytes: [UInt8], _ table: BlockTable, _ index: Int, _ context: BlobContext) throws -> Block
 
     /// Returns true when the data of a format may be in blocks that they do not list.
     static func mayNotListBlocks(_ scheme: String) -> Bool { ["bzip2", "zstd"].contains(scheme) }

@@ -8,10 +8,11 @@ final class TableFinder: BlockFinder {
     private static let maximumDecodedByteCount: Int64 = 40 << 20
     private static let pieceByteCount: Int64 = 256 * 1024
 
-    typealias MakeBlock = (_ bytes: [UInt8], _ table: BlockTable, _ index: Int) throws -> Block
+    typealias MakeBlock = (_ bytes: [UInt8], _ table: BlockTable, _ index: Int, _ context: BlobContext) throws -> Block
 
     private let table: BlockTable
     private let makeBlock: MakeBlock
+    private let context: BlobContext
     private let base: BlobGuardedReader
     private(set) var byteOffset: Int64
     private var index: Int
@@ -25,6 +26,7 @@ final class TableFinder: BlockFinder {
         self.table = table
         self.index = index
         self.makeBlock = makeBlock
+        self.context = base.context
         self.byteOffset = index < table.entries.count ? table.entries[index].byteOffset : table.byteCount
         let start = index == 0 ? 0 : index < table.entries.count ? table.entries[index].compressed.lowerBound : nil
         self.base = try base.open(at: start ?? base.byteCount)
@@ -45,7 +47,7 @@ final class TableFinder: BlockFinder {
         guard isStreamed || bytes.count == range.count else {
             throw BlobError(.truncated, "The compressed data end within a block.", byteOffset: self.base.byteOffset)
         }
-        var block = try self.makeBlock(bytes, self.table, self.index)
+        var block = try self.makeBlock(bytes, self.table, self.index, self.context)
         block.isStreamed = isStreamed
         self.byteOffset += table.byteCount(of: self.index)
         self.index += 1

@@ -15,7 +15,7 @@ import Testing
     func aWindowThatIsTooLargeIsRefused(_ format: CompressionFormat, place: Int, bytes: [UInt8]) async throws {
         guard var stream = try await Made.optional("stream.\(format.fileExtensions[0].suffix)") else { return }
         let window = try #require(format.windowByteCount([UInt8](stream)))
-        #expect(window <= CompressionFormat.maximumWindowByteCount)
+        #expect(window <= BlobContext().memoryLimit)
         stream.replaceSubrange(place..<(place + bytes.count), with: bytes)
         let source = DecompressedSource(MemorySource(stream), format: format)
         #expect(try await onThread { codeThrown { try source.data(upTo: 1 << 20) } } == .limitExceeded)

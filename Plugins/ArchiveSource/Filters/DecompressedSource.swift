@@ -15,7 +15,8 @@ internal import BlobIndex
 /// beginning, in one pass.
 ///
 /// Takes the memory of the format's window, and with several threads at most 128 MiB more. A stream, block or frame
-/// that asks for more than 128 MiB throws ``BlobError/Code/limitExceeded`` before the memory is allocated.
+/// that asks for more than ``BlobContext/memoryLimit`` throws ``BlobError/Code/limitExceeded`` before the memory is
+/// allocated.
 public struct DecompressedSource: BlobLayer {
     /// The source of the compressed bytes.
     public var underlying: any BlobInputStreamDataSource { self.base }
@@ -113,7 +114,7 @@ public struct DecompressedSource: BlobLayer {
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext,
         _ list: (BlobValidator?) -> (any BlockList)?
     ) throws -> any BlobReader {
-        let base = self.format.inspector.map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
+        let base = self.format.inspector(context).map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
         let input = try ArchiveInput(base, context, suffix: self.format.probe)
         var info = self.info(of: input.info, nil)
         info = self.info(of: input.info, list(info.validator))
@@ -123,7 +124,7 @@ public struct DecompressedSource: BlobLayer {
             input.close()
             throw error
         }
-        let reader = DecompressingReader(input, self.format, info: info)
+        let reader = DecompressingReader(input, self.format, info: info, context)
         return reader.skipping(byteOffset)
     }
 

@@ -12,13 +12,15 @@ final class DecompressingReader: BlobReader {
 
     let info: BlobInfo
     private let format: CompressionFormat
+    private let context: BlobContext
     private var phase: Phase
     /// The bytes in libarchive's buffer that are not delivered yet.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var decodedByteCount: Int64 = 0
 
-    init(_ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo) {
+    init(_ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo, _ context: BlobContext) {
         self.info = info
+        self.context = context
         self.format = format
         self.phase = .unopened(input)
     }
@@ -67,7 +69,7 @@ final class DecompressingReader: BlobReader {
         guard self.format.signatures.contains(where: { beginning.starts(with: $0.bytes) }) else {
             throw BlobError(.corrupted, "This is no \(label): it begins with other bytes.", byteOffset: 0)
         }
-        try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0)
+        try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0, self.context)
         let handle = try ArchiveHandle(input, label: label) { archive in
             // The raw format passes on any content; the empty format stands for content without bytes.
             [

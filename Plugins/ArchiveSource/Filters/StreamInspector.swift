@@ -73,6 +73,7 @@ private final class InspectedReader: BlobReader {
 /// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window. Decodes
 /// nothing, because the chunks of LZMA2 declare their lengths.
 struct XzInspector: StreamInspector {
+    private let context: BlobContext
     private enum Part {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
         /// Not an xz, or a malformed one, which libarchive does not decode either.
@@ -90,6 +91,8 @@ struct XzInspector: StreamInspector {
     /// The number in the index that is being read, and how many numbers remain; nil while that count is being read.
     private var number: (value: UInt64, shift: UInt64) = (0, 0)
     private var numbersLeft: UInt64?
+
+    init(_ context: BlobContext) { self.context = context }
 
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         var rest = bytes[...]
@@ -127,7 +130,7 @@ struct XzInspector: StreamInspector {
             self.expect(.blockHeader, (Int(bytes[0]) + 1) * 4 - 1)
         case .blockHeader:
             guard let window = CompressionFormat.xzWindow(bytes[...]) else { return self.part = .foreign }
-            try CompressionFormat.xz.check(windowByteCount: window)
+            try CompressionFormat.xz.check(windowByteCount: window, self.context)
             self.expect(.chunk, 1)
         case .chunk: self.takeChunk(bytes[0])
         case .chunkLengths:
@@ -174,20 +177,23 @@ struct XzInspector: StreamInspector {
 /// An inspector of the member headers in an lzip. Only decoding shows where a member ends, so headers are found by
 /// their form, which the coded bytes of a member practically never have.
 struct LzipInspector: StreamInspector {
+    private let context: BlobContext
     private static let headerByteCount = 6
 
     private var end: [UInt8] = []
 
+    init(_ context: BlobContext) { self.context = context }
+
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         var seam = self.end + bytes.prefix(Self.headerByteCount - 1)
-        try Self.scan(seam.withUnsafeBytes { Self.windows(in: $0) })
-        try Self.scan(Self.windows(in: bytes))
+        try self.scan(seam.withUnsafeBytes { Self.windows(in: $0) })
+        try self.scan(Self.windows(in: bytes))
         seam = bytes.count < Self.headerByteCount ? seam : Array(bytes.suffix(Self.headerByteCount - 1))
         self.end = seam.suffix(Self.headerByteCount - 1)
     }
 
-    private static func scan(_ windows: [UInt64]) throws(BlobError) {
-        for window in windows { try CompressionFormat.lzip.check(windowByteCount: window) }
+    private func scan(_ windows: [UInt64]) throws(BlobError) {
+        for window in windows { try CompressionFormat.lzip.check(windowByteCount: window, self.context) }
     }
 
     /// Returns the windows of all headers in the bytes (lzip manual, "File format").

@@ -118,7 +118,7 @@ extension BlobError {
                 .checksumMismatch
             } else if text.holds("wrong size") || text.holds("size mismatch") {
                 .sizeMismatch
-            } else if text.holds("unsupported") || text.holds("not supported")
+            } else if text.holds("unexpected codec id") || text.holds("unsupported") || text.holds("not supported")
                 || text.holds("unknown compression")
             {
                 .unsupported

@@ -1,9 +1,6 @@
 import BlobCore
 
 extension CompressionFormat {
-    /// The maximum window of a stream, in bytes: 128 MiB.
-    static let maximumWindowByteCount: UInt64 = 128 << 20
-
     /// The number of bytes examined for the window: the headers of an xz and of its first block are the longest.
     static let headerByteCount = 12 + 1024
 
@@ -37,19 +34,8 @@ extension CompressionFormat {
     /// Checks a window that a stream asks for against the limit.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded``.
-    func check(windowByteCount: UInt64) throws(BlobError) {
-        try Self.check(memoryByteCount: windowByteCount, for: "The \(self.rawValue) stream")
-    }
-
-    /// Checks the memory that decoding takes against the limit.
-    ///
-    /// - Throws: ``BlobError/Code/limitExceeded``.
-    static func check(memoryByteCount: UInt64, for consumer: String) throws(BlobError) {
-        guard memoryByteCount <= Self.maximumWindowByteCount else {
-            throw BlobError(
-                .limitExceeded,
-                "\(consumer) needs a window of \(memoryByteCount) bytes, the limit is \(Self.maximumWindowByteCount).")
-        }
+    func check(windowByteCount: UInt64, _ context: BlobContext) throws(BlobError) {
+        try context.checkMemory(windowByteCount, for: "The \(self.rawValue) stream")
     }
 
     /// Decodes a window: the base-2 logarithm of a size, and the number of sixteenths to subtract from it (lzip manual,

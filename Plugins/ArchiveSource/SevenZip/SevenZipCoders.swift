@@ -81,7 +81,6 @@ struct SevenZipCoders {
     mutating func removeEncryption() -> [SevenZipEncryption?]? {
         var encryptions = [SevenZipEncryption?](repeating: nil, count: self.packed.count)
         var removed: Set<Int> = []
-        var (inputs, outputs): ([Int?], [Int?]) = ([], [])
         var (input, output) = (0, 0)
         for (index, coder) in self.coders.enumerated() {
             defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
@@ -100,6 +99,43 @@ struct SevenZipCoders {
                 self.coders[index] = Coder(method: Self.copy)
             }
         }
+        return self.remove(removed) ? encryptions : nil
+    }
+
+    /// The branch filter of a folder.
+    struct Branch {
+        let method: UInt64
+        let startOffset: UInt32
+    }
+
+    /// Removes the coder whose output is the content, if it is a branch filter that liblzma decodes.
+    ///
+    /// - Returns: The filter; nil when there is none, or it is joined in another way.
+    mutating func removeBranch() -> Branch? {
+        var (input, output) = (0, 0)
+        for (index, coder) in self.coders.enumerated() {
+            defer { (input, output) = (input + coder.inputCount, output + coder.outputCount) }
+            let method = coder.method.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            guard coder.method.count == 1, SevenZipMethod.branches.contains(method) else { continue }
+            // The properties are nothing, or the address of the first byte.
+            guard (coder.inputCount, coder.outputCount) == (1, 1), [0, 4].contains(coder.properties.count),
+                !self.pairs.contains(where: { $0.output == output })
+            else { return nil }
+            let start = coder.properties.reversed().reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            if let pair = self.pairs.firstIndex(where: { $0.input == input }) {
+                self.pairs.remove(at: pair)
+                guard self.remove([index]) else { return nil }
+            } else {
+                self.coders[index] = Coder(method: Self.copy)
+            }
+            return Branch(method: method, startOffset: start)
+        }
+        return nil
+    }
+
+    /// Removes coders, whose streams are joined to none any more; returns false when that leaves others without theirs.
+    private mutating func remove(_ removed: Set<Int>) -> Bool {
+        var (inputs, outputs): ([Int?], [Int?]) = ([], [])
         // The streams of the other coders are numbered again.
         for (index, coder) in self.coders.enumerated() {
             let isKept = !removed.contains(index)
@@ -113,10 +149,10 @@ struct SevenZipCoders {
             renumber(pair.input, inputs).flatMap { input in renumber(pair.output, outputs).map { (input, $0) } }
         }
         let packed = self.packed.compactMap { renumber($0, inputs) }
-        guard pairs.count == self.pairs.count, packed.count == self.packed.count else { return nil }
+        guard pairs.count == self.pairs.count, packed.count == self.packed.count else { return false }
         self.byteCounts = zip(self.byteCounts, outputs).filter { $0.1 != nil }.map(\.0)
         self.coders = self.coders.enumerated().filter { !removed.contains($0.offset) }.map(\.element)
         (self.pairs, self.packed) = (pairs.map { (input: $0.0, output: $0.1) }, packed)
-        return encryptions
+        return true
     }
 }

@@ -33,18 +33,19 @@ final class SevenZipCursor {
         own.eventSink = { [sink = self.sink] event in sink.withLock { $0 }?(event) }
         self.context = own
         var secrets: [SevenZipEncryption.Secret] = []
-        let source = try layout.archive(ofFolder: folder, in: base, byteCount: try base.info(context).byteCount) {
-            encryption throws(BlobError) in
+        let walker = try layout.walker(
+            ofFolder: folder, in: base, byteCount: try base.info(context).byteCount, base.archiveIsolation, own
+        ) { encryption throws(BlobError) in
             let (key, secret) = try keys.key(encryption, of: base.locator, context)
             secrets.append(secret)
             return key
         }
-        guard let source else {
+        guard let walker else {
             throw layout.folders[folder].isEncrypted
                 ? BlobError(.unsupported, "This member is encrypted in a way that is not read.")
                 : BlobError(.corrupted, "The bytes of this member do not lie within the archive.")
         }
-        self.walker = try SevenZipWalker.decoder(over: source, layout.hasRareCoders ? base.archiveIsolation : nil, own)
+        self.walker = walker
         self.secrets = secrets
         self.begin(context)
     }
@@ -66,9 +67,8 @@ final class SevenZipCursor {
         self.cancelling?.cancel()
         self.cancelling = nil
         _ = self.sink.exchange(nil)
-        guard !self.hasFailed, !self.context.cancellation.isCancelled, let walker = self.walker as? ArchiveWalker else {
-            return false
-        }
+        let walker = ((self.walker as? BranchWalker)?.base ?? self.walker) as? ArchiveWalker
+        guard !self.hasFailed, !self.context.cancellation.isCancelled, let walker else { return false }
         walker.releaseBase()
         return true
     }

@@ -2,9 +2,9 @@ import BlobCore
 
 extension SevenZipHeader {
     /// The methods whose decoders are those of other libraries, or too simple to fail: copy, delta and x86, LZMA2,
-    /// LZMA, deflate, bzip2, and AES, which is not left to libarchive.
+    /// LZMA, deflate, bzip2, the branch filters of liblzma, and AES, which is not left to libarchive.
     private static let commonMethods: Set<UInt64> = [
-        0x00, 0x03, 0x04, 0x21, 0x03_01_01, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, 0x06_F1_07_01,
+        0x00, 0x03, 0x04, 0x0A, 0x0B, 0x21, 0x03_01_01, 0x03_03_01_03, 0x04_01_08, 0x04_02_02, 0x06_F1_07_01,
     ]
 
     /// Reads how the streams are packed, unpacked and divided.
@@ -66,8 +66,7 @@ extension SevenZipHeader {
             let start = self.bytes.recorded.count
             let folder = try self.readFolder()
             self.layout.beginFolder(
-                self.bytes.recorded[start...], packedCount: Int(folder.packedCount), mainStream: folder.mainStream,
-                isEncrypted: folder.isEncrypted)
+                self.bytes.recorded[start...], packedCount: Int(folder.packedCount), folder)
             folders.append(folder)
         }
         self.bytes.records = false
@@ -97,7 +96,9 @@ extension SevenZipHeader {
             if Self.encryptingMethods.contains(method) { encryptedCount += 1 }
             let coder = Coder(rawValue: method)
             folder.hasBCJ2 = folder.hasBCJ2 || coder == .bcj2
-            try self.check(coder, properties)
+            if !SevenZipMethod.isRead(method) { folder.unreadMethod = folder.unreadMethod ?? method }
+            folder.hasBranch = folder.hasBranch || SevenZipMethod.branches.contains(method)
+            folder.memoryByteCount = max(folder.memoryByteCount, self.memoryByteCount(of: coder, properties))
         }
         guard coderCount - encryptedCount <= 4 else { throw Malformed() }
         folder.isEncrypted = encryptedCount > 0
@@ -122,15 +123,13 @@ extension SevenZipHeader {
         return count
     }
 
-    private func check(_ coder: Coder?, _ properties: [UInt8]) throws {
-        let byteCount: UInt64? =
-            switch coder {
-            case .lzma2: properties.first.map { CompressionFormat.lzma2Window($0) }
-            // A byte of other parameters, then the size of the window or the model.
-            case .lzma, .ppmd: properties.count < 5 ? nil : CompressionFormat.number(properties[1..<5])
-            case .bcj2, nil: nil
-            }
-        try CompressionFormat.check(memoryByteCount: byteCount ?? 0, for: "A coder of the 7z archive")
+    private func memoryByteCount(of coder: Coder?, _ properties: [UInt8]) -> UInt64 {
+        switch coder {
+        case .lzma2: properties.first.map { CompressionFormat.lzma2Window($0) } ?? 0
+        // A byte of other parameters, then the size of the window or the model.
+        case .lzma, .ppmd: properties.count < 5 ? 0 : CompressionFormat.number(properties[1..<5])
+        case .bcj2, nil: 0
+        }
     }
 
     /// Reads the unpacked size of each stream, and the checksums of the folders.
@@ -153,7 +152,7 @@ extension SevenZipHeader {
             // libarchive holds all streams but the main one in memory.
             let side = Array(packed.dropFirst()) + (folder.hasSideStreams ? Array(byteCounts.prefix(2)) : [])
             let sum = side.reduce(UInt64(0)) { max($0, $0 &+ min($1, 1 << 62)) }
-            try CompressionFormat.check(memoryByteCount: sum, for: "A coder of the 7z archive")
+            self.layout.needMemory(sum, ofFolder: index)
         }
         var id = try self.bytes.id()
         if id == .checksums {

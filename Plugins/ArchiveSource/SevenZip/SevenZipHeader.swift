@@ -44,6 +44,12 @@ struct SevenZipHeader {
         var isEncrypted = false
         /// The index of the stream that no other coder reads.
         var mainStream = 0
+        /// The first method that is not read; nil when all are.
+        var unreadMethod: UInt64?
+        /// True when a coder is a branch filter that liblzma decodes.
+        var hasBranch = false
+        /// The largest number of bytes that a coder takes.
+        var memoryByteCount: UInt64 = 0
     }
 
     struct Malformed: Error {}
@@ -51,6 +57,8 @@ struct SevenZipHeader {
     /// The length of the signature header, from whose end the offset of the members' header counts.
     static let startByteCount: Int64 = 32
     static let maximumStreamCount: UInt64 = 32
+    /// The largest number of bytes that a header takes in memory: 128 MiB.
+    private static let maximumByteCount: UInt64 = 128 << 20
 
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
@@ -64,7 +72,8 @@ struct SevenZipHeader {
     /// The division into folders, as far as it was read.
     var layout = SevenZipLayout()
 
-    /// Reads the header, and checks the memory that the archive takes against the limit.
+    /// Reads the header, and checks the memory that it takes against the limits; that of its members is checked when they
+    /// are read, unless only libarchive can tell them.
     ///
     /// - Parameter keys: The keys of an encrypted header.
     /// - Returns: The division of the archive into folders; nil when the header is malformed, or has parts from which
@@ -87,24 +96,31 @@ struct SevenZipHeader {
         guard start.count == self.startByteCount, count > 0,
             let offset = Int64(exactly: offset), offset <= .max - self.startByteCount
         else { return nil }
+        var layout = SevenZipLayout()
         do {
             // The declared length is not used, because libarchive reads as much as there is.
             let place = offset + self.startByteCount
             var header = SevenZipHeader(
                 base: base, context: context, keys: keys, bytes: try Bytes(base.slice(place...), context))
-            return try header.readSound(at: place, Extent(byteCount: count, checksum: checksum))
+            defer { layout = header.layout }
+            if let layout = try header.readSound(at: place, Extent(byteCount: count, checksum: checksum)) {
+                return layout
+            }
         } catch is Malformed {
-            return nil
         } catch {
             let error = BlobError(wrapping: error)
             guard
                 error.code == .unsupported || error.code == .encrypted
                     || !error.isAboutFormat && error.code != .invalidArgument
             else {
+                try layout.checkMemory(context)
                 return nil
             }
             throw error
         }
+        // libarchive decodes any folder.
+        try layout.checkMemory(context)
+        return nil
     }
 
     /// Returns true when 32 bytes begin a 7z: the four bytes after the first eight are the checksum of the last 20.
@@ -120,7 +136,7 @@ struct SevenZipHeader {
         let (product, overflows) = count.multipliedReportingOverflow(by: byteCount)
         let (sum, overflowsToo) = self.neededByteCount.addingReportingOverflow(product)
         self.neededByteCount = overflows || overflowsToo ? .max : sum
-        let limit = CompressionFormat.maximumWindowByteCount
+        let limit = Self.maximumByteCount
         guard self.neededByteCount <= limit else {
             throw BlobError(
                 .limitExceeded,
@@ -195,6 +211,7 @@ struct SevenZipHeader {
     /// Returns a compressed header after decoding: libarchive reads it as the only member of an archive made for it.
     private mutating func decoded(before byteOffset: Int64) throws -> (Bytes, Extent) {
         guard let folder = self.layout.folders.first, self.layout.makeWhole() else { throw Malformed() }
+        try self.layout.checkReadable(folder: 0, self.context)
         var protection: SevenZipLayout.Protection?
         let archive = try self.layout.archive(ofFolder: 0, in: self.base, byteCount: byteOffset) {
             [keys = self.keys, base = self.base, context = self.context] encryption throws(BlobError) in

@@ -20,6 +20,12 @@ struct SevenZipLayout {
         /// The index of the coders' stream that nothing else reads.
         fileprivate let mainStream: Int
         let isEncrypted: Bool
+        /// The first method that is not read; nil when all are.
+        fileprivate let unreadMethod: UInt64?
+        /// True when a coder is a branch filter that liblzma decodes.
+        fileprivate let hasBranch: Bool
+        /// The largest number of bytes that a coder takes.
+        fileprivate var memoryByteCount: UInt64
         /// The range of the unpacked sizes of its coders' streams.
         fileprivate var byteCounts = 0..<0
         var checksum: UInt32?
@@ -52,15 +58,69 @@ struct SevenZipLayout {
     private var streams: [Int32?]?
     private var memberCount = 0
 
-    mutating func beginFolder(
-        _ description: ArraySlice<UInt8>, packedCount: Int, mainStream: Int, isEncrypted: Bool
-    ) {
+    mutating func beginFolder(_ description: ArraySlice<UInt8>, packedCount: Int, _ folder: SevenZipHeader.Folder) {
         let (start, packed) = (self.descriptions.count, self.folders.last?.packed.upperBound ?? 0)
         self.descriptions += description
         self.folders.append(
             Folder(
                 description: start..<self.descriptions.count, packed: packed..<(packed + packedCount),
-                mainStream: mainStream, isEncrypted: isEncrypted))
+                mainStream: folder.mainStream, isEncrypted: folder.isEncrypted, unreadMethod: folder.unreadMethod,
+                hasBranch: folder.hasBranch, memoryByteCount: folder.memoryByteCount))
+    }
+
+    mutating func needMemory(_ byteCount: UInt64, ofFolder index: Int) {
+        self.folders[index].memoryByteCount = max(self.folders[index].memoryByteCount, byteCount)
+    }
+
+    /// Checks before a folder is decoded.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` when a method is not read, ``BlobError/Code/limitExceeded`` when a coder
+    ///   takes too much memory.
+    func checkReadable(folder index: Int, _ context: BlobContext) throws(BlobError) {
+        if let method = self.folders[index].unreadMethod { throw SevenZipMethod.unread(method) }
+        try context.checkMemory(self.folders[index].memoryByteCount, for: "A coder of the 7z archive")
+    }
+
+    /// Checks before libarchive decodes any folder.
+    ///
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    func checkMemory(_ context: BlobContext) throws(BlobError) {
+        let byteCount = self.folders.reduce(0) { max($0, $1.memoryByteCount) }
+        try context.checkMemory(byteCount, for: "A coder of the 7z archive")
+    }
+
+    /// Returns a walker over the members of a folder; nil where there is no archive of the folder.
+    ///
+    /// - Parameters:
+    ///   - byteCount: The length of the base.
+    ///   - isolation: The place where an archive with rare coders is decoded.
+    ///   - key: Returns the key of an encryption; nil to leave it to libarchive, which refuses it.
+    /// - Throws: As ``checkReadable(folder:_:)``, and errors of opening.
+    func walker(
+        ofFolder index: Int, in base: any BlobInputStreamDataSource, byteCount: Int64?,
+        _ isolation: ArchiveIsolation?, _ context: BlobContext,
+        _ key: ((SevenZipEncryption) throws(BlobError) -> AES256)? = nil
+    ) throws(BlobError) -> (any MemberWalker)? {
+        try self.checkReadable(folder: index, context)
+        guard let source = try self.archive(ofFolder: index, in: base, byteCount: byteCount, key) else { return nil }
+        let walker = try SevenZipWalker.decoder(over: source, self.hasRareCoders ? isolation : nil, context)
+        guard self.folders[index].hasBranch, let branch = (try? self.splitCoders(ofFolder: index))?.branch else {
+            return walker
+        }
+        let streams = self.folders[index].streams
+        return try BranchWalker(
+            walker, branch, byteCounts: Array(self.streamByteCounts[streams]), checksums: Array(self.checksums[streams])
+        )
+    }
+
+    /// Returns the coders of a folder, and the branch filter after them.
+    private func splitCoders(
+        ofFolder index: Int
+    ) throws -> (coders: SevenZipCoders, branch: SevenZipCoders.Branch?) {
+        var coders = try self.coders(ofFolder: index)
+        guard self.folders[index].hasBranch else { return (coders, nil) }
+        guard let branch = coders.removeBranch() else { throw SevenZipHeader.Malformed() }
+        return (coders, branch)
     }
 
     mutating func setByteCounts(_ byteCounts: [UInt64], ofFolder index: Int) {
@@ -172,7 +232,8 @@ struct SevenZipLayout {
         let place = SevenZipHeader.startByteCount
         guard let start = Self.sum(self.packedByteCounts[..<packed.lowerBound], from: self.packedOffset),
             let end = Self.sum(self.packedByteCounts[packed], from: start), let byteCount,
-            let last = Int64(exactly: end), last <= byteCount - place, var coders = try? self.coders(ofFolder: index)
+            let last = Int64(exactly: end), last <= byteCount - place,
+            var coders = (try? self.splitCoders(ofFolder: index))?.coders
         else { return nil }
         guard self.folders[index].isEncrypted, let key else {
             return SevenZipHeader.archive(
@@ -214,6 +275,8 @@ struct SevenZipLayout {
     private func header(of index: Int, _ coders: SevenZipCoders) -> [UInt8] {
         typealias ID = SevenZipHeader.ID
         let streams = self.folders[index].streams
+        // A branch filter is applied to the whole folder before it is divided.
+        let count = self.folders[index].hasBranch ? 1 : streams.count
         var header = SevenZipHeaderWriter()
         header.append(.header, .mainStreams, .packInfo)
         header.append([0, UInt64(coders.packedByteCounts.count)])
@@ -225,18 +288,20 @@ struct SevenZipLayout {
         header.append(.coderSizes)
         header.append(coders.byteCounts)
         header.append(.end, .subStreams, .streamCounts)
-        header.append([UInt64(streams.count)])
-        if streams.count > 1 {
+        header.append([UInt64(count)])
+        if count > 1 {
             header.append(.size)
             header.append(self.streamByteCounts[streams].dropLast())
         }
         // Also the checksum of a folder with one member: libarchive compares those of members only.
-        if self.checksums[streams].contains(where: { $0 != nil }) { header.append(checksums: self.checksums[streams]) }
+        if !self.folders[index].hasBranch, self.checksums[streams].contains(where: { $0 != nil }) {
+            header.append(checksums: self.checksums[streams])
+        }
         header.append(.end, .end, .files)
-        header.append([UInt64(streams.count)])
+        header.append([UInt64(count)])
         header.append(.names)
-        header.append([UInt64(4 * streams.count + 1), 0])
-        for _ in streams { header.bytes += [UInt8(ascii: "m"), 0, 0, 0] }
+        header.append([UInt64(4 * count + 1), 0])
+        for _ in 0..<count { header.bytes += [UInt8(ascii: "m"), 0, 0, 0] }
         header.append(.end, .end)
         return header.bytes
     }

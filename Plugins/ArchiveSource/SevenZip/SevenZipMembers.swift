@@ -91,6 +91,9 @@ struct SevenZipMembers {
         Int(self.nameOffsets[index])..<(Int(self.nameOffsets[index + 1]) - 2)
     }
 
+    /// True when a member is a symbolic link.
+    var haveLinks: Bool { self.modes.contains { $0 & Self.typeMask == Self.link } }
+
     private func isDirectory(_ index: Int) -> Bool { self.modes[index] & Self.typeMask == Self.directory }
 
     /// Returns the indices of the members with a name, in ascending order.

@@ -28,6 +28,8 @@ final class SevenZipWalker: MemberWalker {
         self.base = base
         self.context = context
         self.layout = try SevenZipHeader.check(base, context)
+        // libarchive decodes the targets of links while it reads headers.
+        if self.layout?.members?.haveLinks != false { try self.layout?.checkMemory(context) }
         let isRare = self.layout?.hasRareCoders ?? false
         self.headers = try HeaderWalker(over: base, isRare ? base.archiveIsolation : nil, context)
     }
@@ -87,8 +89,7 @@ final class SevenZipWalker: MemberWalker {
     private func open(folder: Int?, _ index: Int) throws(BlobError) -> Bool {
         if self.opened == nil || self.opened?.folder != folder || self.opened?.walker.index ?? 0 >= index {
             self.opened = nil
-            guard let source = try self.source(ofFolder: folder) else { return false }
-            let walker = try Self.decoder(over: source, self.isolation, self.context)
+            guard let walker = try self.walker(ofFolder: folder) else { return false }
             // The parts of one pass belong together.
             guard try self.base.info(self.context).validator == self.baseInfo.validator else {
                 throw BlobError(.changed, "The archive is no longer what it was.")
@@ -103,8 +104,13 @@ final class SevenZipWalker: MemberWalker {
         }
     }
 
-    private func source(ofFolder folder: Int?) throws(BlobError) -> (any BlobInputStreamDataSource)? {
-        guard let folder else { return self.base }
-        return try self.layout?.archive(ofFolder: folder, in: self.base, byteCount: self.baseInfo.byteCount)
+    private func walker(ofFolder folder: Int?) throws(BlobError) -> (any MemberWalker)? {
+        guard let folder else {
+            try self.layout?.checkMemory(self.context)
+            return try Self.decoder(over: self.base, self.isolation, self.context)
+        }
+        return try self.layout?.walker(
+            ofFolder: folder, in: self.base, byteCount: self.baseInfo.byteCount, self.base.archiveIsolation,
+            self.context)
     }
 }

@@ -17,13 +17,13 @@ extension ZipSearch.Found {
         if let method = ZipReader.Method(rawValue: self.entry.method) {
             return try ZipReader(self, method, info: info, context)
         }
-        try self.checkMemory()
+        try self.checkMemory(context)
         // libarchive treats LZMA without content as an error.
         if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
             return EmptyReader(info)
         }
         var data: any BlobInputStreamDataSource = base.slice(self.data)
-        if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector()) }
+        if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector(context)) }
         let source = self.entry.alone(over: data)
         let search = MemberSearch(base: source, format: .zip, selector: .index(0), context: context)
         let found = try search.open(checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
@@ -34,7 +34,7 @@ extension ZipSearch.Found {
     private static let (lzma, zstd, xz, ppmd) = (UInt16(14), UInt16(93), UInt16(95), UInt16(98))
 
     /// Checks the memory that decoding takes against the limit; libarchive has no limit of its own.
-    private func checkMemory() throws(BlobError) {
+    private func checkMemory(_ context: BlobContext) throws(BlobError) {
         let byteCount = min(Int64(CompressionFormat.headerByteCount), Int64(self.data.count))
         let beginning = Array(try self.scanner.bytes(at: self.data.lowerBound, count: Int(byteCount)))
         var needed: UInt64?
@@ -47,7 +47,7 @@ extension ZipSearch.Found {
             needed = ((CompressionFormat.number(beginning[0..<2]) >> 4 & 0xFF) + 1) << 20
         default: break
         }
-        try CompressionFormat.check(memoryByteCount: needed ?? 0, for: "The member")
+        try context.checkMemory(needed ?? 0, for: "The member")
     }
 }
 

@@ -5,7 +5,8 @@ extension BlockFormat {
     /// The blocks of xz, decoded by liblzma; nil when it cannot be loaded.
     static let xz: BlockFormat? = {
         guard blob_lzma_load() == nil else { return nil }
-        return BlockFormat(streamsFirst: true, table: { try BlockTable.xz($0) }, scan: nil) { bytes, table, index in
+        return BlockFormat(streamsFirst: true, table: { try BlockTable.xz($0) }, scan: nil) {
+            bytes, table, index, context in
             let entry = table.entries[index]
             let unpadded = Int64(entry.compressed.count) - Int64(entry.detail >> BlockTable.paddingShift)
             let byteCount = table.byteCount(of: index)
@@ -15,7 +16,7 @@ extension BlockFormat {
             return Block(bytes: bytes, byteCount: byteCount, memoryByteCount: Int(memory)) { () throws(BlobError) in
                 try XzDecoder(
                     header: header, check: UInt32(entry.detail & 0xFF), unpaddedByteCount: unpadded,
-                    byteCount: byteCount)
+                    byteCount: byteCount, context)
             }
         }
     }()

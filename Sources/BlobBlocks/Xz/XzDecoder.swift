@@ -4,7 +4,8 @@ import CLzma
 
 /// A decoder of one block of an xz, by liblzma.
 final class XzDecoder: BlockDecoder {
-    /// The largest window of a block, in bytes: 128 MiB.
+    /// The largest window of a block, in bytes, if the job allows as much memory: 128 MiB, because there may be one for
+    /// each thread.
     static let maximumWindowByteCount = 128 << 20
 
     /// The identifier of LZMA2 (The .xz File Format, 5.3.1).
@@ -20,7 +21,9 @@ final class XzDecoder: BlockDecoder {
     ///   - check: The kind of check in the headers of the stream.
     ///   - unpaddedByteCount: The length of the block without its padding, as the index has it.
     ///   - byteCount: The length of the decoded bytes, as the index has it.
-    init(header: [UInt8], check: UInt32, unpaddedByteCount: Int64, byteCount: Int64) throws(BlobError) {
+    init(
+        header: [UInt8], check: UInt32, unpaddedByteCount: Int64, byteCount: Int64, _ context: BlobContext
+    ) throws(BlobError) {
         self.stream.initialize(to: lzma_stream())
         self.block.initialize(to: lzma_block())
         self.filters.initialize(repeating: lzma_filter(), count: Int(LZMA_FILTERS_MAX) + 1)
@@ -35,7 +38,7 @@ final class XzDecoder: BlockDecoder {
             self.filters.update(repeating: lzma_filter(), count: Int(LZMA_FILTERS_MAX) + 1)
             throw status == LZMA_MEM_ERROR ? Self.noMemory : Self.noHeader
         }
-        try self.checkWindow()
+        try self.checkWindow(context)
         let declared = self.block.pointee.uncompressed_size
         guard declared == UInt64.max || declared == UInt64(byteCount),
             blob_lzma_block_compressed_size(self.block, UInt64(unpaddedByteCount)) == LZMA_OK
@@ -84,14 +87,13 @@ final class XzDecoder: BlockDecoder {
 
     private var skippedByteCount = 0
 
-    private func checkWindow() throws(BlobError) {
+    private func checkWindow(_ context: BlobContext) throws(BlobError) {
         for filter in UnsafeBufferPointer(start: self.filters, count: Int(LZMA_FILTERS_MAX)) {
             guard filter.id == Self.lzma2, let options = filter.options else { continue }
             let window = options.assumingMemoryBound(to: lzma_options_lzma.self).pointee.dict_size
+            try context.checkMemory(UInt64(window), for: "A block of the xz")
             guard window <= Self.maximumWindowByteCount else {
-                throw BlobError(
-                    .limitExceeded,
-                    "A block of the xz needs a window of \(window) bytes, the limit is \(Self.maximumWindowByteCount).")
+                throw BlobError(.limitExceeded, "A block of the xz has too large a window to be decoded apart.")
             }
         }
     }

@@ -11,6 +11,7 @@ final class ZstdFinder: BlockFinder {
 
     private let base: BlobGuardedReader
     private let scan: BlockScan
+    private let maximumWindowByteCount: UInt64
     /// Bytes that were read; those from `consumed` on are in no frame yet.
     private var input: [UInt8] = []
     private var consumed = 0
@@ -24,6 +25,8 @@ final class ZstdFinder: BlockFinder {
     /// - Returns: Nil when the first frame is no block: its length is unknown or large, or it is the only one.
     init?(_ base: BlockBase, _ scan: BlockScan) throws {
         self.scan = scan
+        self.maximumWindowByteCount = min(
+            ZstdFrame.maximumWindowByteCount, UInt64(max(base.context.memoryLimit, 0)))
         self.compressedByteOffset = scan.start.bitOffset / 8
         self.byteOffset = scan.start.byteOffset
         self.decodedByteOffset = self.byteOffset
@@ -102,7 +105,7 @@ final class ZstdFinder: BlockFinder {
             guard byteCount <= Self.maximumByteCount else { throw self.unsuitable }
             return try self.whole(Frame(compressedByteCount: count))
         case .data(let headerByteCount, let window, let byteCount, let hasChecksum):
-            guard let byteCount, byteCount <= Self.maximumByteCount, window <= ZstdFrame.maximumWindowByteCount else {
+            guard let byteCount, byteCount <= Self.maximumByteCount, window <= self.maximumWindowByteCount else {
                 throw self.unsuitable
             }
             var end = headerByteCount

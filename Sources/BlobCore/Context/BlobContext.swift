@@ -39,6 +39,14 @@ public struct BlobContext: Sendable {
     /// mebibyte. Deflate data decode to at most 1,032 times their length; 200 is a usual limit.
     public var ratioLimit: Int?
 
+    /// The number of bytes from which ``BlobError/Code/limitExceeded`` is thrown instead of giving a decoder the memory
+    /// that the data ask for: 128 MiB by default.
+    ///
+    /// The limit is that of each window, dictionary or model of LZMA, LZMA2, Zstandard or PPMd, and is checked before
+    /// memory is taken. Archives that were packed with the highest settings may need 256 MiB and more. Listing the
+    /// members of an archive needs no decoder, and has its own bounds.
+    public var memoryLimit: Int64 = 128 << 20
+
     /// A closure that returns the password of an archive, or nil when it knows none; by default there is no closure.
     ///
     /// Called with the locator of the archive, as far as it has one, when encrypted bytes are about to be read: on the
@@ -100,6 +108,18 @@ public struct BlobContext: Sendable {
                 + "\(ratioLimit) to 1.")
     }
 
+    /// Throws when a decoder asks for more memory than ``memoryLimit`` allows. For filters, before they take it.
+    ///
+    /// - Parameter consumer: The beginning of a sentence: `The member`.
+    /// - Throws: ``BlobError/Code/limitExceeded``.
+    package func checkMemory(_ byteCount: UInt64, for consumer: String) throws(BlobError) {
+        guard byteCount > UInt64(max(self.memoryLimit, 0)) else { return }
+        throw BlobError(
+            .limitExceeded,
+            "\(consumer) needs \(byteCount) bytes to be decoded, which exceeds the memory limit of \(self.memoryLimit) "
+                + "bytes.")
+    }
+
     /// The number of decoded bytes after which ``ratioLimit`` applies: fewer do no harm.
     private static let uncheckedByteCount: Int64 = 1 << 20
 
@@ -114,6 +134,7 @@ public struct BlobContext: Sendable {
     package func hasSameLimits(as other: BlobContext) -> Bool {
         self.lastMoment == other.lastMoment && self.idleLimit == other.idleLimit && self.mayBlock == other.mayBlock
             && self.spoolLimit == other.spoolLimit && self.ratioLimit == other.ratioLimit
+            && self.memoryLimit == other.memoryLimit
             && self.passwords === other.passwords
     }
 

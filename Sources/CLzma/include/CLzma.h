@@ -18,6 +18,8 @@ const char *blob_lzma_load(void);
     X(lzma_ret, lzma_block_compressed_size, (lzma_block *block, lzma_vli unpadded), (block, unpadded)) \
     X(lzma_ret, lzma_block_decoder, (lzma_stream *stream, lzma_block *block), (stream, block)) \
     X(lzma_ret, lzma_code, (lzma_stream *stream, lzma_action action), (stream, action)) \
+    X(lzma_ret, lzma_raw_decoder, (lzma_stream *stream, const lzma_filter *filters), (stream, filters)) \
+    X(lzma_bool, lzma_filter_decoder_is_supported, (lzma_vli filter), (filter)) \
     X(lzma_ret, lzma_stream_footer_decode, (lzma_stream_flags *flags, const uint8_t *bytes), (flags, bytes)) \
     X(lzma_ret, lzma_stream_header_decode, (lzma_stream_flags *flags, const uint8_t *bytes), (flags, bytes)) \
     X(void, lzma_end, (lzma_stream *stream), (stream)) \

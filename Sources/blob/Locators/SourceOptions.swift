@@ -32,6 +32,12 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Fail rather than give a decoder (7z, xz, lzma, zstd, PPMd) more memory than this (default: 128 MiB).",
+            valueName: "bytes"))
+    var memoryLimit: ByteCount?
+
+    @Option(
+        help: ArgumentHelp(
             "Read encrypted zips and 7z with the password in the first line of this file ('-': standard input).",
             valueName: "file"))
     var passwordFile: String?
@@ -93,6 +99,7 @@ struct SourceOptions: ParsableArguments {
         context.ratioLimit = self.maxRatio
         context.index = self.index
         if let spoolLimit { context.spoolLimit = spoolLimit.value }
+        if let memoryLimit { context.memoryLimit = memoryLimit.value }
         context.mayBlock = true  // Commands may block the threads on which they read.
         if let passwordFile {
             let password = try PasswordFile(passwordFile, self.fullRegistry).password(context)

@@ -7,6 +7,7 @@ extension BlobError {
         (.encrypted, "no password is given", "--password-file FILE gives one."),
         (.limitExceeded, "(spool limit)", "--spool-limit BYTES sets it."),
         (.limitExceeded, "the ratio limit", "--max-ratio RATIO sets it."),
+        (.limitExceeded, "the memory limit", "--memory-limit BYTES sets it."),
         (.timedOut, "which is the idle limit", "--idle-timeout SECONDS sets it."),
         (.io, "exists, and is kept", "--overwrite replaces it."),
         (.permissionDenied, "There are no credentials", "--no-sign-request reads public objects without them."),
