@@ -159,7 +159,7 @@ def extract(name, path, certain):
     with open(f"{out}/before", "w") as file:
         file.write("before\n")
     before = snapshot(root)
-    for more in ([], ["--overwrite"]):
+    for more in ([], ["--overwrite"], ["--absolute-links=relative"]):
         done = subprocess.run([blob, "extract", path, "-C", out, "--max-members", "1500", "--max-bytes", "100000000", *more],
                               capture_output=True, timeout=120, env={**os.environ, "XDG_CACHE_HOME": "/dev/null"})
         text = done.stderr.decode(errors="surrogateescape")

@@ -60,6 +60,16 @@ package struct MemberPath: Hashable, Sendable {
         return upward.count < self.names.count && !parts[upward.count...].contains(Self.parent[...])
     }
 
+    /// Returns the target of a link at this path that leads to where an absolute one does in a file system whose root
+    /// is the folder; nil when no such link is certain to stay beneath the folder.
+    package func relativeTarget(_ target: [UInt8]) -> [UInt8]? {
+        guard target.first == Self.slash else { return nil }
+        let up = repeatElement(Self.parent[...], count: max(0, self.names.count - 1))
+        let parts = up + Self.parts(of: target)
+        let relative = parts.isEmpty ? Self.current : Array(parts.joined(separator: CollectionOfOne(Self.slash)))
+        return self.isLinkBeneath(relative) ? relative : nil
+    }
+
     private static func parts(of name: [UInt8]) -> [ArraySlice<UInt8>] {
         name.split(separator: self.slash).filter { $0 != self.current[...] }
     }

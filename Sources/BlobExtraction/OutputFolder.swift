@@ -16,6 +16,7 @@ package final class OutputFolder {
     /// The path of the folder if this value made it; nil otherwise.
     private let newPath: [UInt8]?
     private let isReplacing: Bool
+    private let makesLinksRelative: Bool
     /// The files and links made.
     private var made: Set<FileIdentity> = []
     /// The hashes of their paths.
@@ -30,9 +31,12 @@ package final class OutputFolder {
     ///
     /// - Parameters:
     ///   - isReplacing: True to replace existing files and links, though not folders.
+    ///   - makesLinksRelative: True to make absolute symbolic links relative ones, as if the folder were the root.
     ///   - resolvesInKernel: False to resolve paths name by name on any system.
     /// - Throws: The error of the system.
-    package init(path: [UInt8], isReplacing: Bool = false, resolvesInKernel: Bool = true) throws(BlobError) {
+    package init(
+        path: [UInt8], isReplacing: Bool = false, makesLinksRelative: Bool = false, resolvesInKernel: Bool = true
+    ) throws(BlobError) {
         let isNew = path.withPath { mkdir($0, 0o777) } == 0
         guard isNew || errno == EEXIST else {
             throw writeFailure("Could not make the folder \(BlobMember.printable(path))")
@@ -44,6 +48,38 @@ package final class OutputFolder {
         StagingFolder.removeLeftovers(in: root)
         self.tree = FolderTree(root, resolvesInKernel: resolvesInKernel)
         self.isReplacing = isReplacing
+        self.makesLinksRelative = makesLinksRelative
+    }
+
+    /// Returns the reason why a member is not extracted, whatever the folder contains; nil for one that can be.
+    ///
+    /// These are members that would be beyond the folder, or lead there, and devices and other special files.
+    package func safetyFault(of member: BlobMember) -> BlobError? {
+        do throws(BlobError) {
+            let path = try MemberPath(member.name)
+            switch member.kind {
+            case .special:
+                throw BlobError(.unsupported, "This member is a device or another special file.")
+            case .hardLink: _ = try MemberPath(member.linkTarget ?? [], isTarget: true)
+            case .symbolicLink: if let target = member.linkTarget { _ = try self.target(target, of: path) }
+            case .file, .directory: break
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Returns the target of a symbolic link as it is made.
+    ///
+    /// - Throws: ``BlobError/Code/unsupported`` when it is not certainly beneath the folder.
+    private func target(_ target: [UInt8], of path: MemberPath) throws(BlobError) -> [UInt8] {
+        if self.makesLinksRelative, let relative = path.relativeTarget(target) { return relative }
+        guard path.isLinkBeneath(target) else {
+            throw BlobError(
+                .unsupported, "This symbolic link to '\(BlobMember.printable(target))' may lead out of the folder.")
+        }
+        return target
     }
 
     /// Makes a folder, unless it exists. Its time and permissions are set by ``finish()``, if it is new.
@@ -87,13 +123,10 @@ package final class OutputFolder {
     /// - Throws: ``BlobError/Code/unsupported`` when its target is not certainly beneath the folder.
     package func makeSymbolicLink(_ member: BlobMember) throws(BlobError) {
         let path = try Self.path(of: member)
-        guard let target = member.linkTarget else {
+        guard let declared = member.linkTarget else {
             throw BlobError(.unsupported, "The target of this link cannot be read: it is damaged or encrypted.")
         }
-        guard path.isLinkBeneath(target) else {
-            throw BlobError(
-                .unsupported, "This symbolic link to '\(BlobMember.printable(target))' may lead out of the folder.")
-        }
+        let target = try self.target(declared, of: path)
         let folder = try self.openFolder(of: path)
         try self.checkPlace(path, folder)
         let staging = try self.stagingFolder()

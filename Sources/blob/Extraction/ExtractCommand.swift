@@ -10,8 +10,9 @@ struct ExtractCommand: ParsableCommand {
         discussion: """
             Members are read to their ends, with all checks, and get their names when they are complete; they are not \
             synchronised to the disk. Nothing is written beyond the folder, nor through a symbolic link, also one that \
-            exists: names that are absolute or have '..' as a part, links that may lead out of the folder, hard links \
-            to what was not extracted, devices and FIFOs are errors. Permissions are without set-id bits and what the \
+            exists: members whose names or hard links' targets are absolute or have '..' as a part, symbolic links that \
+            may lead out of the folder, devices and FIFOs are skipped, which is reported at the end; the status is \(skippedStatus) if \
+            nothing else failed. Permissions are without set-id bits and what the \
             umask takes away; times are kept, owners are not. An error of a member is reported, and the others are \
             extracted; the status is that of the first error. Most tars have no checksums: an error at the end of the \
             archive puts all members in doubt.
@@ -23,6 +24,9 @@ struct ExtractCommand: ParsableCommand {
 
     /// More than a program of the usual kind makes of a folder, in bytes: 64 GiB.
     private static let defaultMaximumByteCount: Int64 = 64 << 30
+
+    /// The exit status when members were skipped for safety, and nothing else failed.
+    private static let skippedStatus: Int32 = 1
 
     private static let plainCharacters = PercentEncoding.pathCharacters.subtracting("*?[%".utf8)
 
@@ -42,6 +46,12 @@ struct ExtractCommand: ParsableCommand {
 
     @Flag(help: "Replace existing files and links, though not folders; the last of several members of a name stays.")
     var overwrite = false
+
+    @Option(
+        help: """
+            Skip absolute symbolic links, or make them relative, as if the folder were the root: skip, relative.
+            """)
+    var absoluteLinks = AbsoluteLinks.skip
 
     @Flag(help: "End at the first error.")
     var failFast = false
@@ -69,7 +79,9 @@ struct ExtractCommand: ParsableCommand {
         context.ratioLimit = context.ratioLimit ?? Self.defaultMaximumRatio
         let registry = self.source.makeRegistry()
         let (archive, locator, globs) = try self.archive(registry, context)
-        let folder = try OutputFolder(path: Array(self.directory.utf8), isReplacing: self.overwrite)
+        let folder = try OutputFolder(
+            path: Array(self.directory.utf8), isReplacing: self.overwrite,
+            makesLinksRelative: self.absoluteLinks == .relative)
         let extractor = Extractor(
             locator, folder, globs, maximumCount: self.maxMembers, endsAtError: self.failFast)
         var copier = Copier(
@@ -91,9 +103,13 @@ struct ExtractCommand: ParsableCommand {
             if !extractor.hasReported(error) { report(error) }
         }
         extractor.reportUnusedGlobs()
-        guard let error = extractor.firstError else { return }
+        if extractor.skippedCount > 0 {
+            copier.finish()
+            extractor.reportSkipped()
+        }
+        guard extractor.firstError != nil || extractor.skippedCount > 0 else { return }
         folder.removeIfNew()
-        throw ExitCode(error.code.exitStatus)
+        throw ExitCode(extractor.firstError?.code.exitStatus ?? Self.skippedStatus)
     }
 
     /// Returns the archive and the patterns; of a locator of one member that is no archive, the archive that has it.
@@ -127,4 +143,9 @@ struct ExtractCommand: ParsableCommand {
         }
         return (selection.container, [selection.pattern.text])
     }
+}
+
+/// The choices of `--absolute-links`.
+enum AbsoluteLinks: String, ExpressibleByArgument, CaseIterable {
+    case skip, relative
 }

@@ -15,6 +15,13 @@ final class Extractor {
     private let endsAtError: Bool
     private var count = 0
 
+    /// The maximum number of skipped members that are reported one by one.
+    private static let maximumReportCount = 20
+
+    /// The first members that were skipped for safety, and the reasons, and the number of all of them.
+    private var skipped: [BlobError] = []
+    private(set) var skippedCount = 0
+
     /// The first error of a member; nil when there was none.
     private(set) var firstError: BlobError?
     private var lastMessage: String?
@@ -43,19 +50,40 @@ final class Extractor {
         self.count += 1
         do {
             try self.checkCount()
+            if let fault = self.folder.safetyFault(of: member), !self.endsAtError { return self.skip(member, fault) }
             try self.make(member, source, &copier)
             // One member may need many folders.
             try self.checkCount()
         } catch {
-            var error = BlobError(wrapping: error)
+            let error = self.naming(member, BlobError(wrapping: error))
             self.lastMessage = error.message
-            // The name of the member, in place of the index that errors of reading have.
-            error.locator = self.archive.selecting(.name(member.name)).description
             if self.endsAtError || error.concernsAllMembers { throw error }
             copier.finish()
             report(error)
             self.firstError = self.firstError ?? error
         }
+    }
+
+    private func skip(_ member: BlobMember, _ fault: BlobError) {
+        self.skippedCount += 1
+        if self.skipped.count < Self.maximumReportCount { self.skipped.append(self.naming(member, fault)) }
+    }
+
+    /// Returns an error with the name of the member, in place of the index that errors of reading have.
+    private func naming(_ member: BlobMember, _ error: BlobError) -> BlobError {
+        var error = error
+        error.locator = self.archive.selecting(.name(member.name)).description
+        return error
+    }
+
+    /// Reports the members that were skipped for safety, at the end.
+    func reportSkipped() {
+        guard self.skippedCount > 0 else { return }
+        for fault in self.skipped { report(fault) }
+        let what = self.skippedCount == 1 ? "1 member was" : "\(self.skippedCount) members were"
+        let hasOthers = self.skippedCount > self.skipped.count
+        let others = hasOthers ? ", of which the first \(self.skipped.count) are above" : ""
+        ProgressLine.printError("blob: \(what) skipped for safety\(others).\n")
     }
 
     /// Returns true for an error of the archive that was reported as that of its last member.
@@ -88,8 +116,7 @@ final class Extractor {
         case .directory: try self.folder.makeFolder(member)
         case .symbolicLink: try self.folder.makeSymbolicLink(member)
         case .hardLink where member.byteCount ?? 0 == 0: try self.folder.makeHardLink(member)
-        case .special:
-            throw BlobError(.unsupported, "This member is a device or another special file, and is not extracted.")
+        case .special: throw self.folder.safetyFault(of: member) ?? BlobError(.unsupported, "This is a special file.")
         case .file, .hardLink:
             let file = try self.folder.makeFile(member)
             defer { file.discard() }

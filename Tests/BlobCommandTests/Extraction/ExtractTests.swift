@@ -245,6 +245,78 @@ import Testing
 
     @Test func theErrorOfAHardLinkIsAboutItsTarget() throws {
         let path = try self.make("a.tgz", "add('h', type=tarfile.LNKTYPE, target='../x')")
-        expect(try self.extract(path), failsWith: "unsupported", 65, saying: "The target of this hard link has '..'")
+        let outcome = try self.extract(path)
+        #expect(outcome.ending == .status(1))
+        #expect(outcome.errorText.contains("The target of this hard link has '..'"))
+    }
+
+    /// As in a package of Debian, where one link of many members is absolute.
+    private func package() throws -> String {
+        try self.make(
+            "data.tgz",
+            """
+            add("./usr/bin/tool", b"tool", mode=0o755)
+            add("./usr/lib/tool/conf", type=tarfile.SYMTYPE, target="/etc/tool.conf")
+            add("./etc/tool.conf", b"conf")
+            add("./top", type=tarfile.SYMTYPE, target="/usr/./bin//tool")
+            add("./root", type=tarfile.SYMTYPE, target="/")
+            """)
+    }
+
+    @Test func absoluteLinksAreSkippedAndReportedAtTheEnd() throws {
+        let outcome = try self.extract(self.package())
+        #expect(outcome.ending == .status(1))
+        #expect(self.names == ["etc", "etc/tool.conf", "usr", "usr/bin", "usr/bin/tool"])
+        let lines = outcome.errorText.split(separator: "\n")
+        #expect(lines.count == 4 && lines.last == "blob: 3 members were skipped for safety.")
+        #expect(lines[0].contains("unsupported: This symbolic link to '/etc/tool.conf' may lead out of the folder."))
+        #expect(lines[0].contains("#./usr/lib/tool/conf"))
+    }
+
+    @Test func absoluteLinksBecomeRelativeWhenAsked() throws {
+        expect(try self.extract(self.package(), "--absolute-links", "relative"), prints: "")
+        let target = { (name: String) in
+            try FileManager.default.destinationOfSymbolicLink(atPath: self.folder.path("out/\(name)"))
+        }
+        #expect(try target("usr/lib/tool/conf") == "../../../etc/tool.conf")
+        #expect(self.folder.read("out/usr/lib/tool/conf") == "conf")
+        #expect(try target("top") == "usr/bin/tool" && self.folder.read("out/top") == "tool")
+        #expect(try target("root") == ".")
+        // Whatever leads upward is not certain to stay beneath the folder.
+        let odd = try self.make(
+            "odd.tgz",
+            "add('l', type=tarfile.SYMTYPE, target='/a/../../x'); add('m', type=tarfile.SYMTYPE, target='../x')")
+        let outcome = try self.extract(odd, "--absolute-links=relative")
+        #expect(outcome.ending == .status(1) && outcome.errorText.contains("2 members were skipped for safety."))
+        #expect(!self.names.contains("l") && !self.names.contains("m"))
+    }
+
+    @Test func anErrorComesBeforeTheStatusOfWhatWasSkipped() throws {
+        let path = try self.make(
+            "a.zip",
+            """
+            link = zipfile.ZipInfo('l'); link.external_attr, link.create_system = 0o120777 << 16, 3
+            archive.writestr(link, b'/etc/passwd'); archive.writestr('b', b'content of b'); archive.writestr('../c', b'')
+            """)
+        var bytes = Array(try #require(FileManager.default.contents(atPath: path)))
+        let place = try #require(bytes.firstRange(of: Array("content of b".utf8))?.lowerBound)
+        bytes[place] ^= 1
+        let damaged = try self.folder.write(bytes, to: "b.zip")
+        let both = try self.extract(damaged)
+        #expect(both.ending == .status(65) && both.errorText.hasPrefix("blob: checksumMismatch: "))
+        #expect(both.errorText.hasSuffix("blob: 2 members were skipped for safety.\n"))
+        let outcome = try self.extract(path, "--fail-fast")
+        expect(outcome, failsWith: "unsupported", 65, saying: "may lead out of the folder")
+    }
+
+    @Test func ofManySkippedMembersTheFirstAreReported() throws {
+        let path = try self.make("a.tgz", "for n in range(50): add(f'/{n}'); add(f'f{n}', type=tarfile.FIFOTYPE)")
+        let outcome = try self.extract(path)
+        #expect(outcome.ending == .status(1))
+        let lines = outcome.errorText.split(separator: "\n")
+        #expect(lines.count == 21)
+        #expect(lines.last == "blob: 100 members were skipped for safety, of which the first 20 are above.")
+        // The folder was made for nothing.
+        #expect(self.folder.names == ["a.tgz"])
     }
 }
