@@ -16,6 +16,12 @@ public import BlobCore
 /// read from beginning to end, because ``BlobInfo/isRandomAccess`` is false, is read to its own end before the end of
 /// the member.
 ///
+/// Data after the end of an archive throw ``BlobError/Code/trailingData`` after the last member: in a listing, and where
+/// the end is read for a member. Zeros, as tapes and disks leave, are none, nor is the signature of a program that unpacks
+/// the archive. A cpio is read on, as an initramfs: zeros and further archives may follow, and at last one that is
+/// compressed by gzip or in a ``CompressionFormat``. A disc image with a UDF file system whose files ISO 9660 does not list
+/// throws ``BlobError/Code/unsupported``.
+///
 /// The name of a zip member is the bytes stored in the zip. If no member has the requested name, the names that other
 /// programs show are accepted too: names decoded from code page 437, and names cut off at a zero. A zip, 7z or RAR may
 /// follow the program that unpacks it.
@@ -43,6 +49,10 @@ public import BlobCore
 /// A member whose bytes lie in the archive as they are has random access if the archive has it: a stored member of a
 /// zip, and a member of a tar that is not sparse. An archive within such a member is read without a copy. Of a zip,
 /// only a read from the beginning of a member is compared with its checksum.
+///
+/// A writer without zip64, such as the archiver of macOS, gives the length of a member of 4 GiB or more modulo 2^32. A
+/// deflated member of which that is likely has no length before its end, where it must agree modulo 2^32, and so must the
+/// checksum; ``BlobMember/byteCount`` is what the directory says.
 ///
 /// A deflated member of a zip has random access once it has restart points: of members of at least 4 MiB, the first
 /// read to the end leaves them in the index file, if ``BlobContext/index`` allows one, and so does

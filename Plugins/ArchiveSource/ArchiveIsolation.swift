@@ -2,7 +2,9 @@
 /// those 7z that use rare coders: others than LZMA, LZMA2, BZip2, Deflate, the filters Delta and BCJ, and AES.
 ///
 /// By default this is a process of its own, the program `blob-archive-helper`, which has neither files nor network, at
-/// most 256 MiB of memory for decoding, and on Linux only the system calls that it needs. It gets the bytes of the
+/// most 256 MiB of memory for decoding, and on Linux only the system calls that it needs. Where the system does not grant
+/// that, ``helper`` throws ``BlobError/Code/unsupported`` before the process gets any byte, and ``helperIfFound`` uses it
+/// nevertheless; ``BlobEvent/Kind/helperStarted`` reports either. It gets the bytes of the
 /// archive from this process, so that any source works. An archive on which the decoder crashes, or computes for 3
 /// seconds without progress, is ``BlobError/Code/corrupted``; one that takes too much memory is
 /// ``BlobError/Code/limitExceeded``; one whose helper is silent for a minute is ``BlobError/Code/timedOut``. The helper

@@ -39,6 +39,7 @@ extension BlobProvider {
     /// ``ArchiveIsolation/helper``.
     public static let archives =
         [tar, zip, sevenzip, cpio, ar, bzip2, xz, lzma, zstd, lz4, lzip, compress, rpm] + foreign
+        + unsupported
 
     /// Returns ``archives``, where some formats are decoded elsewhere than in the default helper process.
     ///
@@ -75,7 +76,32 @@ extension BlobProvider {
             .filter { base, context in DecompressedSource(base, format: format, index: context.index) },
             schemes: [format.rawValue],
             mediaTypes: format.mediaTypes, fileExtensions: format.fileExtensions.map(\.suffix),
-            signatures: format.signatures)
+            signatures: format.signatures, recognizes: format.recognizes)
+    }
+
+    /// The providers of formats that are recognised so that they are refused by name.
+    private static let unsupported = [
+        BlobProvider(
+            .filter { _, _ in throw BlobError(.unsupported, "This is an lzop stream, a format that is not supported.")
+            },
+            schemes: ["lzop"], fileExtensions: ["lzo"],
+            signatures: [BlobSignature([0x89, 0x4C, 0x5A, 0x4F, 0x00, 0x0D, 0x0A, 0x1A, 0x0A])]),
+        // ECMA-167, 2/8.3.1: the first descriptor, where there is none of ISO 9660.
+        BlobProvider(
+            .container { _, _ in
+                throw BlobError(
+                    .unsupported, "This is a disc image with a UDF file system alone, which is not supported.")
+            },
+            schemes: ["udf"], signatures: [BlobSignature(Array("BEA01".utf8), at: 16 * 2048 + 1)]),
+    ]
+}
+
+extension CompressionFormat {
+    /// Recognises a stream that begins with skippable frames. One whose first frame is far behind is taken for
+    /// Zstandard.
+    fileprivate var recognizes: (@Sendable ([UInt8]) -> Bool)? {
+        guard self == .zstd || self == .lz4 else { return nil }
+        return { self.begins($0) ?? (self == .zstd) }
     }
 }
 

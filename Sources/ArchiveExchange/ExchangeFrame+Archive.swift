@@ -4,7 +4,7 @@ package import HelperExchange
 ///
 /// | command | numbers | answers |
 /// |---|---|---|
-/// | `open` | b: 1 with random access; c: length of the archive or -1; payload: its format | `opened` |
+/// | `open` | b: 1 with random access; c: length of the archive or -1 | `opened` |
 /// | `next` | | `entry`, `end` |
 /// | `block` | | `data`, `end` |
 ///
@@ -12,7 +12,7 @@ package import HelperExchange
 /// |---|---|
 /// | `entry` | payload: ``ExchangedEntry`` |
 /// | `data` | a: offset in the member; b: place in the shared memory; c: number of bytes |
-/// | `end` | after `block`: a: length of the member |
+/// | `end` | a: after `block`, length of the member; after `next`, offset of the data after the archive |
 ///
 /// The output are bytes of members. Those that libarchive returns as they are in the archive stay where they are.
 extension ExchangeFrame.Kind {

@@ -34,8 +34,8 @@ package final class HelperProcess {
     /// The longest time between two checks of limits, in milliseconds.
     private static let checkInterval: CInt = 100
 
-    /// The program, for messages.
-    private let program: String
+    /// The path of the program, for messages.
+    private let path: String
     package let memory: ExchangeMemory
     private let channel: ExchangeChannel
     private let life: Life
@@ -58,7 +58,7 @@ package final class HelperProcess {
         _ context: BlobContext
     ) throws(BlobError) {
         try context.check()
-        self.program = String(path.split(separator: "/").last ?? "")
+        self.path = path
         self.progress = HelperProgress(limits)
         var sockets: [CInt] = [-1, -1]
         let error = blob_make_sockets(&sockets, Self.checkInterval)
@@ -125,6 +125,33 @@ package final class HelperProcess {
                 if let answer = try self.receive(kinds, needed) { return answer }
             }
         }
+    }
+
+    /// Asks the helper how the system confines it, before it is given any input, and reports that to the event sink.
+    ///
+    /// - Throws: ``BlobError/Code/unavailable`` when the program is no helper of this version; the errors of
+    ///   ``answer(to:descriptors:_:_:)``.
+    package func confinement() throws(BlobError) -> HelperConfinement {
+        let answer: ExchangeFrame
+        do throws(BlobError) {
+            answer = try self.answer(to: ExchangeFrame(.greet), [.ready]) { (_, _) throws(BlobError) in
+                throw Self.isMalformed
+            }
+        } catch  where error.code == .corrupted {
+            throw BlobError(
+                .unavailable, "The helper \(self.path) cannot be used: \(error.message)", isTransient: false,
+                cause: error)
+        }
+        guard answer.a == ExchangeFrame.version else {
+            throw BlobError(
+                .unavailable,
+                "The helper \(self.path) has version \(answer.a) of the protocol, and this program "
+                    + "\(ExchangeFrame.version).", isTransient: false)
+        }
+        let confinement = HelperConfinement(rawValue: answer.b)
+        self.context.eventSink?(
+            BlobEvent(.helperStarted, HelperConfinement.all.subtracting(confinement).rawValue))
+        return confinement
     }
 
     /// Performs a step of a command; after an error the helper is gone.
@@ -225,6 +252,6 @@ package final class HelperProcess {
             end.signal != 0
             ? "was ended by signal \(end.signal) (\(String(cString: strsignal(end.signal))))"
             : "ended with status \(end.status)"
-        return BlobError(.corrupted, "The helper process \(self.program) \(how).")
+        return BlobError(.corrupted, "The helper process \(self.path.split(separator: "/").last ?? "") \(how).")
     }
 }

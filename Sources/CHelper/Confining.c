@@ -4,6 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <iconv.h>
+#endif
 #ifdef __linux__
 #include <malloc.h>
 #endif
@@ -53,12 +56,13 @@ int blob_is_helper(void) {
     return 1;
 }
 
-static void limit(int resource, rlim_t value) {
+/// Returns true when the limit is in effect.
+static bool limit(int resource, rlim_t value) {
     struct rlimit both;
-    if (getrlimit(resource, &both) != 0) return;
+    if (getrlimit(resource, &both) != 0) return false;
     if (both.rlim_max == RLIM_INFINITY || both.rlim_max > value) both.rlim_max = value;
     both.rlim_cur = both.rlim_max;
-    setrlimit(resource, &both);
+    return setrlimit(resource, &both) == 0;
 }
 
 /// The address space in use, in bytes; 0 where the system does not tell.
@@ -78,7 +82,16 @@ static void check_starter(int number) {
     if (getppid() != starter) _exit(0);
 }
 
-void blob_confine(size_t byte_count, enum blob_needs needs) {
+void blob_load_conversion(const char *name) {
+#ifdef __GLIBC__
+    // The C library keeps the module of a descriptor that is never closed.
+    (void)iconv_open("UTF-8", name);
+#else
+    (void)name;
+#endif
+}
+
+int blob_confine(size_t byte_count, enum blob_needs needs) {
     // Without a name, the zone is looked up in the file system each time.
     if (getenv("TZ") == NULL) setenv("TZ", ":/etc/localtime", 1);
     tzset();
@@ -97,15 +110,18 @@ void blob_confine(size_t byte_count, enum blob_needs needs) {
     sigaction(SIGPROF, &action, NULL);
     struct itimerval second = {{1, 0}, {1, 0}};
     setitimer(ITIMER_PROF, &second, NULL);
-    limit(RLIMIT_CORE, 0);
-    limit(RLIMIT_FSIZE, 0);
-    limit(RLIMIT_CPU, processor_time);
+    (void)limit(RLIMIT_CORE, 0);
+    (void)limit(RLIMIT_CPU, processor_time);
+    bool has_files = limit(RLIMIT_FSIZE, 0);
 #ifndef BLOB_SANITIZED
-    limit(RLIMIT_AS, address_space() + byte_count);
-    limit(RLIMIT_NOFILE, blob_helper_memory + 1 + (needs == blob_needs_files ? file_count : 0));
-    blob_allow_system_calls(needs);
+    size_t used = address_space();
+    bool has_memory = used > 0 && limit(RLIMIT_AS, used + byte_count);
+    has_files = limit(RLIMIT_NOFILE, blob_helper_memory + 1 + (needs == blob_needs_files ? file_count : 0)) && has_files;
+    return (has_memory ? blob_confines_memory : 0) | (has_files ? blob_confines_files : 0)
+        | (blob_allow_system_calls(needs) ? blob_confines_calls : 0);
 #else
-    (void)byte_count, (void)needs, (void)address_space;
+    (void)byte_count, (void)needs, (void)address_space, (void)has_files;
+    return blob_confines_memory | blob_confines_files | blob_confines_calls;
 #endif
 }
 

@@ -46,7 +46,7 @@
 #define APPEND(filter, count, more) \
     (memcpy((filter) + (count), more, sizeof more), (count) + sizeof more / sizeof more[0])
 
-void blob_allow_system_calls(enum blob_needs needs) {
+bool blob_allow_system_calls(enum blob_needs needs) {
     struct sock_filter head[] = {
         FIELD(arch),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0),
@@ -106,15 +106,15 @@ void blob_allow_system_calls(enum blob_needs needs) {
     if (needs == blob_needs_files) count = APPEND(filter, count, files);
     count = APPEND(filter, count, tail);
     struct sock_fprog program = {(unsigned short)count, filter};
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return false;
     // For threads that libraries have started already, too.
-    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0) return;
-    // Kernels without filters have the limits alone.
-    (void)prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program);
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program) == 0) return true;
+    // Older kernels filter the calls of this thread alone, which is enough where nothing starts others.
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0 && needs == blob_needs_nothing;
 }
 
 #else
 
-void blob_allow_system_calls(enum blob_needs needs) { (void)needs; }
+bool blob_allow_system_calls(enum blob_needs needs) { return (void)needs, false; }
 
 #endif

@@ -9,10 +9,12 @@
 ///
 /// | command | numbers | answers |
 /// |---|---|---|
+/// | `greet` | | `ready` |
 /// | `open` | a: ``version`` | `opened` |
 ///
 /// | answer | numbers |
 /// |---|---|
+/// | `ready` | a: ``version`` of the helper; b: its ``HelperConfinement``, before it reads any input |
 /// | `opened` | a: ``version`` of the helper |
 /// | `error` | a: ``Failure``; payload: text of the library |
 ///
@@ -39,9 +41,11 @@ package struct ExchangeFrame {
         package static let open = Self(rawValue: 1)
         package static let bytes = Self(rawValue: 4)
         package static let failed = Self(rawValue: 5)
+        package static let greet = Self(rawValue: 6)
         package static let opened = Self(rawValue: 16)
         package static let error = Self(rawValue: 20)
         package static let need = Self(rawValue: 21)
+        package static let ready = Self(rawValue: 22)
     }
 
     /// The reason for an error of the helper.
@@ -57,7 +61,7 @@ package struct ExchangeFrame {
     }
 
     /// The version of the protocol.
-    package static let version: Int64 = 1
+    package static let version: Int64 = 2
     /// The length of a frame without its payload, in bytes.
     package static let byteCount = 32
     /// The maximum length of a payload, in bytes: names, and a text of a library.

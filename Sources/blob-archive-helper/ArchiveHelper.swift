@@ -10,19 +10,24 @@ final class ArchiveHelper {
 
     private let channel: ExchangeChannel
     private let memory: ExchangeMemory
+    private let format: String
     private let fault: String?
     private var archive: HelperArchive?
+    private var confinement: HelperConfinement = []
 
-    /// - Parameter fault: A fault for tests, such as `crash:block`.
-    init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, fault: String?) {
-        (self.channel, self.memory, self.fault) = (channel, memory, fault)
+    /// - Parameters:
+    ///   - format: The format of the archive that is going to be opened.
+    ///   - fault: A fault for tests, such as `crash:block`.
+    init(_ channel: ExchangeChannel, _ memory: ExchangeMemory, format: String, fault: String?) {
+        (self.channel, self.memory, self.format, self.fault) = (channel, memory, format, fault)
     }
 
     func run() {
         // Loaded, and the system asked for what it gives only before the confinement.
         let reason = blob_archive_load().map { String(cString: $0) }
         blob_use_utf8()
-        blob_confine(Self.memoryByteCount, blob_needs_nothing)
+        if self.format == "lha" { HelperArchive.loadConversions() }
+        self.confinement = .begin(memoryByteCount: Self.memoryByteCount, hasFiles: false)
         while case .success(let command) = self.channel.receive(idle: {}) {
             do {
                 try self.channel.send(self.answer(command, reason))
@@ -37,17 +42,19 @@ final class ArchiveHelper {
     private func answer(_ command: ExchangeFrame, _ reason: String?) -> ExchangeFrame {
         do throws(HelperFailure) {
             switch command.kind {
+            case .greet: return self.confinement.frame
             case .open:
                 if let reason { throw HelperFailure(.unavailable, reason) }
                 try self.fail(at: "open")
                 let input = HelperInput(
                     self.channel, self.memory, hasRandomAccess: command.b != 0,
                     byteCount: command.c < 0 ? nil : command.c)
-                self.archive = try HelperArchive(input, format: String(decoding: command.payload, as: UTF8.self))
+                self.archive = try HelperArchive(input, format: self.format)
                 return ExchangeFrame(.opened, a: ExchangeFrame.version)
             case .next:
                 try self.fail(at: "next")
-                guard let entry = try self.opened().next() else { return ExchangeFrame(.end) }
+                let archive = self.opened()
+                guard let entry = try archive.next() else { return ExchangeFrame(.end, a: archive.consumedByteCount) }
                 let payload = entry.encoded
                 guard payload.count <= ExchangeFrame.maximumPayloadByteCount else {
                     throw HelperFailure(.limit, "a header has more than \(ExchangeFrame.maximumPayloadByteCount) bytes")

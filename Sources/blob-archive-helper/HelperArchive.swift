@@ -1,5 +1,6 @@
 internal import ArchiveExchange
 internal import CArchive
+internal import CHelper
 internal import HelperExchange
 
 /// An archive that libarchive reads.
@@ -7,9 +8,17 @@ final class HelperArchive {
     /// Blocks shorter than this are collected; longer ones that lie in the archive as they are stay where they are.
     private static let longByteCount = 64 * 1024
 
-    private let archive: OpaquePointer
+    /// The character sets of names in an LHA whose headers name them, beside UTF-8 and UTF-16: Windows' code pages of
+    /// Japanese, Chinese and Korean, and of Western European languages.
+    private static let characterSets = ["CP932", "CP936", "CP949", "CP950", "CP1252"]
+
+    private var archive: OpaquePointer
     private let input: HelperInput
-    private let endsAtData: Bool
+    private let format: String
+    /// The number of members so far.
+    private var count = 0
+    /// True when names in no declared character set are taken to be Japanese.
+    private var isJapanese = false
     /// The offset in the member after the last byte that libarchive returned.
     private var dataEnd: Int64 = 0
     /// The block after the bytes of the last answer.
@@ -22,16 +31,29 @@ final class HelperArchive {
     }
 
     init(_ input: HelperInput, format: String) throws(HelperFailure) {
-        guard let archive = blob_archive_read_new() else { throw HelperFailure(.limit, "the memory is exhausted") }
-        self.archive = archive
         self.input = input
-        self.endsAtData = format == "warc"
+        self.format = format
+        self.archive = try Self.make(format)
+        try self.open()
+    }
+
+    private static func make(_ format: String) throws(HelperFailure) -> OpaquePointer {
+        guard let archive = blob_archive_read_new() else { throw HelperFailure(.limit, "the memory is exhausted") }
         // A warning means that libarchive would start a program instead.
         guard Self.enable(format, archive) == ARCHIVE_OK else {
             throw HelperFailure(.unavailable, "libarchive was built without this format")
         }
-        input.connect(to: archive)
-        try self.check(blob_archive_read_open1(archive))
+        return archive
+    }
+
+    private func open() throws(HelperFailure) {
+        self.input.connect(to: self.archive)
+        try self.check(blob_archive_read_open1(self.archive))
+    }
+
+    /// Loads the conversions of names, for which there are no files once the helper is confined.
+    static func loadConversions() {
+        for name in Self.characterSets { blob_load_conversion(name) }
     }
 
     private static func enable(_ format: String, _ archive: OpaquePointer) -> CInt {
@@ -59,11 +81,38 @@ final class HelperArchive {
         self.pending = nil
         self.dataEnd = 0
         var entry: OpaquePointer?
-        let status = blob_archive_read_next_header(self.archive, &entry)
+        var status = blob_archive_read_next_header(self.archive, &entry)
+        if status == ARCHIVE_FATAL, try self.startAgainInJapanese() {
+            status = blob_archive_read_next_header(self.archive, &entry)
+        }
         if status != ARCHIVE_WARN { try self.check(status) }
         guard status != ARCHIVE_EOF, let entry else { return nil }
+        self.count += 1
         let warning = status == ARCHIVE_WARN ? self.message ?? "a warning without a reason" : nil
         return ExchangedEntry(entry, warning: warning.map { Array($0.utf8) })
+    }
+
+    /// The number of bytes that libarchive consumed; after the last member, the offset of the data after the archive.
+    var consumedByteCount: Int64 { max(0, blob_archive_filter_bytes(self.archive, 0)) }
+
+    /// Opens an LHA again before the next member when its name is not UTF-8: names in no declared character set are
+    /// nearly always in code page 932. Returns false for another error, and without random access.
+    private func startAgainInJapanese() throws(HelperFailure) -> Bool {
+        // libarchive has no message for such a name.
+        guard self.format == "lha", !self.isJapanese, self.message == nil else { return false }
+        guard self.input.rewind() else {
+            throw HelperFailure(
+                .library, "names in no declared character set are not supported in an LHA that can be read only once")
+        }
+        self.isJapanese = true
+        self.archive = try Self.make(self.format)
+        guard blob_archive_read_set_format_option(self.archive, "lha", "hdrcharset", "CP932") == ARCHIVE_OK else {
+            throw HelperFailure(.unavailable, "the names are in code page 932, for which there is no conversion")
+        }
+        try self.open()
+        var entry: OpaquePointer?
+        for _ in 0..<self.count { try self.check(blob_archive_read_next_header(self.archive, &entry)) }
+        return true
     }
 
     /// Returns the next bytes of the member, or its end.
@@ -108,10 +157,9 @@ final class HelperArchive {
             let status = blob_archive_read_data_block(self.archive, &start, &count, &byteOffset)
             try self.check(status)
             if status == ARCHIVE_EOF {
-                // In a WARC, libarchive counts the two line ends after a record, whether they exist or not; in a RAR 5,
-                // it leaves the offset of the end unset.
-                let end = self.endsAtData ? self.dataEnd : max(byteOffset, self.dataEnd)
-                return Block(bytes: UnsafeRawBufferPointer(start: nil, count: 0), byteOffset: end)
+                // The offset that libarchive returns counts the line ends after a record of a WARC and the bytes of
+                // earlier members of a xar, and in a RAR 5 it is unset.
+                return Block(bytes: UnsafeRawBufferPointer(start: nil, count: 0), byteOffset: self.dataEnd)
             }
             guard count > 0 else { continue }
             self.dataEnd = byteOffset &+ Int64(count)

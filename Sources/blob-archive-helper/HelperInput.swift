@@ -41,6 +41,9 @@ final class HelperInput {
         return UnsafeRawBufferPointer(rebasing: self.memory.input[place..<(place + count)])
     }
 
+    /// Moves to the beginning of the archive; returns false without random access.
+    func rewind() -> Bool { self.seek(0, SEEK_SET) != nil }
+
     private func skip(_ byteCount: Int64) -> Int64 {
         guard self.hasRandomAccess, let end = self.byteCount else { return 0 }
         let skipped = max(0, min(byteCount, end - self.byteOffset))

@@ -4,9 +4,9 @@ internal import HelperExchange
 // Started by the module ArchiveSource; see `ExchangeFrame` for what is said, and `HelperProcess` for who says it.
 
 let arguments = CommandLine.arguments
-guard blob_is_helper() != 0, let memory = ExchangeMemory(descriptor: blob_helper_memory) else {
+guard arguments.count >= 2, blob_is_helper() != 0, let memory = ExchangeMemory(descriptor: blob_helper_memory) else {
     blob_refuse("blob-archive-helper reads archives for other programs, which start it.\n")
 }
 let helper = ArchiveHelper(
-    ExchangeChannel(socket: blob_helper_socket), memory, fault: arguments.dropFirst().first)
+    ExchangeChannel(socket: blob_helper_socket), memory, format: arguments[1], fault: arguments.dropFirst(2).first)
 helper.run()

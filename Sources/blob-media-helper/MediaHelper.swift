@@ -16,10 +16,10 @@ final class MediaHelper {
     func run(memoryByteCount: Int) {
         // Loaded, and the system asked for what it gives only before the confinement.
         let library = MediaLibrary(self.task)
-        blob_confine(memoryByteCount, blob_needs_files)
+        let confinement = HelperConfinement.begin(memoryByteCount: memoryByteCount, hasFiles: true)
         while case .success(let command) = self.channel.receive(idle: {}) {
             let files = self.channel.takeDescriptors()
-            let answer = self.answer(command, files, library)
+            let answer = command.kind == .greet ? confinement.frame : self.answer(command, files, library)
             for file in files { blob_close(file) }
             do { try self.channel.send(answer) } catch { break }
         }

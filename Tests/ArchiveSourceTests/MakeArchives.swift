@@ -272,7 +272,7 @@ enum Made {
             ('lzma', lambda b: lzma.compress(b, format=lzma.FORMAT_ALONE))]:
             open('stream.' + name, 'wb').write(stream(content))
             open('none.' + name, 'wb').write(stream(b''))
-            for archive in ['a.tar', 'small.tar']:
+            for archive in ['a.tar', 'small.tar', 'sums.cpio']:
                 open(archive + '.' + name, 'wb').write(stream(open(archive, 'rb').read()))
         open('stream', 'wb').write(content)
         for name, compress in [('xz', lzma.compress), ('bz2', bz2.compress)]:
@@ -349,6 +349,7 @@ enum Made {
         command -v bsdtar >/dev/null && bsdtar --format odc -cf odc.cpio stream k1
         for format in iso9660:iso xar:xar; do
           command -v bsdtar >/dev/null && bsdtar --format ${format%:*} -cf a.${format#*:} stream
+          command -v bsdtar >/dev/null && bsdtar --format ${format%:*} -cf several.${format#*:} k1 stream small.zip
         done
         exit 0
         """#

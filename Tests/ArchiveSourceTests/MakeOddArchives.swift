@@ -52,6 +52,38 @@ extension Made {
         rar = b'Rar!\x1a\7\1\0' + block(1, 0, b'\0') \
             + block(2, 2, bytes([4, 4, 4, 0]) + crc(b'text') + bytes([0, 1, 1]) + b'm', b'text') + block(5, 0, b'\0')
         write('stored.rar', rar)
+        several = b''.join(
+            block(2, 2, bytes([4, 4, 4, 0]) + crc(b'tex' + name) + bytes([0, 1, 1]) + name, b'tex' + name)
+            for name in [b'a', b'b', b'c'])
+        write('several.rar', rar[:rar.index(block(1, 0, b'\0')) + len(block(1, 0, b'\0'))] + several + block(5, 0, b'\0'))
+        # LHA, with headers of level 0 and stored members; WARC.
+        def crc16(data):
+            value = 0
+            for byte in data:
+                value ^= byte
+                for _ in range(8): value = value >> 1 ^ (0xA001 if value & 1 else 0)
+            return value
+        def stored(name, data):
+            header = b'-lh0-' + struct.pack('<IIIBBB', len(data), len(data), 0x5A210000, 0x20, 0, len(name)) + name \
+                + struct.pack('<H', crc16(data))
+            return bytes([len(header), __builtins__.sum(header) & 255]) + header + data
+        files = [(b'one', b'1' * 5), (b'two', b'22' * 400), (b'three', b'3' * 70000)]
+        write('several.lzh', b''.join(stored(name, data) for name, data in files) + b'\0')
+        def cabinet(files):
+            data, entries = b''.join(data for _, data in files), b''
+            for number, (name, content) in enumerate(files):
+                offset = __builtins__.sum(len(content) for _, content in files[:number])
+                entries += struct.pack('<IIHHHH', len(content), offset, 0, 0x5A21, 0, 0x20) + name + b'\0'
+            parts = [data[start:start + 32768] for start in range(0, len(data), 32768)]
+            blocks = b''.join(struct.pack('<IHH', 0, len(part), len(part)) + part for part in parts)
+            start = 44 + len(entries)
+            head = struct.pack('<IIIIIBBHHHHH', 0, start + len(blocks), 0, 44, 0, 3, 1, 1, len(files), 0, 0, 0)
+            return b'MSCF' + head + struct.pack('<IHH', start, len(parts), 0) + entries + blocks
+        write('several.cab', cabinet(files))
+        write('several.warc', b''.join(
+            b'WARC/1.0\r\nWARC-Type: resource\r\nWARC-Target-URI: http://h/%s\r\nWARC-Date: 2020-01-01T00:00:00Z\r\n'
+            b'WARC-Record-ID: <urn:x:%s>\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n' % (name, name, len(data), data)
+            for name, data in files))
         # The first member has a record of encryption: version, flags, iterations, salt and initial vector.
         locked = bytes([36, 1, 0, 0, 15]) + bytes(range(32))
         write('encrypted.rar', rar[:-8] + b''.join(

@@ -55,6 +55,27 @@ final class ArchiveScanner {
         return UnsafeRawBufferPointer(rebasing: self.buffer[place..<min(self.count, place + Int(clamping: count))])
     }
 
+    /// Returns the offset of the first byte from an offset on that is not zero; nil when there is none.
+    func firstNonzero(from byteOffset: Int64, _ context: BlobContext) throws(BlobError) -> Int64? {
+        var place = byteOffset
+        while case let bytes = try self.some(at: place, atMost: Int64(self.buffer.count)), !bytes.isEmpty {
+            if let index = bytes.firstIndex(where: { $0 != 0 }) { return place + Int64(index) }
+            place += Int64(bytes.count)
+            try context.check()
+        }
+        return nil
+    }
+
+    /// Checks that only zeros, as tapes and disks leave, follow the end of an archive.
+    ///
+    /// - Throws: ``BlobError/Code/trailingData``.
+    func checkEnd(
+        of format: ArchiveFormat, at byteOffset: Int64, _ context: BlobContext
+    ) throws(BlobError) {
+        guard let place = try self.firstNonzero(from: byteOffset, context) else { return }
+        throw BlobError(trailingDataAfter: format, at: place)
+    }
+
     /// True after an error of the base.
     var hasFailed: Bool { self.cursor.hasFailed }
 
@@ -85,5 +106,13 @@ final class ArchiveScanner {
             guard case let more = try self.cursor.read(into: room), more > 0 else { break }
             self.count += more
         }
+    }
+}
+
+extension BlobError {
+    /// Creates the error for data after the end of an archive.
+    init(trailingDataAfter format: ArchiveFormat, at byteOffset: Int64) {
+        self.init(
+            .trailingData, "Other data follow the end of the \(format.rawValue) archive.", byteOffset: byteOffset)
     }
 }

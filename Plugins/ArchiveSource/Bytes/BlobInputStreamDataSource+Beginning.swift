@@ -5,11 +5,18 @@ extension BlobInputStreamDataSource {
     func beginning(_ byteCount: Int, _ context: BlobContext) throws(BlobError) -> [UInt8] {
         let reader = try self.open(context: context)
         defer { reader.close() }
+        return try reader.next(byteCount)
+    }
+}
+
+extension BlobGuardedReader {
+    /// Returns the next bytes, fewer only at the end.
+    func next(_ byteCount: Int) throws(BlobError) -> [UInt8] {
         do {
             return try [UInt8](unsafeUninitializedCapacity: byteCount) { buffer, count in
                 while count < byteCount {
                     let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[count...])
-                    let more = try reader.readWaiting(into: rest)
+                    let more = try self.readWaiting(into: rest)
                     if more == 0 { break }
                     count += more
                 }
@@ -18,9 +25,7 @@ extension BlobInputStreamDataSource {
             throw BlobError(wrapping: error)
         }
     }
-}
 
-extension BlobGuardedReader {
     /// Returns the info before the first read; while an event-driven reader is still opening, the info of its source
     /// `base`.
     func info(of base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) -> BlobInfo {

@@ -66,7 +66,7 @@ final class DecompressingReader: BlobReader {
     private func open(_ input: ArchiveInput) throws(BlobError) -> ArchiveHandle? {
         let label = "\(self.format.rawValue) stream"
         let beginning = try input.beginning(CompressionFormat.headerByteCount)
-        guard self.format.signatures.contains(where: { beginning.starts(with: $0.bytes) }) else {
+        guard self.format.begins(beginning) != false else {
             throw BlobError(.corrupted, "This is no \(label): it begins with other bytes.", byteOffset: 0)
         }
         try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0, self.context)

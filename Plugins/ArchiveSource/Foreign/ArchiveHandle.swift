@@ -119,7 +119,7 @@ extension BlobError {
             } else if text.holds("wrong size") || text.holds("size mismatch") {
                 .sizeMismatch
             } else if text.holds("unexpected codec id") || text.holds("unsupported") || text.holds("not supported")
-                || text.holds("unknown compression")
+                || text.holds("unknown compression") || text.holds("cannot seek")
             {
                 .unsupported
             } else if text.holds("allocate memory") || text.holds("too much memory") {

@@ -6,6 +6,7 @@ import CArchive
 final class ArchiveWalker: MemberWalker {
     private let handle: ArchiveHandle
     private let format: ArchiveFormat
+    private let source: any BlobInputStreamDataSource
     private let context: BlobContext
     private var current: ArchiveEntry?
     /// The offset in the member after the last byte that was returned.
@@ -23,9 +24,11 @@ final class ArchiveWalker: MemberWalker {
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext,
         password: String? = nil
     ) throws(BlobError) {
-        let input = try ArchiveInput(base, context)
+        let (source, isInOrder) = format.sourceInOrder(base)
+        let input = try ArchiveInput(source, context)
+        self.source = source
         self.baseInfo = input.info
-        self.isSequential = !input.hasRandomAccess
+        self.isSequential = isInOrder || !input.hasRandomAccess
         self.format = format
         self.context = context
         if format == .cpio { input.keep(from: 0, count: CpioSum.headerByteCount) }
@@ -55,7 +58,10 @@ final class ArchiveWalker: MemberWalker {
         if self.format == .cpio, self.current != nil { try self.keepHeader() }
         var entry: OpaquePointer?
         let status = try self.handle.call(toleratingWarnings: true) { blob_archive_read_next_header($0, &entry) }
-        guard status != ARCHIVE_EOF, let entry else { return false }
+        guard status != ARCHIVE_EOF, let entry else {
+            try self.checkEnd()
+            return false
+        }
         let warning = status == ARCHIVE_WARN ? self.handle.message ?? "a warning without a reason" : nil
         self.dataEnd = 0
         self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
@@ -74,10 +80,9 @@ final class ArchiveWalker: MemberWalker {
             let status = try self.handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
             if status == ARCHIVE_EOF {
                 try self.checkSum()
-                // In a WARC, libarchive counts the two line ends after a record, whether they exist or not; in a RAR 5,
-                // it leaves the offset of the end unset.
-                let end = self.format == .warc ? self.dataEnd : max(byteOffset, self.dataEnd)
-                return (UnsafeRawBufferPointer(start: nil, count: 0), end)
+                // The offset that libarchive returns counts the line ends after a record of a WARC and the bytes of
+                // earlier members of a xar, and in a RAR 5 it is unset.
+                return (UnsafeRawBufferPointer(start: nil, count: 0), self.dataEnd)
             }
             if count > 0 {
                 self.dataEnd = byteOffset &+ Int64(count)
@@ -88,6 +93,19 @@ final class ArchiveWalker: MemberWalker {
             }
             try self.context.check()
         }
+    }
+
+    /// The number of bytes that libarchive consumed; at the end of the archive, the offset of the data after it.
+    var consumedByteCount: Int64 { max(0, self.handle.ask { blob_archive_filter_bytes($0, 0) }) }
+
+    /// Checks that only zeros, as tapes and disks leave, follow the end of the archive.
+    private func checkEnd() throws(BlobError) {
+        guard self.format.endsWithMark, !self.source.isBehindProgram else { return }
+        let (input, end) = (self.handle.input, self.consumedByteCount)
+        var rest = ArchiveInput.Rest()
+        input.lastGiven(input.givenByteCount - end)?.withUnsafeBytes { rest.append($0) }
+        let more = try input.drain()
+        guard rest.areZeros, more.areZeros else { throw BlobError(trailingDataAfter: self.format, at: end) }
     }
 
     /// Keeps the next header, which libarchive does not pass on as a whole.
@@ -109,6 +127,6 @@ final class ArchiveWalker: MemberWalker {
     func releaseBase() { self.handle.input.release() }
 
     func finish() throws(BlobError) {
-        if self.isSequential { try self.handle.input.drain() }
+        if !self.handle.input.hasRandomAccess { try self.handle.input.drain() }
     }
 }

@@ -9,7 +9,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     case zip
     /// 7z.
     case sevenzip
-    /// The binary, portable and new formats of cpio.
+    /// The binary, portable and new formats of cpio, also several archives in a row, as in an initramfs.
     case cpio
     /// The archives of `ar`, GNU and BSD.
     case ar
@@ -20,9 +20,10 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     case rar
     /// Windows cabinets.
     case cab
-    /// xar, the format of macOS packages.
+    /// xar, the format of macOS packages; one whose members are not in order needs random access.
     case xar
-    /// LHA and LZH.
+    /// LHA and LZH. Names are UTF-8: those in no declared character set that are none are taken for code page 932, which
+    /// needs random access.
     case lha
     /// WARC, the format of web archives.
     case warc
@@ -32,7 +33,7 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// They are read by a helper process; see ``ArchiveIsolation``.
     public static let foreign: Set<ArchiveFormat> = [.iso, .rar, .cab, .xar, .lha, .warc]
 
-    var isForeign: Bool { Self.foreign.contains(self) }
+    package var isForeign: Bool { Self.foreign.contains(self) }
 
     /// True when the table of contents is at the end, so that nothing is found without random access.
     var needsRandomAccess: Bool {
@@ -55,6 +56,10 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
 
     /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
+
+    /// True when a mark is at the end of the archive or, of an ar, the end of the last member, and libarchive stops
+    /// there, whatever follows.
+    var endsWithMark: Bool { self == .ar || self == .rar || self == .lha }
 
     /// Enables this format alone in libarchive.
     ///

@@ -73,15 +73,27 @@ extension CompressionFormat {
         case .xz: [BlobSignature([0xFD, 0x37, 0x7A, 0x58, 0x5A, 0x00])]
         // lzma-file-format.txt has none; these are lc=3 lp=0 pb=2 and a window of whole 64 KiB, as all writers use.
         case .lzma: [BlobSignature([0x5D, 0x00, 0x00])]
-        // RFC 8878, sections 3.1.1 and 3.1.2: a frame, or one of the 16 kinds of skippable frames.
-        case .zstd:
-            [BlobSignature([0x28, 0xB5, 0x2F, 0xFD])]
-                + (0..<16).map { BlobSignature([0x50 + $0, 0x2A, 0x4D, 0x18]) }
+        // RFC 8878, section 3.1.1; see also `begins(_:)`.
+        case .zstd: [BlobSignature([0x28, 0xB5, 0x2F, 0xFD])]
         // lz4_Frame_format.md; the second is the legacy frame.
         case .lz4: [BlobSignature([0x04, 0x22, 0x4D, 0x18]), BlobSignature([0x02, 0x21, 0x4C, 0x18])]
         case .lzip: [BlobSignature(Array("LZIP".utf8))]
         case .compress: [BlobSignature([0x1F, 0x9D])]
         }
+    }
+
+    /// Returns true when a stream of this format begins like this, and nil when only bytes after these show it: both
+    /// Zstandard and LZ4 data may begin with skippable frames (RFC 8878, section 3.1.2), which have the same form.
+    func begins(_ beginning: [UInt8]) -> Bool? {
+        var rest = beginning[...]
+        while self == .zstd || self == .lz4, rest.count >= 8, rest.first.map({ $0 & 0xF0 == 0x50 }) ?? false,
+            rest.dropFirst().starts(with: [0x2A, 0x4D, 0x18])
+        {
+            let count = 8 + Self.number(rest.dropFirst(4).prefix(4))
+            guard count < rest.count else { return nil }
+            rest = rest.dropFirst(Int(count))
+        }
+        return self.signatures.contains { rest.starts(with: $0.bytes) }
     }
 
     var mediaTypes: [String] {

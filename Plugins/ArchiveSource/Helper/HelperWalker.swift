@@ -9,44 +9,45 @@ final class HelperWalker: MemberWalker {
     private let base: BaseCursor
     private let context: BlobContext
     private let process: HelperProcess
+    /// True when the archive is read in one pass, although the helper may be given any part of it.
+    private let isInOrder: Bool
+    private let source: any BlobInputStreamDataSource
     private var current: ArchiveEntry?
     /// The offset in the member after the last byte that was returned.
     private var dataEnd: Int64 = 0
     /// The offset in the archive after the last byte that the helper was given.
     private var givenEnd: Int64 = 0
+    /// The number of bytes that the helper was given last.
+    private var lastGivenCount = 0
     /// The numbers of bytes that the helper was given, and that it returned.
     private var (givenByteCount, decodedByteCount) = (Int64(0), Int64(0))
 
-    /// - Throws: ``BlobError/Code/unavailable`` when the program at `path` is no helper of this version; the errors of
-    ///   ``HelperProcess``.
+    /// - Parameter needsConfinement: True to use the helper only when the system confines it.
+    /// - Throws: ``BlobError/Code/unavailable`` when the program at `path` is no helper of this version;
+    ///   ``BlobError/Code/unsupported`` when it is not confined and has to be; the errors of ``HelperProcess``.
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext, _ path: String,
-        _ arguments: [String] = []
+        _ arguments: [String] = [], needsConfinement: Bool
     ) throws(BlobError) {
         self.format = format
-        self.base = try BaseCursor(base, context)
+        (self.source, self.isInOrder) = format.sourceInOrder(base)
+        self.base = try BaseCursor(self.source, context)
         self.context = context
-        self.process = try HelperProcess(path, arguments, context)
+        self.process = try HelperProcess(path, [format.rawValue] + arguments, context)
+        let confinement = try self.process.confinement()
+        if needsConfinement, let missing = confinement.missing { throw format.isUnconfined(missing) }
         let command = ExchangeFrame(
-            .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1,
-            payload: Array(format.rawValue.utf8))
-        let answer: ExchangeFrame
+            .open, a: ExchangeFrame.version, b: self.base.hasRandomAccess ? 1 : 0, c: self.base.info.byteCount ?? -1)
         do throws(BlobError) {
-            answer = try self.ask(command, .opened)
+            _ = try self.ask(command, .opened)
         } catch  where error.code == .corrupted && self.givenEnd == 0 && self.process.failure != nil {
             throw BlobError(
                 .unavailable, "The helper \(path) cannot be used: \(error.message)", isTransient: false, cause: error)
         }
-        guard answer.a == ExchangeFrame.version else {
-            throw BlobError(
-                .unavailable,
-                "The helper \(path) has version \(answer.a) of the protocol, and this program \(ExchangeFrame.version).",
-                isTransient: false)
-        }
     }
 
     var baseInfo: BlobInfo { self.base.info }
-    var isSequential: Bool { !self.base.hasRandomAccess }
+    var isSequential: Bool { self.isInOrder || !self.base.hasRandomAccess }
     var index: Int { self.current?.member.index ?? -1 }
     var place: Int64? { nil }
     func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
@@ -59,7 +60,10 @@ final class HelperWalker: MemberWalker {
 
     func advance() throws(BlobError) -> Bool {
         let answer = try self.ask(ExchangeFrame(.next), .entry, .end)
-        guard answer.kind == .entry else { return false }
+        guard answer.kind == .entry else {
+            try self.checkEnd(answer.a)
+            return false
+        }
         guard let entry = ExchangedEntry(encoded: answer.payload) else { throw self.isMalformed }
         self.current = try ArchiveEntry(entry, index: self.index + 1)
         self.dataEnd = 0
@@ -79,8 +83,30 @@ final class HelperWalker: MemberWalker {
         return (bytes, answer.a)
     }
 
+    /// Checks that only zeros, as tapes and disks leave, follow the end of the archive, or the signature of a program
+    /// that unpacks it.
+    private func checkEnd(_ byteOffset: Int64) throws(BlobError) {
+        guard self.format.endsWithMark, !self.source.isBehindProgram else { return }
+        guard (0...self.givenEnd).contains(byteOffset) else { throw self.isMalformed }
+        let buffer = self.process.memory.input
+        // The bytes that the helper was given last and did not need are still in the memory.
+        let rest = self.lastGivenCount - Int(clamping: self.givenEnd - byteOffset)
+        var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+        if self.base.hasRandomAccess {
+            try self.base.go(to: byteOffset, buffer)
+        } else if rest >= 0, rest < self.lastGivenCount {
+            bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[rest..<self.lastGivenCount])
+        }
+        repeat {
+            guard bytes.allSatisfy({ $0 == 0 }) else { throw BlobError(trailingDataAfter: self.format, at: byteOffset) }
+            try self.context.check()
+            let count = try self.base.read(into: buffer)
+            bytes = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count])
+        } while !bytes.isEmpty
+    }
+
     func finish() throws(BlobError) {
-        if self.isSequential { try self.base.drain(self.process.memory.input) }
+        if !self.base.hasRandomAccess { try self.base.drain(self.process.memory.input) }
     }
 
     /// Returns the answer to a command, which is of one of some kinds.
@@ -94,6 +120,7 @@ final class HelperWalker: MemberWalker {
                 let read = try self.read(at: byteOffset, into: room)
                 self.givenEnd = byteOffset + Int64(read)
                 self.givenByteCount += Int64(read)
+                if read > 0 { self.lastGivenCount = read }
                 return read
             }
         } catch {

@@ -8,6 +8,7 @@ extension ArchiveFormat {
         if self == .tar { return try TarWalker(over: base, context) }
         if self == .sevenzip { return try SevenZipWalker(over: base, context) }
         if self.isForeign { return try self.isolatedWalker(over: base, context) }
+        if self == .cpio { return try CpioWalker(over: base, context) }
         return try ArchiveWalker(self, over: base, context)
     }
 }

@@ -52,12 +52,20 @@ final class EmbeddedSource: BlobLayer {
         return self.base.slice(byteOffset...)
     }
 
+    /// True when the archive, which was opened, follows a program.
+    var hasProgram: Bool { self.known.withLock { $0?.byteOffset ?? 0 > 0 } }
+
+    /// Returns true when the first bytes of a source are those of a program.
+    static func isProgram(_ beginning: some Sequence<UInt8>) -> Bool {
+        Self.programs.contains { beginning.starts(with: $0) }
+    }
+
     /// Returns the offset of an archive behind a program; nil when there is none.
     static func byteOffset(
         of format: ArchiveFormat, in base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) -> Int64? {
         let beginning = try base.beginning(4, context)
-        guard Self.programs.contains(where: { beginning.starts(with: $0) }),
+        guard Self.isProgram(beginning),
             let first = format.signatures.first?.bytes.first
         else { return nil }
         let reader = try base.open(context: context)
@@ -96,6 +104,14 @@ final class EmbeddedSource: BlobLayer {
             else { return nil }
             return UnsafeRawPointer(found) - start
         }
+    }
+}
+
+extension BlobInputStreamDataSource {
+    /// True when the archive, which was opened, follows the program that unpacks it: then a signature of both may be
+    /// at the end.
+    var isBehindProgram: Bool {
+        (self as? EmbeddedSource)?.hasProgram ?? (self as? any BlobLayer)?.underlying.isBehindProgram ?? false
     }
 }
 

@@ -34,7 +34,13 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         _ context: BlobContext, _ recording: TableRecording?, _ body: (BlobMember) throws -> Bool
     ) throws {
         guard let directory = try self.directory(context) else {
-            return try self.walked.forEach(context, recording, body)
+            var isComplete = true
+            try self.walked.forEach(context, recording) { member in
+                isComplete = try body(member)
+                return isComplete
+            }
+            if isComplete { try self.archive.checkEnd(context) }
+            return
         }
         // Names that are encrypted are not written to a file, nor known without the password.
         let recording = directory.layout.protection == nil ? recording : nil
@@ -45,6 +51,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
             recording?.append(member, at: nil)
             guard try body(member) else { return }
         }
+        try self.archive.checkEnd(context)
         try recording?.finish()
     }
 

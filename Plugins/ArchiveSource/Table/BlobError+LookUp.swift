@@ -11,7 +11,7 @@ extension BlobError {
     /// True when the archive is at fault, not the access to it.
     var isAboutFormat: Bool {
         switch self.code {
-        case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .unsupported, .encrypted: true
+        case .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .unsupported, .encrypted: true
         default: false
         }
     }

@@ -46,6 +46,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             if index & 0xFFF == 0 { try context.check() }
         }
         try directory.checkCount(records)
+        try directory.checkEnd(context)
         guard let recording else { return }
         let found = ZipExtents(extents, before: directory.range.lowerBound)
         try recording.finish(overlapping: found.areDisjoint ? nil : found)
@@ -59,16 +60,17 @@ struct ZipCatalogue: ArchiveCatalogue {
         let found = try ZipSearch(base: self.base, selector: selector, context: context, pass: pass)
             .open(known?.record, overlapping: known == nil ? nil : self.tables.extents)
         let entry = found.entry
+        let isWrapped = try WrappedLength.isLikely(of: found)
         let isStored =
             entry.method == ZipReader.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount
             && entry.encryption == nil
         return FoundMember(
-            member: entry.member, byteCount: entry.byteCount, baseInfo: found.scanner.info,
+            member: entry.member, byteCount: isWrapped ? nil : entry.byteCount, baseInfo: found.scanner.info,
             storedRange: isStored ? found.data : nil,
             facts: [("compressed size in bytes", entry.compressedByteCount)]
                 + (entry.encryption.map { [("encryption", $0.name)] } ?? []),
             makeReader: { info throws(BlobError) in try found.makeReader(info, over: self.base, context) },
-            indexed: DeflatedMember(found, over: self.base, self.tables.policy),
+            indexed: isWrapped ? nil : DeflatedMember(found, over: self.base, self.tables.policy),
             makeCheckingReader: { [data = found.data] info, scanner throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
                 return try ZipReader(again, .stored, info: info, context)

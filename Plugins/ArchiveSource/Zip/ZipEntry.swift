@@ -11,6 +11,8 @@ struct ZipEntry: Equatable {
     private(set) var checksum: UInt32
     private(set) var compressedByteCount: Int64
     private(set) var byteCount: Int64
+    /// True when the entry has a field for lengths in 64 bits.
+    let hasZip64Field: Bool
     /// The encryption of the compressed bytes; nil when there is none.
     private(set) var encryption: ZipEncryption?
     /// The offset of the local header in the base.
@@ -29,6 +31,7 @@ struct ZipEntry: Equatable {
         self.checksum = record.checksum
         self.compressedByteCount = record.compressedByteCount
         self.byteCount = record.byteCount
+        self.hasZip64Field = record.extraFields.field(1) != nil
         self.encryption = record.encryption
         self.localOffset = record.localOffset
     }

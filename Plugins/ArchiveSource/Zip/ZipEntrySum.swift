@@ -4,19 +4,24 @@ import BlobDeflate
 /// The length and the checksum of the bytes of a member that were read, to be compared with its directory.
 struct ZipEntrySum {
     private let entry: ZipEntry
+    /// True when the length in the directory may be one modulo 2^32.
+    private let isWrapped: Bool
     /// The offset in the member after the last byte that was appended.
     private(set) var byteOffset: Int64
     private var checksum = CRC32()
 
-    /// - Parameter byteOffset: The offset in the member of the first byte that will be appended.
-    init(_ entry: ZipEntry, at byteOffset: Int64 = 0) {
+    /// - Parameters:
+    ///   - byteOffset: The offset in the member of the first byte that will be appended.
+    ///   - isWrapped: True to accept a length that is the one in the directory modulo 2^32.
+    init(_ entry: ZipEntry, at byteOffset: Int64 = 0, isWrapped: Bool = false) {
         self.entry = entry
+        self.isWrapped = isWrapped
         self.byteOffset = byteOffset
     }
 
     /// Appends the next bytes; returns false, and appends nothing, if the member then has too many.
     mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else { return false }
+        guard self.isWrapped || Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else { return false }
         self.byteOffset += Int64(bytes.count)
         self.checksum.update(bytes)
         return true
@@ -30,7 +35,10 @@ struct ZipEntrySum {
     ///
     /// - Parameter hasAllBytes: False when the first bytes were not appended, so that the checksum cannot be compared.
     func checkEnd(hasAllBytes: Bool = true) throws(BlobError) {
-        guard self.byteOffset == self.entry.byteCount else {
+        let hasLength =
+            self.byteOffset == self.entry.byteCount
+            || self.isWrapped && self.byteOffset & 0xFFFF_FFFF == self.entry.byteCount
+        guard hasLength else {
             throw BlobError(
                 .sizeMismatch,
                 "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."

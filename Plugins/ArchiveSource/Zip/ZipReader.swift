@@ -26,7 +26,8 @@ final class ZipReader: BlobReader {
     init(
         _ found: ZipSearch.Found, _ method: Method, info: BlobInfo, _ context: BlobContext
     ) throws(BlobError) {
-        self.sum = ZipEntrySum(found.entry)
+        // Without a length, the one in the directory may be wrapped.
+        self.sum = ZipEntrySum(found.entry, isWrapped: info.byteCount == nil)
         (self.context, self.dataStart) = (context, found.data.lowerBound)
         self.info = info
         self.method = method

@@ -44,6 +44,7 @@ final class MediaProcess {
         }
         let arguments = [task.rawValue, String(memoryByteCount)] + [fault].compactMap { $0 }
         self.process = try HelperProcess(found, arguments, variables: variables, limits: limits, context)
+        _ = try self.process.confinement()
         let answer: ExchangeFrame
         do throws(BlobError) {
             answer = try self.process.answer(

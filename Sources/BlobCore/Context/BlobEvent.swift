@@ -17,6 +17,9 @@ public struct BlobEvent: Hashable, Sendable {
         public static let indexBuilt = Self(number: 5)
         /// A call that may block waits for a thread, because the limit of blocked threads is reached; the value is 0.
         public static let waitingForThread = Self(number: 6)
+        /// A helper process was started; the value is 0 when the system confines it, and otherwise the sum of the parts
+        /// that are missing: 1 for the limit of memory, 2 for the limits of files, 4 for the filter of system calls.
+        public static let helperStarted = Self(number: 7)
     }
 
     /// The kind of the event.

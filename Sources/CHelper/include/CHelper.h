@@ -108,9 +108,25 @@ enum blob_needs {
     blob_needs_files,
 };
 
+/// The parts of a confinement.
+enum blob_confinement {
+    /// A limit of memory.
+    blob_confines_memory = 1,
+    /// Limits of the number and the size of files.
+    blob_confines_files = 2,
+    /// A filter of system calls.
+    blob_confines_calls = 4,
+};
+
 /// Takes from this process what its work does not need: memory beyond what it has and `byte_count`, files that it would
 /// open itself, other programs, system calls. Ends it when it computes while the process that started it is gone.
-void blob_confine(size_t byte_count, enum blob_needs needs);
+///
+/// Returns the parts of the confinement that the system granted. With a sanitizer, which needs what they take away, no
+/// part is asked for, and all are returned.
+int blob_confine(size_t byte_count, enum blob_needs needs);
+
+/// Loads the conversion from a character set to UTF-8, for which there is no file once the process is confined.
+void blob_load_conversion(const char *name);
 
 /// Does what `fault` says, if it is meant for this moment: `crash:block` crashes at the moment `block`. Only in debug
 /// builds. Returns 1 when all memory is taken.

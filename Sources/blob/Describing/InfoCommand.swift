@@ -56,13 +56,15 @@ private struct Report: Encodable {
     let validator: String?
     let validatorIsStrong: Bool?
     let randomAccess: Bool
+    /// How the system confines the helper that reads an archive among the layers; nil when none needs one.
+    let helper: String?
     let concurrentReaders: Bool
     let repeatable: Bool
     let facts: [LayerFacts]?
 
     private enum CodingKeys: String, CodingKey {
         case locator, chain, content, memberCount, hasIndex, byteCount, mediaType, name, validator, validatorIsStrong
-        case randomAccess, concurrentReaders, repeatable, facts
+        case randomAccess, helper, concurrentReaders, repeatable, facts
     }
 
     init(_ argument: String, _ sources: ArgumentSources, _ context: BlobContext) throws {
@@ -86,6 +88,8 @@ private struct Report: Encodable {
         self.validator = info.validator?.text
         self.validatorIsStrong = info.validator?.isStrong
         self.randomAccess = info.isRandomAccess
+        let isForeign = (self.chain + (self.content ?? [])).contains { ArchiveFormat(rawValue: $0)?.isForeign ?? false }
+        self.helper = isForeign ? try? ArchiveFormat.helperConfinement(context) : nil
         self.concurrentReaders = source.traits.contains(.concurrentReaders)
         self.repeatable = source.traits.contains(.repeatable)
         let facts = try LayerFacts.all(of: source, context)
@@ -104,6 +108,7 @@ private struct Report: Encodable {
         let content = [
             ("content", self.content.map { $0.reversed().joined(separator: " in ") }),
             ("members", self.memberCount.map(String.init)), ("index", self.hasIndex.map { $0 ? "yes" : "none" }),
+            ("helper", self.helper),
         ].compactMap { row in row.1.map { (name: row.0, value: $0) } }
         let rows: [(name: String, value: String)] =
             [

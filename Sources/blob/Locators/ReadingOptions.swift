@@ -75,7 +75,7 @@ struct ReadingOptions {
             case .recovered:
                 attempts.withLock { $0 = 0 }
                 ProgressLine.printNotice("blob: recovered: reading goes on at byte \(event.value) of its source.\n")
-            default: break
+            default: Verbosity.noteHelper(event)
             }
         }
         return context

@@ -58,8 +58,8 @@ struct SourceOptions: ParsableArguments {
 
     @Option(
         help: """
-            Read archives of this format even without the program blob-archive-helper, in this process (may be given \
-            more than once): \(ArchiveFormat.isolated.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
+            Read archives of this format even without the program blob-archive-helper, in this process, or where the \
+            system does not confine that program (may be given more than once): \(ArchiveFormat.isolated.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
             are known to fail badly on damaged archives.
             """)
     var allowFormat: [ArchiveFormat] = []
@@ -96,6 +96,7 @@ struct SourceOptions: ParsableArguments {
     func makeContext() throws(BlobError) -> BlobContext {
         Verbosity.set(self.verbosity)
         var context = Interrupts.makeContext(idleLimit: self.idleLimit)
+        context.eventSink = Verbosity.noteHelper
         context.ratioLimit = self.maxRatio
         context.index = self.index
         if let spoolLimit { context.spoolLimit = spoolLimit.value }

@@ -9,7 +9,10 @@ struct VerbosityOptions: ParsableArguments {
 
     @Flag(
         name: .shortAndLong,
-        help: "Print more: the layers and the causes of errors, and which indexes are used, made and refused.")
+        help: """
+            Print more: the layers and the causes of errors, which indexes are used, made and refused, and how helper \
+            processes are confined.
+            """)
     var verbose = false
 
     func validate() throws {
@@ -33,6 +36,17 @@ enum Verbosity {
         }
     }
 
+    /// The parts that are missing in the confinement of helpers, of which each is reported once.
+    private static let confinements = Locked<Set<Int64>>([])
+
+    /// Prints how the system confines a helper: with `-v`, and always when it is not confined as it should be.
+    static func noteHelper(_ event: BlobEvent) {
+        guard event.kind == .helperStarted, event.value != 0 || self.isVerbose,
+            self.confinements.withLock({ $0.insert(event.value).inserted })
+        else { return }
+        ProgressLine.printNotice("blob: the helper process is \(event.confinement).\n")
+    }
+
     static var isQuiet: Bool { self.options.withLock { $0.isQuiet } }
 
     static var isVerbose: Bool { self.options.withLock { $0.isVerbose } }
@@ -51,5 +65,12 @@ extension IndexNotice {
         case .used(let path): "the index \(printable(path)) is used."
         case .refused(let path, let reason): "the index \(printable(path)) is not used: \(reason)."
         }
+    }
+}
+
+extension BlobEvent {
+    /// How the system confines a helper that was started, in words.
+    var confinement: String {
+        ArchiveFormat.helperConfinement(missing: self.value)
     }
 }

@@ -1,0 +1,143 @@
+import BlobCore
+import GzipSource
+
+/// A walker over cpio archives in a row, as in the initramfs of a Linux kernel: zeros may precede each archive, and the
+/// last one may be compressed (Documentation/driver-api/early-userspace/buffer-format.rst).
+///
+/// The members of all archives have consecutive indices. Hard links stay within an archive.
+final class CpioWalker: MemberWalker {
+    /// The number of bytes that are examined for a signature.
+    private static let signatureByteCount = 8
+
+    private let base: any BlobInputStreamDataSource
+    private let context: BlobContext
+    /// True for archives in a compressed stream, in which no other one follows.
+    private let isCompressed: Bool
+    private let hasRandomAccess: Bool
+    /// The bytes of the base. With random access, needed between two archives alone.
+    private var scanner: ArchiveScanner?
+    /// The current archive, or the ones in a compressed stream.
+    private var part: any MemberWalker
+    private var partOffset: Int64 = 0
+    /// The number of members of the archives before the current one.
+    private var precedingCount = 0
+    private var isAtEnd = false
+
+    let baseInfo: BlobInfo
+
+    init(
+        over base: any BlobInputStreamDataSource, _ context: BlobContext, isCompressed: Bool = false
+    ) throws(BlobError) {
+        self.base = base
+        self.context = context
+        self.isCompressed = isCompressed
+        if base.traits.contains(.repeatable), case let info = try base.info(context.blocking), info.isRandomAccess,
+            info.byteCount != nil
+        {
+            self.hasRandomAccess = true
+            let part = try ArchiveWalker(.cpio, over: base, context)
+            (self.part, self.baseInfo) = (part, part.baseInfo)
+        } else {
+            self.hasRandomAccess = false
+            let scanner = try ArchiveScanner(base, context)
+            (self.scanner, self.baseInfo) = (scanner, scanner.info)
+            self.part = try ArchiveWalker(.cpio, over: scanner.source(from: 0), context)
+        }
+    }
+
+    /// True also within a compressed archive, whose checks are made at its end.
+    var isSequential: Bool { !self.hasRandomAccess || self.part is CpioWalker }
+    var index: Int { self.part.index < 0 ? self.precedingCount - 1 : self.precedingCount + self.part.index }
+    var place: Int64? { nil }
+    func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
+    func isNamed(_ name: [UInt8]) -> Bool { self.part.isNamed(name) }
+
+    var entry: ArchiveEntry {
+        let entry = self.part.entry
+        guard self.precedingCount > 0 else { return entry }
+        var member = entry.member
+        member.index += self.precedingCount
+        return ArchiveEntry(member: member, warning: member.headerFault, linkCount: entry.linkCount)
+    }
+
+    func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
+        try self.part.nextBlock()
+    }
+
+    func advance() throws(BlobError) -> Bool {
+        while !self.isAtEnd {
+            if try self.part.advance() { return true }
+            self.precedingCount += self.part.index + 1
+            if let next = try self.nextPart() { self.part = next } else { self.isAtEnd = true }
+        }
+        return false
+    }
+
+    func finish() throws(BlobError) {
+        if !self.hasRandomAccess { try self.scanner?.drain() }
+    }
+
+    /// Returns a walker over the archive after the current one; nil when only zeros follow.
+    ///
+    /// - Throws: ``BlobError/Code/trailingData`` when something else follows.
+    private func nextPart() throws(BlobError) -> (any MemberWalker)? {
+        guard let archive = self.part as? ArchiveWalker else {
+            // The compressed stream ends with zeros at most, which its decoder checks.
+            try self.part.finish()
+            return nil
+        }
+        let scanner = if let scanner { scanner } else { try ArchiveScanner(self.base, self.context) }
+        self.scanner = scanner
+        let end = self.partOffset + archive.consumedByteCount
+        guard let start = try scanner.firstNonzero(from: end, self.context) else { return nil }
+        let beginning = Array(try scanner.bytes(at: start, count: Self.signatureByteCount))
+        let rest = self.hasRandomAccess ? self.base.slice(start...) : scanner.source(from: start)
+        if ArchiveFormat.cpio.signatures.contains(where: { beginning.starts(with: $0.bytes) }) {
+            self.partOffset = start
+            return try ArchiveWalker(.cpio, over: rest, self.context)
+        }
+        guard !self.isCompressed, let content = Self.content(of: rest, beginning) else {
+            throw BlobError(trailingDataAfter: .cpio, at: start)
+        }
+        return try CpioWalker(over: content, self.context, isCompressed: true)
+    }
+
+    /// Returns the content of a compressed stream; nil when it is in no known format.
+    private static func content(
+        of stream: any BlobInputStreamDataSource, _ beginning: [UInt8]
+    ) -> (any BlobInputStreamDataSource)? {
+        if beginning.starts(with: [0x1F, 0x8B]) { return GzipSource(stream) }
+        let format = CompressionFormat.allCases.first { $0.begins(beginning) == true }
+        return format.map { DecompressedSource(stream, format: $0) }
+    }
+}
+
+extension ArchiveScanner {
+    /// Returns a source of the bytes from an offset on, which can be read once, by the owner of this scanner.
+    fileprivate func source(from byteOffset: Int64) -> any BlobInputStreamDataSource {
+        var info = self.info
+        info.isRandomAccess = false
+        info.byteCount = info.byteCount.map { max(0, $0 - byteOffset) }
+        let scanner = HandedOver(self)  // Safe: the walker that owns the scanner reads the source, too.
+        return SequentialSource(info: info) { [info] _ in ScannedReader(scanner.value, from: byteOffset, info: info) }
+    }
+}
+
+/// A reader of the bytes of a scanner.
+private final class ScannedReader: BlobReader {
+    let info: BlobInfo
+    private let scanner: ArchiveScanner
+    private var byteOffset: Int64
+
+    init(_ scanner: ArchiveScanner, from byteOffset: Int64, info: BlobInfo) {
+        (self.scanner, self.byteOffset, self.info) = (scanner, byteOffset, info)
+    }
+
+    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let bytes = try self.scanner.some(at: self.byteOffset, atMost: Int64(output.freeCapacity))
+        self.byteOffset += Int64(output.append(contentsOf: bytes))
+        return bytes.isEmpty ? .end : .bytes
+    }
+
+    func close() {}
+}

@@ -1,0 +1,96 @@
+import BlobCore
+
+/// The facts about a UDF file system beside the ISO 9660 one of a disc image, from the first sectors of the image
+/// (ECMA-119, ECMA-167 and OSTA UDF 2.60; numbers in parentheses are sections of ECMA-167, part 3).
+///
+/// Bridge discs list the same files in both. Others, such as the installers of Windows, list all files in UDF, and in
+/// ISO 9660 a single one that says so.
+struct DiscVolume {
+    /// The number of bytes examined: the anchor of UDF is in sector 256, and what it names precedes it.
+    static let byteCount = 300 * sectorByteCount
+    static let sectorByteCount = 2048
+
+    /// The length of a path table with the root alone (ECMA-119, 9.4).
+    private static let rootPathTableByteCount: UInt32 = 10
+    private static let (firstDescriptor, lastDescriptor, anchor) = (16, 64, 256)
+    private static let (anchorTag, logicalVolumeTag) = (UInt16(2), UInt16(6))
+    private static let (endTag, integrityTag) = (UInt16(8), UInt16(9))
+
+    /// The numbers of files and directories, the root included; nil when the volume does not state them.
+    private(set) var counts: (files: UInt32, directories: UInt32)?
+    /// True when the trees of ISO 9660 have no directory but the root.
+    private(set) var isFlat = true
+
+    /// Returns nil for an image without UDF.
+    ///
+    /// - Parameter beginning: The first ``byteCount`` bytes of the image, fewer only when it has fewer.
+    init?(_ beginning: UnsafeRawBufferPointer) {
+        var hasUDF = false
+        for number in Self.firstDescriptor...Self.lastDescriptor {
+            let sector = Self.sector(number, in: beginning)
+            let name = sector.dropFirst(1).prefix(5)
+            if name.elementsEqual("CD001".utf8) {
+                // ECMA-119, 8.4 and 8.5: the primary descriptor, and those of other character sets.
+                guard sector[sector.startIndex] == 1 || sector[sector.startIndex] == 2 else { continue }
+                self.isFlat = self.isFlat && sector.number32(at: 132) <= Self.rootPathTableByteCount
+            } else if name.elementsEqual("NSR02".utf8) || name.elementsEqual("NSR03".utf8) {
+                hasUDF = true
+            } else if !name.elementsEqual("BEA01".utf8), !name.elementsEqual("BOOT2".utf8) {
+                break
+            }
+        }
+        guard hasUDF else { return nil }
+        self.counts = Self.counts(in: beginning)
+    }
+
+    /// True when UDF has files or directories that a catalogue of so many does not list.
+    func hasMore(thanFiles fileCount: Int, directories directoryCount: Int) -> Bool {
+        guard let counts else { return false }
+        return counts.files > fileCount || counts.directories > directoryCount
+    }
+
+    /// True when the catalogue of ISO 9660 cannot be that of the files in UDF.
+    var isBare: Bool { self.isFlat && self.counts?.directories != 1 }
+
+    /// The error for an image whose files are in UDF alone.
+    var isUnsupported: BlobError {
+        let what = self.counts.map { " of \($0.files) files" } ?? ""
+        return BlobError(
+            .unsupported,
+            "The image has a UDF file system\(what), which is not supported, and its ISO 9660 catalogue lists only "
+                + "some of them.")
+    }
+
+    /// Reads the numbers of files and directories: the anchor (10.2) names the descriptors of the volume, one of which
+    /// (10.6) names the integrity descriptor (10.10; UDF 2.2.6.4).
+    private static func counts(in image: UnsafeRawBufferPointer) -> (UInt32, UInt32)? {
+        let anchor = self.sector(self.anchor, in: image)
+        guard anchor.number16(at: 0) == self.anchorTag else { return nil }
+        let start = Int(anchor.number32(at: 20))
+        for number in start..<(start + 64) {
+            let descriptor = self.sector(number, in: image)
+            switch descriptor.number16(at: 0) {
+            case self.logicalVolumeTag:
+                let integrity = self.sector(Int(descriptor.number32(at: 436)), in: image)
+                let use = 80 + 8 * Int(integrity.number32(at: 72))
+                guard integrity.number16(at: 0) == self.integrityTag, use + 40 <= integrity.count,
+                    integrity.number32(at: 76) >= 46
+                else { return nil }
+                let (files, directories) = (integrity.number32(at: use + 32), integrity.number32(at: use + 36))
+                return directories == 0 || directories == .max ? nil : (files, directories)
+            case 0, self.endTag: return nil
+            default: continue
+            }
+        }
+        return nil
+    }
+
+    /// Returns a sector of the image; empty when it is not within the bytes.
+    private static func sector(_ number: Int, in image: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let (start, overflows) = number.multipliedReportingOverflow(by: self.sectorByteCount)
+        guard !overflows, start >= 0, start <= image.count - self.sectorByteCount else {
+            return UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return UnsafeRawBufferPointer(rebasing: image[start..<(start + self.sectorByteCount)])
+    }
+}

@@ -1,0 +1,119 @@
+import BlobStreams
+import BlobTestSupport
+import Foundation
+import Testing
+
+@testable import ArchiveSource
+
+/// Members of 4 GiB and more in a zip whose writer gives lengths modulo 2^32, as that of macOS does.
+@Suite struct WrappedLengthTests {
+    /// Makes a zip of zeros: the deflate data of 16 MiB, repeated.
+    ///
+    /// - Parameter checksum: The CRC-32 in hexadecimal digits; nil for one of no bytes.
+    private func zip(
+        mebibytes: Int, declared: Int64, checksum: String? = nil, deferred: Bool = true
+    ) async throws -> Data {
+        let script = #"""
+            import struct, sys, zlib
+            count, declared, sum, flags = int(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3], 16), int(sys.argv[4])
+            packer = zlib.compressobj(9, 8, -15)
+            part = packer.compress(bytes(16 << 20)) + packer.flush(zlib.Z_FULL_FLUSH)
+            data = part * (count // 16) + packer.flush()
+            numbers = struct.pack('<III', sum, len(data), declared)
+            middle = lambda numbers: struct.pack('<HHHHH', 20, flags, 8, 0, 0x21) + numbers
+            local = b'PK\3\4' + middle(bytes(12) if flags else numbers) + struct.pack('<HH', 1, 0) + b'm' + data
+            if flags: local += b'PK\7\x08' + numbers
+            entry = b'PK\1\2' + struct.pack('<H', 0x315) + middle(numbers) \
+                + struct.pack('<HHHHHII', 1, 0, 0, 0, 0, 0o100644 << 16, 0) + b'm'
+            end = b'PK\5\6' + struct.pack('<HHHHIIH', 0, 0, 1, 1, len(entry), len(local), 0)
+            open('wrapped.zip', 'wb').write(local + entry + end)
+            """#
+        return try await onThread {
+            let folder = try TemporaryFolder()
+            let made = try FinishedProcess(
+                "python3", ["-c", script, "\(mebibytes)", "\(declared)", checksum ?? "0", deferred ? "8" : "0"],
+                in: URL(fileURLWithPath: folder.path("")))
+            try #require(made.status == 0, "\(made.errors)")
+            return try Data(contentsOf: URL(fileURLWithPath: folder.path("wrapped.zip")))
+        }
+    }
+
+    private func isLikely(_ bytes: Data) async throws -> Bool {
+        try await onThread {
+            let search = ZipSearch(base: MemorySource(bytes), selector: .index(0), context: BlobContext())
+            return try WrappedLength.isLikely(of: search.open())
+        }
+    }
+
+    @Test func aLikelyLengthIsKnownAndAnotherIsNot() async throws {
+        let (mebibyte, wrap) = (Int64(1 << 20), Int64(1 << 32))
+        // 4 GiB and 16 MiB, 5 GiB, and nearly 8 GiB.
+        for count in [4112, 5120, 8176] {
+            let bytes = try await self.zip(mebibytes: count, declared: Int64(count) * mebibyte - wrap)
+            #expect(try await self.isLikely(bytes))
+            let info = try await onThread {
+                try ArchiveContainer(MemorySource(bytes), format: .zip).member(.name("m"), context: BlobContext())
+                    .info()
+            }
+            #expect(info.byteCount == nil)
+            // As its directory says, like other programs.
+            let members = try await ArchiveContainer(MemorySource(bytes), format: .zip).members()
+            #expect(members.map(\.byteCount) == [Int64(count) * mebibyte - wrap])
+        }
+        for count in [16, 4080] {
+            let bytes = try await self.zip(mebibytes: count, declared: Int64(count) * mebibyte)
+            #expect(try await !self.isLikely(bytes))
+        }
+    }
+
+    /// Reads 4 GiB and 16 MiB.
+    @Test(.timeLimit(.minutes(5)), arguments: [("c71c0011", true), ("00000001", false)])
+    func aWrappedLengthIsReadIfTheChecksumIsRight(_ checksum: String, _ isRight: Bool) async throws {
+        let sum = isRight ? try Self.checksumOfZeros(4112 << 20) : checksum
+        let bytes = try await self.zip(mebibytes: 4112, declared: 16 << 20, checksum: sum, deferred: isRight)
+        let (count, code) = try await onThread {
+            var count: Int64 = 0
+            let code = codeThrown {
+                let archive = ArchiveContainer(MemorySource(bytes), format: .zip)
+                let reader = try archive.member(.name("m"), context: BlobContext()).open()
+                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+                defer { buffer.deallocate() }
+                while case let more = try reader.readWaiting(into: buffer), more > 0 { count += Int64(more) }
+            }
+            return (count, code)
+        }
+        #expect(count == 4112 << 20)
+        #expect(code == (isRight ? nil : .checksumMismatch))
+    }
+
+    @Test(.timeLimit(.minutes(5))) func aLengthThatDoesNotAgreeIsRefused() async throws {
+        let bytes = try await self.zip(mebibytes: 4112, declared: 16 << 20 | 1)
+        let code = try await onThread {
+            codeThrown {
+                let archive = ArchiveContainer(MemorySource(bytes), format: .zip)
+                let reader = try archive.member(.name("m"), context: BlobContext()).open()
+                let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
+                defer { buffer.deallocate() }
+                while try reader.readWaiting(into: buffer) > 0 {}
+            }
+        }
+        #expect(code == .sizeMismatch)
+    }
+
+    /// The CRC-32 of zeros, by the squares of its matrix (zlib's `crc32_combine`).
+    private static func checksumOfZeros(_ count: Int) throws -> String {
+        let made = try FinishedProcess(
+            "python3",
+            [
+                "-c",
+                """
+                import sys, zlib
+                sum, part = 0, bytes(1 << 24)
+                for _ in range(\(count) >> 24): sum = zlib.crc32(part, sum)
+                print('%08x' % sum)
+                """,
+            ])
+        try #require(made.status == 0, "\(made.errors)")
+        return made.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+}
