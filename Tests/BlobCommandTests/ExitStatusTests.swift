@@ -1,4 +1,3 @@
-import BlobCommandLine
 import BlobCore
 import Testing
 

@@ -1,9 +1,9 @@
-package import BlobCore
-
 extension BlobError.Code {
-    /// The exit status of a command that fails with this code: `sysexits.h`, and 130, which shells report for an
-    /// interrupt.
-    package var exitStatus: Int32 {
+    /// The exit status of a program that fails with this code, from 64 to 77, or 130.
+    ///
+    /// The statuses are those of `sysexits.h`, and 130, which shells report for an interrupt; `blob` and the examples
+    /// end with them. A code without a status of its own has 70, the status of a defect.
+    public var exitStatus: Int32 {
         switch self {
         case .invalidLocator, .invalidArgument, .notRegistered: 64
         case .unsupported, .corrupted, .truncated, .checksumMismatch, .sizeMismatch, .trailingData, .encrypted,
