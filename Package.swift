@@ -58,9 +58,16 @@ func plugin(_ name: String, _ dependencies: Target.Dependency...) -> Target {
 }
 
 /// A program that shows one use, run by a test.
-func example(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+func example(_ name: String, in folder: String? = nil, _ dependencies: Target.Dependency...) -> Target {
     .executableTarget(
-        name: name, dependencies: ["BlobStreamsStandard"] + dependencies, path: "Examples/\(name)",
+        name: name, dependencies: ["BlobStreamsStandard", "ExampleProgram"] + dependencies,
+        path: "Examples/\(folder ?? name)", swiftSettings: partSettings)
+}
+
+/// A block of Swift of the README, run by a test.
+func readMe(_ name: String, _ dependencies: Target.Dependency...) -> Target {
+    .executableTarget(
+        name: "ReadMe\(name)", dependencies: ["BlobStreamsStandard"] + dependencies, path: "Tests/ReadMe/\(name)",
         swiftSettings: settings)
 }
 
@@ -208,21 +215,25 @@ let package = Package(
         .executableTarget(
             name: "SmallChecksum",
             dependencies: ["ArchiveSource", "BlobCore", "CryptoDigest", "FileSource", "GzipSource"],
-            path: "Examples/SmallChecksum", swiftSettings: settings),
+            path: "Examples/Checksum/Small", swiftSettings: settings),
         example("BoundPairPump"),
-        example("Checksum"),
+        example("ChangedAsset"),
+        example("Checksum", in: "Checksum/Chunks"),
         example("ComposeForm", "MultipartFormData", "MultipartURLRequest"),
-        example("CountedStream"),
-        example("CustomSource", "BlobStreamsTesting"),
-        example("EventDrivenSource", "BlobStreamsTesting"),
+        example("CustomSource", "BlobStreamsTesting", "BlobURLSession"),
+        example("FormRequest", "MultipartFormData", "MultipartURLRequest"),
         example("JoinedStreams"),
-        example("ObservedProgress"),
-        example("RunLoopChecksum", "LibraryRegistry"),
-        example("SynchronousChecksum", "LibraryRegistry"),
+        example("ObservedSource"),
+        example("RunLoopChecksum", in: "Checksum/RunLoop"),
+        example("StreamedRequest"),
+        example("SynchronousChecksum", in: "Checksum/Synchronous"),
         .target(
-            name: "LibraryRegistry", dependencies: ["BlobStreamsStandard"], path: "Examples/LibraryRegistry",
+            name: "ExampleProgram", dependencies: ["BlobStreamsStandard"], path: "Examples/ExampleProgram",
             swiftSettings: partSettings),
 
+        // The programs of the README, word for word.
+        readMe("Form", "BlobURLSession", "MultipartFormData", "MultipartURLRequest"), readMe("Observed"),
+        readMe("Plugin"),
         // What the tests of several modules share.
         .target(
             name: "BlobTestSupport", dependencies: ["BlobCore"], path: "Tests/BlobTestSupport", swiftSettings: settings),
@@ -253,9 +264,10 @@ let package = Package(
             swiftSettings: partSettings),
         tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
         tests(
-            "ExamplesTests", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "Checksum", "ComposeForm",
-            "CountedStream", "CustomSource", "EventDrivenSource", "JoinedStreams", "ObservedProgress",
-            "RunLoopChecksum", "SmallChecksum", "SynchronousChecksum"),
+            "ExamplesTests", "BlobStreams", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "ChangedAsset",
+            "Checksum", "ComposeForm", "CustomSource", "FormRequest", "JoinedStreams", "ObservedSource", "ReadMeForm",
+            "ReadMeObserved", "ReadMePlugin", "RunLoopChecksum", "SmallChecksum", "StreamedRequest",
+            "SynchronousChecksum"),
         tests("FileSourceTests", "BlobTestSupport", "BlobStreams", "FileSource"),
         // What fuzzers check; the tests check the stored inputs in the same way.
         .target(
@@ -320,22 +332,18 @@ if hasUploads {
     package.targets += [
         .target(name: "CCurl"),
         .target(name: "BlobTransfer", dependencies: ["BlobCore", "BlobPlatform", "CCurl"], swiftSettings: settings),
-        example("ResumeUpload", "BlobTransfer"),
-        example("UploadCustomSource", "BlobTransfer"),
-        example("UploadFile", "BlobTransfer"),
-        example("UploadMappedFile", "BlobTransfer"),
-        example("FolderToS3", "S3Source"),
+        example("Upload", "BlobTransfer", "MultipartFormData", "S3Source"),
         plugin("HTTPSource", "BlobTransfer"),
         plugin("S3Source", "BlobTransfer", .product(name: "Crypto", package: "swift-crypto")),
         tests(
             "BlobTransferTests", "BlobStreams", "BlobStreamsTesting", "BlobTestSupport", "BlobTransfer", "CryptoDigest",
-            "FileSource", "UploadFile"),
+            "FileSource", "Upload"),
         tests(
             "HTTPSourceTests", "ArchiveSource", "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
             "BlobStreamsTesting", "HTTPSource", "HTTPTestSupport"),
         tests(
             "S3SourceTests", exclude: ["Fixtures"], "BlobTestSupport", "BlobTransfer", "BlobStreamsStandard",
-            "BlobStreamsTesting", "FolderToS3", "HTTPTestSupport", "S3Source", "blob"),
+            "BlobStreamsTesting", "HTTPTestSupport", "S3Source", "Upload", "blob"),
         // A server for the tests of sources that read over HTTP.
         .target(
             name: "HTTPTestSupport", dependencies: ["BlobCore", "BlobTestSupport"], path: "Tests/HTTPTestSupport",
@@ -349,9 +357,7 @@ if hasUploads {
     package.targets.first { $0.name == "BlobStandardSources" }?.dependencies += ["HTTPSource", "S3Source"]
     package.targets.first { $0.name == "blob" }?.dependencies.append("BlobTransfer")
     package.targets.first { $0.name == "BlobCommandTests" }?.dependencies.append("HTTPTestSupport")
-    package.targets.first { $0.name == "ExamplesTests" }?.dependencies += [
-        "ResumeUpload", "UploadCustomSource", "UploadMappedFile",
-    ]
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies.append("Upload")
     package.targets.first { $0.name == "soak" }?.dependencies += [
         "HTTPTestSupport", .product(name: "Crypto", package: "swift-crypto"),
     ]
@@ -359,12 +365,10 @@ if hasUploads {
 
 if hasAssetLibrary && hasUploads {
     package.targets += [
-        example("UploadAsset", "BlobTransfer", "MultipartFormData"),
-        example("UploadLibrary", "BlobTransfer"),
         .executableTarget(
             name: "AssetPicker",
             dependencies: [
-                "AssetLibrarySource", "BlobStreamsStandard", "BlobTransfer",
+                "AssetLibrarySource", "BlobStreamsStandard", "BlobTransfer", "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -375,9 +379,7 @@ if hasAssetLibrary && hasUploads {
             .product(name: "NIOCore", package: "swift-nio"), .product(name: "NIOEmbedded", package: "swift-nio"),
             .product(name: "NIOHTTP1", package: "swift-nio")),
     ]
-    package.targets.first { $0.name == "ExamplesTests" }?.dependencies += [
-        "UploadAsset", "UploadLibrary", "blob-media-helper",
-    ]
+    package.targets.first { $0.name == "ExamplesTests" }?.dependencies += ["AssetPicker", "blob-media-helper"]
 }
 
 if let fuzzer {

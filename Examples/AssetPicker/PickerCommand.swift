@@ -7,7 +7,7 @@ import Foundation
 @main
 struct PickerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "AssetPicker", abstract: "Lets a person choose assets in a browser, and uploads them by tus.",
+        commandName: "AssetPicker", abstract: "Lets a person choose assets in a browser, and uploads them.",
         discussion: """
             Only this machine reaches the page, and only by the printed URL, which is as good as a password. Started \
             again with the same folder of state, it has the same URL, and goes on with the uploads.
@@ -16,11 +16,14 @@ struct PickerCommand: AsyncParsableCommand {
     @Argument(help: "The asset library, a folder of photos, or the database of digiKam or Shotwell.")
     var library: String
 
-    @Argument(help: "The URL at which a tus server creates uploads.")
+    @Argument(help: "The URL of the server; with tus, the one at which it creates uploads.")
     var url: String
 
     @Argument(help: "The folder that keeps the state of uploads, made if it is missing.")
     var state: String
+
+    @Option(name: .customLong("as"), help: "What the server takes: tus, raw bodies, or a form with a part 'file'.")
+    var form = UploadForm.tus
 
     @Option(help: "The number of assets that can be chosen at once, from 1.")
     var limit = 50
@@ -53,13 +56,24 @@ struct PickerCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
+        do {
+            try await self.serve()
+        } catch let error as BlobError {
+            FileHandle.standardError.write(Data("\(error)\n".utf8))
+            throw ExitCode(error.code.exitStatus)
+        }
+    }
+
+    private func serve() async throws {
+        // Before anything is made on disk: a library that is missing leaves no folder of state.
+        let catalogue = LibraryCatalogue(try AssetLibrary.catalogue(at: URL(fileURLWithPath: self.library)))
         let folder = URL(fileURLWithPath: self.state)
         try FileManager.default.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         try self.claim(folder)
-        let catalogue = LibraryCatalogue(try AssetLibrary.catalogue(at: URL(fileURLWithPath: self.library)))
         let uploads = try PickerUploads(
-            of: catalogue, to: self.url, keepingStateIn: folder, atOnce: self.jobs, rateLimit: self.limitRate)
+            of: catalogue, to: self.url, as: self.form, keepingStateIn: folder, atOnce: self.jobs,
+            rateLimit: self.limitRate)
         let assets = PickerAssets(catalogue, types: self.types)
         let server = try await PickerServer(keepingStateIn: folder) { session in
             PickerRoutes(session, assets, uploads, limit: self.limit)
@@ -72,3 +86,5 @@ struct PickerCommand: AsyncParsableCommand {
         }
     }
 }
+
+extension UploadForm: ExpressibleByArgument {}

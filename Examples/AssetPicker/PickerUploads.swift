@@ -1,6 +1,18 @@
 import BlobStreamsStandard
 import BlobTransfer
 import Foundation
+import MultipartFormData
+
+/// What servers take.
+enum UploadForm: String, CaseIterable, Sendable {
+    /// Resumable uploads (tus 1.0.0): another process continues where this one was killed.
+    case tus
+    /// A POST of the bytes as they are, with the name in `Content-Disposition`. Waits for a server that is away; a
+    /// connection that breaks later is a failure, because a part may have arrived.
+    case raw
+    /// A POST of a form with the bytes as its part `file`, otherwise as ``raw``.
+    case form
+}
 
 /// Uploads the assets of a queue, which outlives the process: another one goes on where this one was killed.
 actor PickerUploads {
@@ -14,21 +26,23 @@ actor PickerUploads {
     private let folder: URL
     private let jobCount: Int
     private let request: BlobUploadRequest
+    private let form: UploadForm
     /// The contexts of the uploads that are under way, by the identifiers of their assets.
     private var contexts: [String: BlobContext] = [:]
 
     /// - Parameters:
     ///   - catalogue: The assets.
-    ///   - url: The URL at which a tus server creates uploads.
+    ///   - url: The URL of the server; with ``UploadForm/tus``, the one at which it creates uploads.
+    ///   - form: What the server takes.
     ///   - folder: The folder of the queue, and of a state file for each upload.
     ///   - jobCount: The number of uploads at a time, from 1.
     ///   - rateLimit: The maximum rate of each, in bytes per second; nil for no limit.
     /// - Throws: The error of reading a queue.
     init(
-        of catalogue: any PickerCatalogue, to url: String, keepingStateIn folder: URL, atOnce jobCount: Int,
-        rateLimit: Int64? = nil
+        of catalogue: any PickerCatalogue, to url: String, as form: UploadForm = .tus, keepingStateIn folder: URL,
+        atOnce jobCount: Int, rateLimit: Int64? = nil
     ) throws {
-        (self.catalogue, self.folder, self.jobCount) = (catalogue, folder, jobCount)
+        (self.catalogue, self.folder, self.jobCount, self.form) = (catalogue, folder, jobCount, form)
         var request = BlobUploadRequest(.post, url)
         (request.rateLimit, request.idleLimit) = (rateLimit, Self.idleLimit)
         self.request = request
@@ -82,19 +96,11 @@ actor PickerUploads {
     private func upload(_ id: String) async {
         // It may have been cancelled since it was started.
         guard self.queue.value.items.contains(where: { $0.id == id }) else { return }
-        var uploader = ResumableUploader(self.request)
-        uploader.stateFile = UploadStateFile(path: self.stateFile(of: id).path)
-        // A server that is away is waited for; one that refuses is not.
-        uploader.patience = .max
-        uploader.request.onProgress = { [queue] sent, byteCount in
-            queue.update { $0.note(sent, of: byteCount, id) }
-        }
-        uploader.onRecovery = { [queue] error in queue.update { $0.note(error.message, id) } }
         let context = BlobContext()
         self.contexts[id] = context
         var message: String?
         do {
-            _ = try await uploader.upload(self.catalogue.source(of: id), context: context)
+            try await self.send(self.catalogue.source(of: id), id, context)
         } catch {
             message = (error as? BlobError)?.message ?? "\(error)"
         }
@@ -102,6 +108,31 @@ actor PickerUploads {
         guard !context.cancellation.isCancelled else { return self.queue.update { $0.endCancelled() } }
         // Where the disk is full, the queue in memory is right; the next run uploads again.
         try? self.change { $0.end(id, message) }
+    }
+
+    private func send(_ source: any BlobInputStreamDataSource, _ id: String, _ context: BlobContext) async throws {
+        let onRecovery = { @Sendable [queue] (error: BlobError) in queue.update { $0.note(error.message, id) } }
+        var request = self.request
+        request.onProgress = { [queue] sent, byteCount in queue.update { $0.note(sent, of: byteCount, id) } }
+        // A server that is away is waited for; one that refuses is not.
+        request.maximumRetryCount = .max
+        request.onRetry = onRecovery
+        switch self.form {
+        case .tus:
+            var uploader = ResumableUploader(request)
+            uploader.stateFile = UploadStateFile(path: self.stateFile(of: id).path)
+            (uploader.patience, uploader.onRecovery) = (.max, onRecovery)
+            _ = try await uploader.upload(source, context: context)
+        case .raw:
+            let name = self.queue.value.items.first { $0.id == id }?.name ?? id
+            let encoded = name.addingPercentEncoding(withAllowedCharacters: .alphanumerics) ?? ""
+            request.fields.append(BlobHTTPField("Content-Disposition", "attachment; filename*=UTF-8''\(encoded)"))
+            _ = try await BlobUploader().upload(source, with: request, context: context)
+        case .form:
+            var form = MultipartForm()
+            try form.appendPart(source: source, name: "file")
+            _ = try await BlobUploader().upload(form.body(context: context), with: request, context: context)
+        }
     }
 
     /// Changes the queue, and stores it.

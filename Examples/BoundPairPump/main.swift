@@ -1,9 +1,8 @@
 import BlobStreamsStandard
+import ExampleProgram
 import Foundation
 
 /// A stream delegate that writes a source to the output of a pair, a piece whenever the output has space.
-///
-/// For APIs that take an `InputStream`, such as the body of an HTTP request, when the bytes come from somewhere else.
 final class Pump: NSObject, StreamDelegate {
     private let source: any BlobInputStreamDataSource
     private let pair: BoundStreamPair
@@ -50,27 +49,16 @@ final class Pump: NSObject, StreamDelegate {
     }
 }
 
-/// Prints the SHA-256 digest and the byte count of an input stream.
-func report(_ input: InputStream) {
-    var (hasher, buffer, byteCount) = (CryptoDigest.sha256.makeHasher(), [UInt8](repeating: 0, count: 64 * 1024), 0)
-    input.open()
-    defer { input.close() }
-    while case let count = input.read(&buffer, maxLength: buffer.count), count != 0 {
-        guard count > 0 else { return print(input.streamError.map { "\($0)" } ?? "No more bytes.") }
-        buffer.withUnsafeBytes { hasher.update(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
-        byteCount += count
-    }
-    print(hasher.finalizeHexadecimal(), byteCount)
+// Posts a locator by URLSession: the body is the input of a bound pair, and the run loop of this thread fills the pair.
+ExampleProgram.run("BoundPairPump LOCATOR URL", taking: 2...2) { arguments, registry in
+    let source = try registry.source(for: arguments[0])
+    let pair = BoundStreamPair()
+    var request = URLRequest(url: try ExampleProgram.serverURL(arguments[1]))
+    request.httpMethod = "POST"
+    request.setValue("application/octet-stream", forHTTPHeaderField: "Content-Type")
+    request.httpBodyStream = pair.input
+    let upload = try StreamedUpload(request)
+    let pump = Pump(source, into: pair)
+    while !pump.isDone, RunLoop.current.run(mode: .default, before: .distantFuture) {}
+    print(try upload.answer())
 }
-
-// Usage: BoundPairPump file:///etc/hostname. The run loop of this thread drives the pump, and another thread reads.
-let pair = BoundStreamPair()
-nonisolated(unsafe) let input = pair.input  // Safe: streams may be used on any thread.
-let isRead = DispatchSemaphore(value: 0)
-Thread {
-    report(input)
-    isRead.signal()
-}.start()
-let pump = Pump(try BlobRegistry.standard.source(for: CommandLine.arguments[1]), into: pair)
-while !pump.isDone, RunLoop.current.run(mode: .default, before: .distantFuture) {}
-isRead.wait()

@@ -1,8 +1,10 @@
 import BlobStreamsStandard
 import BlobStreamsTesting
+import BlobURLSession
+import ExampleProgram
 import Foundation
 
-/// Bytes that are written in Base64 (RFC 4648) in their locator: a custom source, registered under its own scheme.
+/// Bytes that are written in Base64 (RFC 4648) in their locator: a custom source.
 struct Base64Source: BlobInputStreamDataSource {
     let locator: BlobLocator?
     let bytes: Data
@@ -43,11 +45,26 @@ struct Base64Source: BlobInputStreamDataSource {
     }
 }
 
-var registry = BlobRegistry.standard
-try registry.register(
-    BlobProvider(.origin { locator, _ in try Base64Source(locator) }, schemes: ["base64"]))
-let source = try registry.source(for: "base64:SGVsbG8sIHdvcmxkIQ==")
-print(String(decoding: try source.data(upTo: 1000), as: UTF8.self))
-print("broken contracts:", violations(of: source, expecting: Data("Hello, world!".utf8)))
-let liar = FaultSource(source, .wrongByteCount(by: 1))
-print("of a liar:", violations(of: liar, expecting: Data("Hello, world!".utf8)))
+// Registers the source under a scheme of its own, and prints or posts the bytes of a locator:
+// CustomSource base64:SGVsbG8sIHdvcmxkIQ== [http://127.0.0.1:8080/]
+await ExampleProgram.run("CustomSource LOCATOR [URL]", taking: 1...2) { arguments, standard in
+    var registry = standard
+    try registry.register(BlobProvider(.origin { locator, _ in try Base64Source(locator) }, schemes: ["base64"]))
+    let source = try registry.source(for: arguments[0])
+    guard arguments.count == 1 else {
+        var request = URLRequest(url: try ExampleProgram.serverURL(arguments[1]))
+        request.httpMethod = "POST"
+        let (answer, response) = try await URLSessionUploader().upload(source, with: request)
+        let text = String(decoding: answer, as: UTF8.self)
+        guard (200...299).contains(response.statusCode) else {
+            throw BlobError(.refused, "The server answered \(response.statusCode): \(text)")
+        }
+        return print(response.statusCode, text)
+    }
+    let bytes = try await source.data(upTo: 1 << 20)
+    print(String(decoding: bytes, as: UTF8.self))
+    // What a plugin's own tests do: the kit checks the contracts of the source, and finds one that lies.
+    guard arguments[0].hasPrefix("base64:") else { return }
+    print("broken contracts:", await violations(of: source, expecting: bytes))
+    print("of a liar:", await violations(of: FaultSource(source, .wrongByteCount(by: 1)), expecting: bytes))
+}

@@ -1,20 +1,20 @@
 import BlobStreamsStandard
+import ExampleProgram
 import Foundation
 
-// Joins streams and files to one InputStream, as NTVStreamMux does, for a delegate on a run loop: JoinedStreams FILE…
+/// A delegate that copies a stream to standard output.
 final class Copier: NSObject, StreamDelegate {
     private var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+    private(set) var error: (any Error)?
 
     func stream(_ stream: Stream, handle event: Stream.Event) {
         switch event {
         case .hasBytesAvailable:
             guard let count = (stream as? InputStream)?.read(&self.buffer, maxLength: self.buffer.count), count > 0
-            else {
-                return
-            }
+            else { return }
             FileHandle.standardOutput.write(Data(self.buffer[..<count]))
         case .errorOccurred:
-            print("failed:", stream.streamError?.localizedDescription ?? "")
+            self.error = stream.streamError
             stream.close()
         case .endEncountered: stream.close()
         default: break
@@ -22,18 +22,24 @@ final class Copier: NSObject, StreamDelegate {
     }
 }
 
-// Each part says what it is, then comes the file; the parts need not know their lengths.
-let parts = CommandLine.arguments.dropFirst().flatMap { path -> [any BlobInputStreamDataSource] in
-    [
-        InputStreamSource { InputStream(data: Data("==> \(path) <==\n".utf8)) },
-        FileSource(path: path),
-    ]
-}
-let stream = BlobInputStream(ConcatenatedSource(parts), mode: .asynchronous)
-let copier = Copier()
-stream.delegate = copier
-stream.schedule(in: .current, forMode: .default)
-stream.open()
-while stream.streamStatus != .closed {
-    _ = RunLoop.current.run(mode: .default, before: .distantFuture)
+// Joins streams and locators to one InputStream, as NTVStreamMux does, and counts its bytes, as HSCountingInputStream
+// does, for a delegate on a run loop and without a subclass: each part is named before its bytes.
+ExampleProgram.run("JoinedStreams LOCATOR…", taking: 1...) { locators, registry in
+    // The parts need not know their lengths. Any InputStream is one, made anew for each pass.
+    let parts = try locators.flatMap { locator -> [any BlobInputStreamDataSource] in
+        let heading = Data("==> \(locator) <==\n".utf8)
+        return [InputStreamSource { InputStream(data: heading) }, try registry.source(for: locator)]
+    }
+    let counted = ConcatenatedSource(parts).counting { count, byteOffset, _ in
+        ExampleProgram.report("\(count) bytes, \(byteOffset) in all")
+    }
+    let stream = BlobInputStream(counted, mode: .asynchronous)
+    let copier = Copier()
+    stream.delegate = copier
+    stream.schedule(in: .current, forMode: .default)
+    stream.open()
+    while stream.streamStatus != .closed {
+        _ = RunLoop.current.run(mode: .default, before: .distantFuture)
+    }
+    if let error = copier.error { throw error }
 }

@@ -32,6 +32,27 @@ import Testing
         #expect(picker.uploads.queue.value.items.isEmpty)
     }
 
+    @Test(arguments: [UploadForm.raw, .form]) func rawBodiesAndFormsArrive(form: UploadForm) async throws {
+        let folder = try TemporaryFolder()
+        try folder.write(makeContent(100_000), to: "film.mp4")
+        let asset = PickerAsset(id: UUID().uuidString, name: "film.mp4", mediaType: nil, date: "", byteCount: 100_000)
+        let missing = PickerAsset(id: "no file", name: "missing", mediaType: nil, date: "", byteCount: 0)
+        let receiver = try await Receiver(storingIn: folder.path("store"))
+        let uploads = try PickerUploads(
+            of: FileCatalogue(folder: folder.url(""), files: [asset]), to: "\(receiver.url)body", as: form,
+            keepingStateIn: folder.url(""), atOnce: 2)
+        try await uploads.add([asset, missing])
+        let task = Task { await uploads.run() }
+        let end = await uploads.queue.states.first { queue in
+            queue.items.allSatisfy { [.done, .failed].contains($0.phase) }
+        }
+        task.cancel()
+        #expect(end?.items.map(\.phase) == [.done, .failed])
+        // A raw body has the name of its URL, and a part of a form a name of its own.
+        let path = folder.path(form == .raw ? "store/body" : "store/film.mp4")
+        #expect(FileManager.default.contents(atPath: path) == Data(makeContent(100_000)))
+    }
+
     @Test func theQueueOfAnEarlierRunGoesOn() async throws {
         let folder = try TemporaryFolder()
         try folder.write(makeContent(100_000), to: "film")

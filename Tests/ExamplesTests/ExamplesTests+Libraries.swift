@@ -4,23 +4,47 @@ import Testing
 
 /// The examples of the ancestor's documents: mapped files, whole libraries, adjusted photos.
 extension ExamplesTests {
-    @Test(.enabled(if: isBuilt("UploadMappedFile")))
+    @Test(.enabled(if: isBuilt("Upload")))
     func aMappedFileIsUploadedInLessMemoryThanItHasBytes() throws {
         let folder = try TemporaryFolder()
         let file = folder.url("film.mov")
         try Data(makeContent(1000)).write(to: file)
         try #require(truncate(file.path, 256 << 20) == 0)
         let digest = try output(of: "blob", ["sum", file.path]).prefix { $0 != " " }
-        let program = productsFolder.appendingPathComponent("UploadMappedFile").path
+        let program = productsFolder.appendingPathComponent("Upload").path
         try withReceiver { url in
             // Of memory for data, in KiB, which pages of files are not.
-            let printed = try shell("ulimit -d 131072; exec '\(program)' '\(file.path)' \(url)", in: folder.url(""))
+            let printed = try shell(
+                "ulimit -d 131072; exec '\(program)' mapped '\(file.path)' \(url)", in: folder.url(""))
             #expect(printed.hasPrefix("201 ") && printed.contains(digest), "\(printed)")
             #expect(printed.contains("application/octet-stream"), "\(printed)")
         }
     }
 
-    @Test(.enabled(if: isBuilt("UploadLibrary")))
+    @Test(.enabled(if: isBuilt("Upload")))
+    func anUploadContinuesAfterAKill() throws {
+        let folder = try TemporaryFolder()
+        let file = folder.url("film.mov")
+        let content = Data(makeContent(1000)) + Data(count: 30_000_000)
+        try content.write(to: file)
+        try withReceiver(["--directory", folder.path("store")]) { url in
+            let arguments = ["resume", file.path, url, folder.path("state")]
+            let (killed, pipe) = (Process(), Pipe())
+            killed.executableURL = productsFolder.appendingPathComponent("Upload")
+            (killed.arguments, killed.standardError) = (arguments, pipe)
+            try killed.run()
+            _ = pipe.fileHandleForReading.availableData
+            kill(killed.processIdentifier, SIGKILL)
+            killed.waitUntilExit()
+            #expect(folder.names.contains("state"))
+            #expect(try output(of: "Upload", arguments).contains("uploaded to \(url)"))
+            let isEqual = FileManager.default.contents(atPath: folder.path("store/film.mov")) == content
+            #expect(isEqual)
+            #expect(!folder.names.contains("state"))
+        }
+    }
+
+    @Test(.enabled(if: isBuilt("AssetPicker") && isBuilt("Upload")))
     func aWholeLibraryIsUploadedAndAfterAKillOnlyWhatIsMissing() throws {
         let folder = try TemporaryFolder()
         let library = folder.path("library")
@@ -30,9 +54,9 @@ extension ExamplesTests {
         let files = contents.indices.map { folder.path("\($0).jpg") }
         _ = try output(of: "blob", ["library", "import", "--library", library] + files)
         try withReceiver(["--directory", folder.path("store")]) { url in
-            let arguments = [library, url, folder.path("state")]
+            let arguments = ["library", library, url, folder.path("state")]
             let (killed, pipe) = (Process(), Pipe())
-            killed.executableURL = productsFolder.appendingPathComponent("UploadLibrary")
+            killed.executableURL = productsFolder.appendingPathComponent("Upload")
             (killed.arguments, killed.standardError) = (arguments, pipe)
             try killed.run()
             let list = folder.path("state/uploaded")
@@ -50,7 +74,7 @@ extension ExamplesTests {
             killed.waitUntilExit()
             let before = try String(contentsOfFile: list, encoding: .utf8).split(separator: "\n").count
             #expect((1..<6).contains(before))
-            let next = try FinishedProcess(productsFolder.appendingPathComponent("UploadLibrary").path, arguments)
+            let next = try FinishedProcess(productsFolder.appendingPathComponent("Upload").path, arguments)
             #expect(next.outputText == "uploaded \(6 - before) assets\n")
             // The first count of an upload from its start would be less: it is that of one read.
             let resumed = next.errors.firstMatch(of: counts).flatMap { Int($0.output.1) }
@@ -59,14 +83,14 @@ extension ExamplesTests {
                 let isEqual = FileManager.default.contents(atPath: folder.path("store/\(number).jpg")) == content
                 #expect(isEqual, "\(number)")
             }
-            #expect(try output(of: "UploadLibrary", arguments) == "uploaded 0 assets\n")
+            #expect(try output(of: "Upload", arguments) == "uploaded 0 assets\n")
             // The kill may have left a file under its temporary name, which is hidden.
             let states = try FileManager.default.contentsOfDirectory(atPath: folder.path("state"))
             #expect(states.filter { !$0.hasPrefix(".") } == ["uploaded"])
         }
     }
 
-    @Test(.enabled(if: isBuilt("blob-media-helper") && isBuilt("UploadAsset")))
+    @Test(.enabled(if: isBuilt("blob-media-helper") && isBuilt("AssetPicker")))
     func theAncestorsTwoProgramsReadAnAdjustedAsset() throws {
         let folder = try TemporaryFolder()
         let library = folder.path("library")

@@ -21,66 +21,67 @@ import Testing
         let digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0"
         #expect(try output(of: "SynchronousChecksum", [file.absoluteString]) == "\(digest) \(file.absoluteString)\n")
         #expect(try output(of: "RunLoopChecksum", [file.absoluteString]) == "\(digest)\n")
-        let missing = folder.url("missing").absoluteString
-        for program in ["SynchronousChecksum", "RunLoopChecksum"] {
-            #expect(try output(of: program, [missing]).hasPrefix("failed: notFound:"))
+    }
+
+    @Test func theRunLoopChecksumBeginsAtAnOffset() throws {
+        let folder = try TemporaryFolder()
+        let content = makeContent(1_000_000)
+        try folder.write(content, to: "whole")
+        try folder.write(Array(content[700_001...]), to: "end")
+        let digest = try output(of: "blob", ["sum", folder.path("end")]).prefix { $0 != " " }
+        #expect(try output(of: "RunLoopChecksum", ["--offset", "700001", folder.path("whole")]) == "\(digest)\n")
+        for offset in ["-1", "1000001", "x"] {
+            let run = try finished("RunLoopChecksum", ["--offset", offset, folder.path("whole")])
+            #expect(run.status == 64 && run.output.isEmpty, "\(offset): \(run.errors)")
         }
     }
 
-    @Test func progressIsObserved() throws {
+    @Test func theStateOfADataSourceAndTheStreamOverItAreObserved() throws {
         let folder = try TemporaryFolder()
         let file = folder.url("x")
         try Data(count: 3 * 64 * 1024).write(to: file)
-        let lines = try output(of: "ObservedProgress", [file.absoluteString]).split(separator: "\n")
-        // Two observers: each sees its changes in order.
-        #expect(lines.filter { $0.hasSuffix("%") } == ["33 %", "66 %", "100 %"])
-        let phases = ["notOpen", "notOpen -> opening", "opening -> open", "open -> atEnd", "atEnd -> closed"]
-        #expect(lines.filter { !$0.hasSuffix("%") }.map(String.init) == phases)
+        let lines = try output(of: "ObservedSource", [file.absoluteString]).split(separator: "\n")
+        // Each observer sees its changes in order.
+        let percents = lines.compactMap { $0.wholeMatch(of: /stream: (\d+) %/).flatMap { Int($0.output.1) } }
+        #expect(percents.last == 100 && percents == percents.sorted(), "\(lines)")
+        let phases = lines.filter { $0.hasPrefix("stream: ") && !$0.hasSuffix("%") }
+        #expect(
+            phases
+                == ["notOpen -> opening", "opening -> open", "open -> atEnd", "atEnd -> closed"].map { "stream: \($0)" }
+        )
+        let opening = lines.filter { $0.hasPrefix("source: ") && !$0.contains("hasBytesAvailable") }
+        #expect(opening == ["source: isOpenCompleted true", "source: isAtEnd true"])
+        // Three pieces come and are taken.
+        let pieces = lines.filter { $0.contains("hasBytesAvailable") }.map { $0.hasSuffix("true") }
+        #expect(pieces == [true, false, true, false, true, false])
+        let missing = try finished("ObservedSource", [folder.path("missing")])
+        #expect(missing.outputText.contains("source: error notFound\n"))
+        #expect(missing.outputText.contains("stream: opening -> failed\n"), "\(missing.outputText)")
     }
 
-    @Test func theBytesOfAStreamAreCounted() throws {
-        let folder = try TemporaryFolder()
-        try Data(count: 200_000).write(to: folder.url("x"))
-        let lines = try output(of: "CountedStream", [folder.path("x")]).split(separator: "\n")
-        #expect(lines.dropLast().last?.hasSuffix(" bytes, 200000 in all") == true, "\(lines)")
-        #expect(lines.last == "at the end")
-        #expect(try output(of: "CountedStream", [folder.path("missing")]).contains("failed: "))
-    }
-
-    @Test func streamsAndFilesAreJoined() throws {
+    @Test func streamsAndFilesAreJoinedAndTheirBytesCounted() throws {
         let folder = try TemporaryFolder()
         let (first, second) = (folder.url("first"), folder.url("second"))
         let long = String(repeating: "0123456789", count: 20_000)  // More than one window.
         try Data("one\n".utf8).write(to: first)
         try Data(long.utf8).write(to: second)
-        let printed = try output(of: "JoinedStreams", [first.path, second.path])
-        #expect(printed == "==> \(first.path) <==\none\n==> \(second.path) <==\n\(long)")
-        #expect(try output(of: "JoinedStreams", [folder.path("missing")]).contains("failed: notFound:"))
+        let run = try finished("JoinedStreams", [first.path, second.path])
+        #expect(run.outputText == "==> \(first.path) <==\none\n==> \(second.path) <==\n\(long)")
+        #expect(run.errors.hasSuffix(" bytes, \(run.output.count) in all\n"), "\(run.errors)")
     }
 
-    @Test func theCustomSourceKeepsTheContracts() throws {
-        let lines = try output(of: "CustomSource").split(separator: "\n")
+    @Test func theCustomSourceKeepsTheContractsAndIsPosted() throws {
+        let locator = "base64:SGVsbG8sIHdvcmxkIQ=="
+        let lines = try output(of: "CustomSource", [locator]).split(separator: "\n")
         #expect(lines.prefix(2) == ["Hello, world!", "broken contracts: []"])
         #expect(lines.last?.hasPrefix("of a liar: [C8: ") == true, "\(lines)")
-    }
-
-    @Test func theEventDrivenSourceKeepsTheContracts() throws {
-        let ticks = "tick, 2 left\ntick, 1 left\ntick, 0 left\n"
-        #expect(try output(of: "EventDrivenSource") == ticks + "broken contracts: []\n")
-    }
-
-    @Test(arguments: [0, 1, 1_000_000]) func theBoundPairPumpPassesAFileOn(byteCount: Int) throws {
-        let folder = try TemporaryFolder()
-        let file = folder.url("file")
-        try Data((0..<byteCount).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }).write(to: file)
-        let digest = try output(of: "Checksum", [file.absoluteString]).prefix { $0 != " " }
-        #expect(try output(of: "BoundPairPump", [file.absoluteString]) == "\(digest) \(byteCount)\n")
-    }
-
-    @Test func theBoundPairPumpPassesAnErrorOn() throws {
-        let missing = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        let found = try output(of: "BoundPairPump", [missing.absoluteString])
-        #expect(found.hasPrefix("notFound: "), "\(found)")
+        // printf 'Hello, world!' | sha256sum
+        let digest = "315f5bdb76d078c43b8ac0064e4a0164612b1fce77c869345bfc94c75894edd3"
+        try withReceiver { url in
+            let printed = try output(of: "CustomSource", [locator, url])
+            #expect(printed.hasPrefix("201 ") && printed.contains(digest), "\(printed)")
+        }
+        #expect(try finished("CustomSource", ["base64:?"]).status == 64)
     }
 
     @Test func theFormOfFiveKindsOfSourceIsTheBytesOfItsParts() throws {
@@ -110,86 +111,6 @@ import Testing
         #expect(printed.dropFirst().first == "\(wanted.count) bytes, SHA-256 \(try digest(wanted))")
         #expect(printed.dropFirst(2).first == "from byte 500000, SHA-256 \(try digest(wanted.dropFirst(500_000)))")
         #expect(try lineCount(of: "Examples/ComposeForm/main.swift") < 60)
-    }
-
-    @Test(.enabled(if: isBuilt("UploadCustomSource"))) func aSourceOfOnesOwnIsUploadedByItsLocator() throws {
-        let folder = try TemporaryFolder()
-        let file = folder.url("numbers")
-        try Data((1...100_000).map { "\($0) " }.joined().utf8).write(to: file)
-        let digest = try output(of: "blob", ["sum", file.path]).prefix { $0 != " " }
-        try withReceiver { url in
-            let printed = try output(of: "UploadCustomSource", ["count:100000", url])
-            #expect(printed.hasPrefix("201 "))
-            #expect(printed.contains(digest), "\(printed)")
-        }
-    }
-
-    @Test(.enabled(if: isBuilt("UploadAsset")))
-    func anAssetIsUploadedAsAPartOfAForm() throws {
-        let folder = try TemporaryFolder()
-        let library = folder.path("library")
-        let file = folder.url("a photo.jpg")
-        try Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }).write(to: file)
-        _ = try output(of: "blob", ["library", "create", "--library", library])
-        let asset = try output(of: "blob", ["library", "import", "--library", library, file.path])
-            .trimmingCharacters(in: .newlines)
-        let digest = try output(of: "blob", ["sum", file.path]).prefix { $0 != " " }
-        try withReceiver { url in
-            let printed = try output(of: "UploadAsset", [library, asset, url])
-            #expect(printed.hasPrefix("201 "), "\(printed)")
-            #expect(printed.contains(digest), "\(printed)")
-        }
-    }
-
-    @Test(.enabled(if: isBuilt("ResumeUpload")))
-    func anUploadGoesOnAfterAKill() throws {
-        let folder = try TemporaryFolder()
-        let file = folder.url("film.mov")
-        let content = Data(makeContent(1000)) + Data(count: 30_000_000)
-        try content.write(to: file)
-        try withReceiver(["--directory", folder.path("store")]) { url in
-            let arguments = [file.path, url, folder.path("state")]
-            let (killed, pipe) = (Process(), Pipe())
-            killed.executableURL = productsFolder.appendingPathComponent("ResumeUpload")
-            (killed.arguments, killed.standardError) = (arguments, pipe)
-            try killed.run()
-            _ = pipe.fileHandleForReading.availableData
-            kill(killed.processIdentifier, SIGKILL)
-            killed.waitUntilExit()
-            #expect(folder.names.contains("state"))
-            #expect(try output(of: "ResumeUpload", arguments).contains("uploaded to \(url)"))
-            let isEqual = FileManager.default.contents(atPath: folder.path("store/film.mov")) == content
-            #expect(isEqual)
-            #expect(!folder.names.contains("state"))
-        }
-    }
-
-    /// Runs the receiver for as long as `body` takes, which is given its URL.
-    func withReceiver(_ arguments: [String] = [], _ body: (String) throws -> Void) throws {
-        let (receiver, pipe) = (Process(), Pipe())
-        receiver.arguments = arguments
-        receiver.executableURL = productsFolder.appendingPathComponent("blob-receive")
-        receiver.standardOutput = pipe
-        try receiver.run()
-        defer {
-            receiver.terminate()
-            receiver.waitUntilExit()
-        }
-        var line = Data()
-        while let byte = try pipe.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8), !byte.isEmpty {
-            line += byte
-        }
-        try body(String(decoding: line, as: UTF8.self))
-    }
-
-    @Test func theExamplesOfOneSourceAreAsShortAsTheReadMeSays() throws {
-        #expect(try lineCount(of: "Examples/CustomSource/main.swift") == 53)
-        #expect(try lineCount(of: "Examples/EventDrivenSource/main.swift") == 72)
-        #expect(try lineCount(of: "README.md") < 160)
-    }
-
-    @Test func theSwiftOfTheReadMeIsTheExample() throws {
-        #expect(try text(of: "README.md").contains("```swift\n" + text(of: "Examples/Checksum/main.swift") + "```"))
     }
 
     /// Each command of the `console` blocks prints what stands below it.
@@ -233,6 +154,33 @@ func output(
     try run(
         productsFolder.appendingPathComponent(product).path, arguments, in: FileManager.default.temporaryDirectory,
         environment: environment)
+}
+
+/// Runs the receiver for as long as `body` takes, which is given its URL.
+func withReceiver(_ arguments: [String] = [], _ body: (String) throws -> Void) throws {
+    let (receiver, pipe) = (Process(), Pipe())
+    receiver.arguments = arguments
+    receiver.executableURL = productsFolder.appendingPathComponent("blob-receive")
+    receiver.standardOutput = pipe
+    try receiver.run()
+    defer {
+        receiver.terminate()
+        receiver.waitUntilExit()
+    }
+    var line = Data()
+    while let byte = try pipe.fileHandleForReading.read(upToCount: 1), byte != Data("\n".utf8), !byte.isEmpty {
+        line += byte
+    }
+    try body(String(decoding: line, as: UTF8.self))
+}
+
+/// Runs an example, whatever its status.
+func finished(
+    _ product: String, _ arguments: [String] = [], environment: [String: String] = [:]
+) throws -> FinishedProcess {
+    try FinishedProcess(
+        productsFolder.appendingPathComponent(product).path, arguments,
+        environment: ["ASAN_OPTIONS": "detect_leaks=0"].merging(environment) { $1 })
 }
 
 func shell(_ command: String, in folder: URL) throws -> String {

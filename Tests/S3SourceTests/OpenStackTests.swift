@@ -109,8 +109,9 @@ private let objectList = ProcessInfo.processInfo.environment["BLOBSTREAMS_S3"]
         let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(at: folder.url("c"), withIntermediateDirectories: false)
         for name in ["a b", "c/d", "c/empty"] { try folder.write(name == "c/empty" ? "" : "text of \(name)", to: name) }
-        let example = productsFolder.appendingPathComponent("FolderToS3").path
-        let printed = try await onThread { try FinishedProcess(example, [folder.url.path, "s3://bucket/a%20folder/"]) }
+        let example = productsFolder.appendingPathComponent("Upload").path
+        let arguments = ["folder", folder.url.path, "s3://bucket/a%20folder/"]
+        let printed = try await onThread { try FinishedProcess(example, arguments) }
         #expect(printed.status == 0 && printed.outputText.split(separator: "\n").count == 3, "\(printed.errors)")
         for name in ["a b", "c/d", "c/empty"] {
             let text = try await Self.run("cat", "s3://bucket/a%20folder/\(name.replacing(" ", with: "%20"))")

@@ -9,16 +9,20 @@ guard CommandLine.arguments.count == 3 else {
     FileHandle.standardError.write(Data("usage: ServerSide LOCATOR URL\n".utf8))
     exit(64)
 }
-let registry = BlobRegistry.standard
 var request = HTTPClientRequest(url: CommandLine.arguments[2])
 request.method = .PUT
 
 do {
+    // With the asset library of BLOB_LIBRARY, as the other examples have it.
+    var registry = BlobRegistry.standard
+    if let folder = ProcessInfo.processInfo.environment["BLOB_LIBRARY"] {
+        try registry.register(.assetLibrary(at: URL(fileURLWithPath: folder)))
+    }
     let source = try registry.source(for: CommandLine.arguments[1])
     let response = try await HTTPClient.shared.upload(source, as: request)
     let body = try await response.body.collect(upTo: 1 << 20)
     print(response.status, String(buffer: body), terminator: "")
-} catch let error as BlobError {
+} catch {
     FileHandle.standardError.write(Data("\(error)\n".utf8))
-    exit(error.code == .refused ? 76 : 1)
+    exit((error as? BlobError)?.code.exitStatus ?? BlobError.Code.internalError.exitStatus)
 }

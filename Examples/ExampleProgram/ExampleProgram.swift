@@ -1,0 +1,61 @@
+package import BlobStreamsStandard
+package import Foundation
+
+/// The frame of the examples: their arguments, their registry, and one line with a status for an error.
+package enum ExampleProgram {
+    /// Runs an example with its arguments and the registry of ``BlobRegistry/standardWithLibrary()``.
+    ///
+    /// Ends the process: with a usage and status 64 for another number of arguments, and after an error with its line
+    /// and the status of its code.
+    ///
+    /// - Parameters:
+    ///   - usage: The name of the program and its arguments.
+    ///   - counts: The numbers of arguments, without the name of the program.
+    package static func run(
+        _ usage: String, taking counts: some RangeExpression<Int>, _ body: ([String], BlobRegistry) throws -> Void
+    ) {
+        do {
+            try body(self.arguments(usage, counts), .standardWithLibrary())
+        } catch {
+            self.end(after: error)
+        }
+    }
+
+    /// Runs an asynchronous example, as ``run(_:taking:_:)`` does.
+    @MainActor package static func run(
+        _ usage: String, taking counts: some RangeExpression<Int>, _ body: ([String], BlobRegistry) async throws -> Void
+    ) async {
+        do {
+            try await body(self.arguments(usage, counts), .standardWithLibrary())
+        } catch {
+            self.end(after: error)
+        }
+    }
+
+    /// Prints a line on standard error.
+    package static func report(_ line: String) { FileHandle.standardError.write(Data("\(line)\n".utf8)) }
+
+    /// Returns the URL of a server.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` for a text that is not one.
+    package static func serverURL(_ text: String) throws(BlobError) -> URL {
+        guard let url = URL(string: text), let scheme = url.scheme, ["http", "https"].contains(scheme) else {
+            throw BlobError(.invalidArgument, "A URL of a server begins with http: or https:, unlike '\(text)'.")
+        }
+        return url
+    }
+
+    private static func arguments(_ usage: String, _ counts: some RangeExpression<Int>) -> [String] {
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        guard counts.contains(arguments.count) else {
+            self.report("usage: \(usage)")
+            exit(64)
+        }
+        return arguments
+    }
+
+    private static func end(after error: any Error) -> Never {
+        self.report("\(error)")
+        exit((error as? BlobError)?.code.exitStatus ?? BlobError.Code.internalError.exitStatus)
+    }
+}

@@ -1,0 +1,82 @@
+package import BlobStreamsStandard
+package import Foundation
+
+/// The upload of a request whose body is a `BlobInputStream`, by a `URLSession`.
+///
+/// `URLSession` alone would lose the body: on Linux it follows a redirection with an empty one, waits without end for
+/// the answer to a challenge, and reports neither the error of a stream nor an answer that came before its end. So no
+/// redirection is followed, no challenge is answered, and the stream is asked. `URLSessionUploader` does more.
+package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
+    // Safe: the session uses the stream until it signals `isComplete`, and nothing else is changed after `init` but by
+    // the session, before that.
+    private let body: BlobInputStream
+    private let isComplete = DispatchSemaphore(value: 0)
+    private var bytes = Data()
+    private var outcome = Result<URLResponse?, any Error>.success(nil)
+    private var end = BlobStreamState()
+
+    /// Begins to send a request.
+    ///
+    /// - Throws: ``BlobError/Code/invalidArgument`` when its body is not a `BlobInputStream`.
+    package init(_ request: URLRequest) throws(BlobError) {
+        guard let body = request.httpBodyStream as? BlobInputStream else {
+            throw BlobError(.invalidArgument, "The body of the request is not a BlobInputStream.")
+        }
+        self.body = body
+        super.init()
+        let session = URLSession(configuration: .ephemeral, delegate: self, delegateQueue: nil)
+        session.dataTask(with: request).resume()
+        session.finishTasksAndInvalidate()
+    }
+
+    /// Waits for the answer, and returns its status and its text.
+    ///
+    /// - Throws: The error of the stream; ``BlobError/Code/unavailable`` for an error of the session,
+    ///   ``BlobError/Code/refused`` for a status outside of 200 to 299, and ``BlobError/Code/truncated`` for a success
+    ///   that came before the end of the body.
+    package func answer() throws -> String {
+        self.isComplete.wait()
+        if let error = self.end.error { throw error }
+        let response: URLResponse?
+        do {
+            response = try self.outcome.get()
+        } catch {
+            throw BlobError(.unavailable, error.localizedDescription, operation: "write", cause: error)
+        }
+        let status = (response as? HTTPURLResponse)?.statusCode ?? 0
+        let text = String(decoding: self.bytes, as: UTF8.self).trimmingCharacters(in: .newlines)
+        guard (200...299).contains(status) else { throw BlobError(.refused, "The server answered \(status): \(text)") }
+        guard self.end.isAtEnd else {
+            throw BlobError(
+                .truncated, "The server answered before the end of the body.", byteOffset: self.end.byteOffset)
+        }
+        return "\(status) \(text)"
+    }
+
+    package func urlSession(
+        _ session: URLSession, task: URLSessionTask,
+        needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) { completionHandler(self.body) }
+
+    package func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) { completionHandler(nil) }
+
+    package func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
+        completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
+    ) { completionHandler(.cancelAuthenticationChallenge, nil) }
+
+    package func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
+        self.bytes += data
+    }
+
+    package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
+        self.outcome = error.map { .failure($0) } ?? .success(task.response)
+        self.end = self.body.state.value
+        // The session does not close the stream on Linux; whoever writes to the other end of a pair would wait.
+        self.body.close()
+        self.isComplete.signal()
+    }
+}

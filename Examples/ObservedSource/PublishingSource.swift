@@ -1,0 +1,73 @@
+import BlobStreamsStandard
+import Foundation
+
+/// A data source that publishes its state, as `POSBlobInputStreamDataSource` does by key-value observing.
+///
+/// A thread reads the base, and the bytes wait in a buffer; the state shows whether there are some. Opened once.
+final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
+    // Safe: the lock of `state` guards all other members that change.
+    let state = BlobObservable(BlobReaderState())
+    let traits: BlobTraits = .neverBlocks
+    private let base: any BlobInputStreamDataSource
+    private let isTaken = DispatchSemaphore(value: 0)
+    private var isOpened = false
+    private var isClosed = false
+    private var info = BlobInfo()
+    private var bytes = ArraySlice<UInt8>()
+
+    init(_ base: any BlobInputStreamDataSource) { self.base = base }
+
+    func describe(_ context: BlobContext) -> BlobInfo { self.state.update { _ in self.info } }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        let isFirst = self.state.update { _ in
+            defer { self.isOpened = true }
+            return !self.isOpened
+        }
+        guard isFirst else { throw BlobError(.unsupported, "The source was opened already.") }
+        Thread { self.fill(at: byteOffset, validator, context) }.start()
+        return self.state.makeReader(
+            info: self.describe(context), read: { self.take(into: &$0) }, close: { self.close() })
+    }
+
+    private func fill(at byteOffset: Int64, _ validator: BlobValidator?, _ context: BlobContext) {
+        do {
+            let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
+            defer { reader.close() }
+            self.state.update { state in
+                self.info = reader.info
+                state.isOpenCompleted = true
+            }
+            var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+            while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
+                // Bytes and state in one change, so that a reader sees both or neither.
+                let isClosed = self.state.update { state in
+                    (self.bytes, state.hasBytesAvailable) = (buffer[..<count], true)
+                    return self.isClosed
+                }
+                if isClosed { return }
+                self.isTaken.wait()
+            }
+            self.state.update { $0.isAtEnd = true }
+        } catch {
+            self.state.update { $0.error = error as? BlobError ?? BlobError(.io, "\(error)", cause: error) }
+        }
+    }
+
+    private func take(into output: inout OutputRawSpan) {
+        let isEmptied = self.state.update { state in
+            guard state.hasBytesAvailable else { return false }
+            _ = BlobReadResult.moving(&self.bytes, to: &output)
+            state.hasBytesAvailable = !self.bytes.isEmpty
+            return self.bytes.isEmpty
+        }
+        if isEmptied { self.isTaken.signal() }
+    }
+
+    private func close() {
+        self.state.update { _ in self.isClosed = true }
+        self.isTaken.signal()
+    }
+}

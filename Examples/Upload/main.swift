@@ -1,0 +1,49 @@
+import BlobStreamsStandard
+import BlobTransfer
+import ExampleProgram
+import Foundation
+
+// Uploads by libcurl, in six ways; each is a function of its own.
+let usage = """
+    Upload raw LOCATOR URL
+           Upload form LOCATOR URL
+           Upload mapped FILE URL
+           Upload resume LOCATOR URL STATE-FILE
+           Upload library LIBRARY URL STATE-FOLDER
+           Upload folder FOLDER s3://BUCKET/PREFIX/
+    """
+await ExampleProgram.run(usage, taking: 3...4) { arguments, registry in
+    let (command, rest) = (arguments[0], Array(arguments.dropFirst()))
+    switch (command, rest.count) {
+    case ("raw", 2): try await uploadRaw(registry.source(for: rest[0]), to: rest[1])
+    case ("form", 2): try await uploadForm(registry.source(for: rest[0]), to: rest[1])
+    case ("mapped", 2): try await uploadMapped(rest[0], to: rest[1])
+    case ("resume", 3): try await resume(registry.source(for: rest[0]), to: rest[1], keepingStateIn: rest[2])
+    case ("library", 3): try await uploadLibrary(rest[0], to: rest[1], keepingStateIn: rest[2])
+    case ("folder", 2): try await uploadFolder(rest[0], to: rest[1])
+    default: throw BlobError(.invalidArgument, "Unknown command '\(command)', or another number of arguments.")
+    }
+}
+
+/// Sends a source as a body, with its progress, and prints the answer.
+func send(_ source: any BlobInputStreamDataSource, _ method: BlobUploadRequest.Method, to url: String) async throws {
+    var request = BlobUploadRequest(method, url)
+    request.onProgress = { sent, byteCount in
+        ExampleProgram.report("\(sent) of \(byteCount.map(String.init) ?? "?") bytes")
+    }
+    do {
+        let response = try await BlobUploader().upload(source, with: request)
+        print(response.status, String(decoding: response.body, as: UTF8.self))
+    } catch {
+        // The answer of a server that refuses may say why.
+        if let refusal = error.cause as? BlobUploadRefusal {
+            print(refusal.response.status, String(decoding: refusal.response.body, as: UTF8.self))
+        }
+        throw error
+    }
+}
+
+/// Sends the bytes as they are.
+func uploadRaw(_ source: any BlobInputStreamDataSource, to url: String) async throws {
+    try await send(source, .put, to: url)
+}
