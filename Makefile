@@ -11,7 +11,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libturbojpeg0 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo test sanitize fuzz faults asset-changes soak nio draft-check s3-check s3-kills form-check picker-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check s3-check s3-kills form-check picker-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark clean
 
 all: release
@@ -65,6 +65,10 @@ release: setup archives
 
 demo: release
 	@BLOB=$(BLOB) Examples/demo.sh
+
+# The pictures of the README, drawn from a run of the demonstration.
+demo-picture: release
+	Examples/demo_picture.py $(BLOB)
 
 # Tests that compute, or wait for processes and servers, for minutes run separately: tests that wait for a task would have
 # to wait for them. At most two tests a core run at once: with all of them begun, each wait lasts as long as their turns.
@@ -254,12 +258,11 @@ docs: setup
 	swift build
 	.ci/docs .build/debug .build/docs
 
-# Measures in one run with the peers that are installed, prints tables, and draws them for the documentation. The build
-# folder is outside Benchmarks, so that the style check sees only sources.
-CATALOG := Sources/BlobCore/BlobCore.docc
-benchmark: export BENCHMARK_PICTURES = $(CATALOG)/Resources
+# Measures in one run with the peers that are installed, prints tables, and writes them into Benchmarks/README.md, some as
+# pictures. The build folder is outside Benchmarks, so that the style check sees only sources.
+benchmark: export BENCHMARK_PICTURES = .build/pictures
 benchmark: release
-	rm -f $(CATALOG)/Resources/benchmark-*.svg
+	rm -rf $(BENCHMARK_PICTURES) && mkdir -p $(BENCHMARK_PICTURES)
 	Benchmarks/files.py $(BLOB)
 	Benchmarks/gzip_files.py $(BLOB)
 	Benchmarks/archives.py $(BLOB)
@@ -272,7 +275,7 @@ benchmark: release
 	Benchmarks/bodies.py $(BLOB)
 	Benchmarks/early_answers.py $(BLOB)
 	Benchmarks/receiver.py $(BLOB)
-	Benchmarks/pictures.py $(CATALOG)
+	Benchmarks/pictures.py $(BENCHMARK_PICTURES) Benchmarks/README.md
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
 

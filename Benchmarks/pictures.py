@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Draws a table of a benchmark as an SVG: a bar for each command, and the machine, the versions and the date.
 
-usage: Benchmarks/pictures.py CATALOG writes the article Measurements.md of the pictures in CATALOG/Resources.
+usage: Benchmarks/pictures.py FOLDER PAGE writes the pictures of FOLDER into PAGE, Benchmarks/README.md: a dozen as
+pictures, in the folder Pictures beside it, and all others as a table.
 """
-import glob, html, os, platform, re, subprocess, sys, time
+import glob, html, os, platform, re, shutil, subprocess, sys, time
 
 WIDTH, ROW, LEFT, BAR = 860, 18, 250, 330
 HEADINGS = {
@@ -63,26 +64,64 @@ def draw(path, subject, title, rows, programs):
                    '<rect width="100%" height="100%" fill="white"/>\n' + '\n'.join(lines) + '\n</svg>\n')
 
 
-def write_article(catalog):
-    """Writes the article with all pictures of a catalog, in the order of their names, with a heading for each program."""
-    def order(path):
-        return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', path)]
-    names = [os.path.basename(path) for path in
-             sorted(glob.glob(f'{catalog}/Resources/benchmark-*.svg'), key=order)]
-    with open(f'{catalog}/Measurements.md', 'w') as file:
-        file.write('# Measurements\n\nThe time, the CPU time and the memory of `blob` beside those of other tools.\n\n'
-                   '## Overview\n\n`make benchmark` measures, draws the pictures and writes this article. Each command '
-                   'runs as a process of its own,\nin turn with its peers, and the medians are shown; '
-                   'the blue bar is `blob`.\n')
-        heading = None
-        for name in names:
-            program = name.removeprefix('benchmark-').rpartition('-')[0]
-            if HEADINGS.get(program, program) != heading:
-                heading = HEADINGS.get(program, program)
-                file.write(f'\n## {heading}\n')
-            title = html.unescape(re.search('<title>(.*)</title>', open(f'{catalog}/Resources/{name}').read())[1])
-            file.write(f'\n![{title}]({name})\n')
+# The rows that are shown as pictures; all others are in the table of the page. Some where `blob` is behind are among them.
+SHOWN = ('files-2', 'files-3', 'gzip-files-1', 'gzip-files-13', 'archives-12', 'archives-16', 'archives-22', 'blocks-1',
+         'blocks-7', 'extract-3', 'bodies-3', 'http-1')
+
+
+def order(path):
+    return [int(part) if part.isdigit() else part for part in re.split(r'(\d+)', path)]
+
+
+def read(path):
+    """Returns the table of a picture: its title, its rows of a name, wall seconds and other figures, and its notes."""
+    title, *texts = [html.unescape(found) for found in re.findall('<text[^>]*>([^<]*)</text>', open(path).read())]
+    rows = []
+    while len(texts) > 1 and (found := re.match(r'([\d.]+) s, (.*)', texts[1])):
+        rows.append((texts[0], float(found[1]), found[2]))
+        texts = texts[2:]
+    return title, rows, texts
+
+
+def seconds(value):
+    return f'{value:.2f}' if value >= 1 else f'{value:.3f}' if value >= 0.1 else f'{value:.4f}'
+
+
+def line(path):
+    """Returns a line of the table in Markdown: the quotient is that of the fastest peer, and bold where it is below 1."""
+    title, rows, notes = read(path)
+    peers = [row for row in rows[1:] if not row[0].startswith(('blob', 'true'))]
+    quotient = f'{min(wall for _, wall, _ in peers) / rows[0][1]:.2f}' if peers else ''
+    if quotient and float(quotient) < 1:
+        quotient = f'**{quotient}**'
+    cells = (title, f'`{rows[0][0]}` {seconds(rows[0][1])}', quotient,
+             ', '.join(f'`{name}` {seconds(wall)}' for name, wall, _ in rows[1:]))
+    return '| ' + ' | '.join(cell.replace('|', '\\|') for cell in cells) + ' |\n'
+
+
+def write_page(drawn, page):
+    """Replaces what stands between the marks of a page: the pictures that are shown, and the table of the others."""
+    paths = sorted(glob.glob(f'{drawn}/benchmark-*.svg'), key=order)
+    folder = f'{os.path.dirname(page)}/Pictures'
+    text, rest, heading = '', '', None
+    for path in paths:
+        name = os.path.basename(path).removeprefix('benchmark-').removesuffix('.svg')
+        if name in SHOWN:
+            os.makedirs(folder, exist_ok=True)
+            shutil.copyfile(path, f'{folder}/{name}.svg')
+            text += f'![{read(path)[0]}](Pictures/{name}.svg)\n\n'
+            continue
+        program, when = name.rpartition('-')[0], next(note for note in read(path)[2] if 'cores' in note)
+        if (HEADINGS.get(program, program), when) != heading:
+            heading = HEADINGS.get(program, program), when
+            rest += (f'\n### {heading[0]}\n\n{read(path)[2][0]}. {when}.\n\n'
+                     '| task | seconds of `blob` | ratio | seconds of others |\n|---|---|---|---|\n')
+        rest += line(path)
+    old = open(page).read()
+    head, tail = old.split('<!-- pictures -->\n')[0], old.split('<!-- end -->\n')[1]
+    with open(page, 'w') as file:
+        file.write(f'{head}<!-- pictures -->\n\n{text}## All other rows\n{rest}\n<!-- end -->\n{tail}')
 
 
 if __name__ == '__main__':
-    write_article(sys.argv[1])
+    write_page(*sys.argv[1:])
