@@ -29,7 +29,7 @@ END
 show blob cat first.txt second.txt
 show blob ls papers.tgz
 echo '$ blob cat papers.tgz#papers/report.txt | tail -1'; blob cat papers.tgz#papers/report.txt | tail -1
-show blob cat --offset 100000 --length 21 gzip+numbers.txt.gz
+show blob cat --offset 100002 --length 18 gzip+numbers.txt.gz
 export BLOB_LIBRARY="$folder/library"
 show blob library create
 asset=$(blob library import photo.png)
@@ -44,7 +44,7 @@ url=$(head -1 arrived.txt)
 echo "\$ blob upload -F photo=@ASSET -F report=@papers.tgz#papers/report.txt -F numbers=@gzip+numbers.txt.gz $url"
 blob upload -F "photo=@$asset" -F report=@papers.tgz#papers/report.txt -F numbers=@gzip+numbers.txt.gz "$url" >/dev/null
 echo "What arrived:"
-tail -n +2 arrived.txt
+tail -n +2 arrived.txt | sed -E 's/.*"byte_count":([0-9]+).*"name":"([^"]*)","sha256":"([^"]*)".*/\3  \2, \1 bytes/'
 echo "What was sent:"
 blob sum "$asset" papers.tgz#papers/report.txt gzip+numbers.txt.gz
 for digest in $(blob sum "$asset" papers.tgz#papers/report.txt gzip+numbers.txt.gz | cut -d ' ' -f 1); do
