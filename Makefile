@@ -1,7 +1,7 @@
 # make demo   builds everything and runs the demonstration
 # make test   builds everything and runs the tests
 # Both first install what is missing (make setup). Other targets: install, dist, deb, docs, sanitize, fuzz,
-# faults, asset-changes, soak, spark-test, nio, benchmark.
+# faults, asset-changes, soak, spark-test, nio, benchmark, benchmark-check.
 
 BLOB := .build/release/blob
 
@@ -12,7 +12,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
 .PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check s3-check s3-kills form-check picker-check spark-check spark-test link-check api-check setup archives \
-  release install dist deb deb-check docs benchmark clean
+  release install dist deb deb-check docs benchmark benchmark-check clean
 
 all: release
 
@@ -278,6 +278,11 @@ benchmark: release
 	Benchmarks/pictures.py $(BENCHMARK_PICTURES) Benchmarks/README.md
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
+
+# Fails when a task is slower than in the commit BASE, which is built beside this checkout, in .build-base.
+BASE := 0b63777
+benchmark-check:
+	Benchmarks/regressions.py $(BASE)
 
 clean:
 	rm -rf .build .build-*

@@ -1,8 +1,9 @@
 import Foundation
 
-/// The benchmark file: 1 GiB in the temporary folder, which the system keeps in its page cache.
+/// The benchmark file in the temporary folder, which the system keeps in its page cache: 1 GiB, or as many MiB as the
+/// environment variable `BENCHMARK_MEBIBYTES` says.
 enum FileToRead {
-    static let byteCount = 1 << 30
+    static let byteCount = (ProcessInfo.processInfo.environment["BENCHMARK_MEBIBYTES"].flatMap(Int.init) ?? 1024) << 20
     static let url = FileManager.default.temporaryDirectory.appendingPathComponent("stream-benchmarks.bin")
 
     /// Returns the path of the file, and creates the file if it is missing or has another size.
@@ -11,7 +12,7 @@ enum FileToRead {
         guard size != self.byteCount else { return self.url.path }
         try Data().write(to: self.url)
         let file = try FileHandle(forWritingTo: self.url)
-        let piece = Data(repeating: 7, count: 64 << 20)
+        let piece = Data(repeating: 7, count: 1 << 20)
         for _ in 0..<self.byteCount / piece.count { try file.write(contentsOf: piece) }
         try file.close()
         return self.url.path

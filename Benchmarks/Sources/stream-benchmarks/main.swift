@@ -1,5 +1,6 @@
 // Compares the speed of the parts of BlobStreams with their peers, and prints the resources that they use: all
 // measurements, or those whose title contains the argument. Each line shows the median of the rounds and their range.
+// With `--once TITLE NAME`, does one round of one subject and prints nothing, for Benchmarks/regressions.py.
 
 import Foundation
 
@@ -14,7 +15,17 @@ let reports: [Report] = [.stalledSources, .eventLatency]
 // Locks are cheaper in a process that never had a second thread, unlike the programs that these measurements stand for.
 Thread {}.start()
 
-let wanted = CommandLine.arguments.dropFirst().first
+let arguments = CommandLine.arguments.dropFirst()
+if arguments.first == "--once" {
+    let names = Array(arguments.dropFirst())
+    guard names.count == 2, let comparison = comparisons.first(where: { $0.title == names[0] }),
+        let subject = comparison.subjects.first(where: { $0.name == names[1] })
+    else { exit(64) }
+    try subject.round(comparison.count)
+    exit(0)
+}
+
+let wanted = arguments.first
 func isWanted(_ title: String) -> Bool { wanted.map(title.localizedCaseInsensitiveContains) ?? true }
 
 func printLine(_ name: String, _ columns: [String]) {
