@@ -10,7 +10,7 @@ final class JobQueue: Sendable {
     }
 
     private struct State {
-        var jobs: ArraySlice<Job> = []
+        var jobs = Fifo<Job>()
         var worker = Worker.none
     }
 
