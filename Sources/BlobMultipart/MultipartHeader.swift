@@ -6,8 +6,11 @@ package struct MultipartHeader: Equatable, Sendable {
     /// contain these characters literally.
     package let name: [UInt8]
 
-    /// The file name, as received, or that of `filename*`, decoded (RFC 8187), if there is no other; nil for a field
-    /// that is not a file.
+    /// The file name: the decoded `filename*` (RFC 8187) if there is one, which takes precedence (RFC 6266, section
+    /// 4.3), and the `filename` as received otherwise; nil for a field that is not a file.
+    ///
+    /// Forms must not have `filename*` (RFC 7578, section 4.2). Postman and .NET send both: then the `filename` is only
+    /// a replacement in ASCII, or encoded as in mail.
     package let filename: [UInt8]?
 
     /// The media type, as received; nil if none was sent.
@@ -38,8 +41,7 @@ package struct MultipartHeader: Equatable, Sendable {
         let parameters = try Self.parameters(of: disposition, expecting: "form-data")
         guard let name = parameters["name"] else { throw BlobError(.corrupted, "A part has no name.") }
         self.name = name
-        let extended = parameters["filename"] == nil ? parameters["filename*"] : nil
-        self.filename = try extended.map(Self.decodeExtended) ?? parameters["filename"]
+        self.filename = try Self.filename(parameters)
         self.mediaType = fields["content-type"].map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -98,8 +100,18 @@ package struct MultipartHeader: Equatable, Sendable {
         let type = field.prefix { $0 != UInt8(ascii: ";") }.trimmed
         let name = String(decoding: type, as: UTF8.self).lowercased()
         guard let parameters = try? Self.parameters(of: field[...], expecting: name) else { return nil }
-        let decoded = parameters["filename*"].flatMap { try? Self.decodeExtended($0) } ?? parameters["filename"]
-        return decoded?.isEmpty == false ? decoded : nil
+        let filename = try? Self.filename(parameters)
+        return filename?.isEmpty == false ? filename : nil
+    }
+
+    /// Returns the file name that parameters tell.
+    ///
+    /// - Throws: ``BlobError/Code/corrupted`` for a `filename*` that cannot be decoded, if there is no other name.
+    private static func filename(_ parameters: [String: [UInt8]]) throws(BlobError) -> [UInt8]? {
+        guard let extended = parameters["filename*"] else { return parameters["filename"] }
+        guard let plain = parameters["filename"] else { return try self.decodeExtended(extended) }
+        guard let decoded = try? self.decodeExtended(extended), !decoded.isEmpty else { return plain }
+        return decoded
     }
 
     /// Takes a value in quotes.

@@ -134,7 +134,12 @@ import Testing
         (#"name="f"; filename="ends with\""#, #"ends with\"#), (#"name="f\"; filename="x\" "#, #"x\"#),
         (#"filename="x\"; name="f\""#, #"x\"#), (#"filename="x\" ; NAME=f"#, #"x\"#),
         (#"name="f"; filename*=UTF-8''na%C3%AFve%20%22.txt"#, #"naïve ".txt"#),
-        (#"name="f"; filename="plain"; filename*=utf-8''other"#, "plain"), (#"name="f"; filename*=utf-8'en'"#, ""),
+        (#"name="f"; filename="plain"; filename*=utf-8''other"#, "other"), (#"name="f"; filename*=utf-8'en'"#, ""),
+        // Postman, and .NET.
+        (#"name="f"; filename="na_ve.txt"; filename*=UTF-8''na%C3%AFve.txt"#, "naïve.txt"),
+        (#"name=f; filename="=?utf-8?B?bmHDr3ZlLnR4dA==?="; filename*=utf-8''na%C3%AFve.txt"#, "naïve.txt"),
+        (#"filename*=UTF-8''%C3%AF; name=f; filename=i"#, "ï"), (#"name=f; filename=i; filename*=UTF-8''"#, "i"),
+        (#"name=f; filename=i; filename*=ISO-8859-1''%EF"#, "i"), (#"name=f; filename=i; filename*=UTF-8''%C"#, "i"),
         ("name=\"f\"; filename=\"a\tb\"", "a\tb"),
     ])
     func fileNamesThatBrowsersAndCurlSendAreTaken(parameters: String, name: String) throws {

@@ -33,6 +33,24 @@ import Testing
         try self.sender.send("HEAD", path, to: uploads)["Upload-Offset"]
     }
 
+    /// As clients send them where PATCH cannot be sent, such as those of Java.
+    @Test(arguments: ["POST", "GET", "PUT"]) func aFieldReplacesTheMethod(method: String) throws {
+        func field(_ method: String) -> [String: String] { ["X-HTTP-Method-Override": method] }
+        let path = try self.create(11)
+        #expect(try self.sender.send(method, path, self.patch(0, field("PATCH")), "hello ")["Upload-Offset"] == "6")
+        #expect(try self.sender.send(method, path, field("HEAD"))["Upload-Offset"] == "6")
+        self.sender.expectRefusal(405) { try self.sender.send(method, path, field("MOVE"), "x") }
+        self.sender.expectRefusal(405) { try self.sender.send(method, path, field("patch"), "x") }
+        #expect(try self.sender.send(method, path, self.patch(6, field("PATCH")), "world").parts.count == 1)
+        #expect(self.folder.read("x") == "hello world")
+        let other = try self.create(11, "y")
+        #expect(try self.sender.send(method, other, field("DELETE")).status == 204)
+        self.sender.expectRefusal(404) { try self.sender.send("HEAD", other) }
+        // Of another protocol, the field says nothing.
+        let fields = [(name: "X-HTTP-Method-Override", value: "PATCH")]
+        #expect(TusRequest(method: method, path: other, fields: fields) == nil)
+    }
+
     /// Each request is one of another receiver: what is known is what is on the disk.
     @Test func anUploadGoesOnInAnotherReceiver() throws {
         let path = try self.create(11, "a/b")

@@ -15,15 +15,19 @@ package struct TusRequest: ResumableRequest {
 
     /// Creates the request; nil for one that is not of this protocol.
     ///
-    /// A request at any path is one if it names a version, and so is any `OPTIONS`.
+    /// A request at any path is one if it names a version, and so is any `OPTIONS`. `X-HTTP-Method-Override` replaces
+    /// the method of a request that names a version.
     package init?(method: String, path: String, fields: some Sequence<RequestAnswer.Field>) {
-        self.method = method
         self.fields = Dictionary(fields.map { ($0.name.lowercased(), $0.value) }) { first, _ in first }
         self.identifier = ResumableUploads.identifier(in: path) ?? ""
-        switch method {
+        let hasVersion = self.fields["tus-resumable"] != nil
+        let override = hasVersion ? self.fields["x-http-method-override"] : nil
+        self.method = override ?? method
+        switch self.method {
         case "OPTIONS": return
-        case "POST", "HEAD", "PATCH", "DELETE": guard self.fields["tus-resumable"] != nil else { return nil }
-        default: return nil
+        case "POST", "HEAD", "PATCH", "DELETE": guard hasVersion else { return nil }
+        // Stored as a file of its own otherwise, and not as the part of an upload that it is.
+        default: guard override != nil else { return nil }
         }
     }
 
@@ -39,14 +43,15 @@ package struct TusRequest: ResumableRequest {
         guard self.fields["tus-resumable"] == Self.version else {
             throw UploadRefusal.error(412, "The version of tus here is \(Self.version).")
         }
-        do {
+        do throws(BlobError) {
             switch self.method {
             case "POST": return try self.create(uploads)
             case "HEAD": return try self.describe(uploads.find(self.identifier))
             case "DELETE":
                 try uploads.find(self.identifier).remove()
                 return TusAnswer(204)
-            default: return try self.append(to: uploads.find(self.identifier))
+            case "PATCH": return try self.append(to: uploads.find(self.identifier))
+            default: throw UploadRefusal.error(405, "The X-HTTP-Method-Override is no method of tus.")
             }
         } catch {
             throw error.code == .notFound ? UploadRefusal.error(404, error.message) : error
