@@ -33,14 +33,14 @@ package struct FormArgument: Equatable, Sendable {
     package init(_ text: String) throws(BlobError) {
         var parser = Parser(text)
         guard let name = parser.takeName() else {
-            throw BlobError(
-                .invalidArgument, "'\(text)' is no part of a form: NAME=VALUE, NAME=@LOCATOR, NAME=<LOCATOR.")
+            // Not the text itself, which may be a secret.
+            throw BlobError(.invalidArgument, "-F takes NAME=VALUE, NAME=@LOCATOR or NAME=<LOCATOR.")
         }
         self.name = name
         do {
             self.items = try parser.takeItems()
         } catch {
-            throw BlobError(.invalidArgument, "'\(text)': \(error.message)")
+            throw BlobError(.invalidArgument, "'\(printableURL(name))': \(error.message)")
         }
     }
 }
@@ -101,11 +101,9 @@ private struct Parser {
                 self.position = start
                 item.mediaType = type + ";" + self.takePlain(endingAt: end)
             } else {
-                self.position = start
-                let found = self.takePlain(endingAt: end)
                 throw BlobError(
-                    .invalidArgument, "';\(found)' is neither ';type=' nor ';filename='; a value with ';' is in quotes."
-                )
+                    .invalidArgument,
+                    "What follows a ';' is neither 'type=' nor 'filename='; a value with ';' is in quotes.")
             }
         }
         return item
@@ -119,7 +117,7 @@ private struct Parser {
         }
         self.skipSpaces()
         guard self.next == nil || self.next == UInt8(ascii: ";") || self.next == end else {
-            throw BlobError(.invalidArgument, "Something follows the quotes of '\(word)'.")
+            throw BlobError(.invalidArgument, "Something follows the quotes of a value.")
         }
         return word
     }

@@ -28,7 +28,7 @@ package import BlobTransfer
 /// ```
 public struct HTTPSource: BlobInputStreamDataSource {
     /// The settings of requests and connections.
-    public struct Options: Sendable {
+    public struct Options: Sendable, CustomStringConvertible, CustomReflectable {
         /// Header fields for every request, sent to the origin of the URL only.
         public var headers: [(name: String, value: String)] = []
 
@@ -59,6 +59,12 @@ public struct HTTPSource: BlobInputStreamDataSource {
 
         /// Creates the default settings.
         public init() {}
+
+        /// The name of the type: header fields and a proxy may be secrets.
+        public var description: String { "HTTPSource.Options" }
+
+        /// Nothing.
+        public var customMirror: Mirror { Mirror(self, children: []) }
     }
 
     /// Never blocks, except in `info`, which waits for the first answer.

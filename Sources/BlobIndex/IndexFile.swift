@@ -21,7 +21,7 @@ package struct IndexFile: Sendable {
     /// - Returns: Nil when the policy is ``BlobIndexPolicy/none``, when a folder is given and no locator, or when the
     ///   user has no cache folder.
     package init?(_ policy: BlobIndexPolicy, for locator: BlobLocator?) {
-        // The description, because it hides a password, which must not be stored.
+        // The description, because it hides secrets, which must not be stored; the name of the file has a hash of them.
         self.origin = locator.map { String($0.origin.description.prefix(IndexTable.maximumTextByteCount / 4)) } ?? ""
         switch policy.place {
         case .none: return nil
@@ -34,7 +34,7 @@ package struct IndexFile: Sendable {
         }
         guard let locator, let folder = IndexFolder(policy) else { return nil }
         self.folder = folder
-        self.name = IndexFolder.fileName(origin: locator.origin.description)
+        self.name = IndexFolder.fileName(origin: locator.origin.identity)
         self.path = "\(folder.path)/\(self.name)"
     }
 

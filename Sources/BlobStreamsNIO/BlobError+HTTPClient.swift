@@ -21,7 +21,7 @@
             let isRepeatable = request.method == .PUT
             let (code, message, isTransient) = Self.kind(of: error, isRepeatable)
             self.init(
-                code, "\(message): \(error).", operation: "write", locator: request.printableURL,
+                code, "\(message): \(BlobError.text(of: error)).", operation: "write", locator: request.printableURL,
                 isTransient: isTransient,
                 cause: error)
             if let error = error as? IOError { self.systemErrorNumber = error.errnoCode }

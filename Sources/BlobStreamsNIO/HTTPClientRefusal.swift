@@ -5,7 +5,7 @@
     public import NIOHTTP1
 
     /// The cause of ``BlobError/Code/refused``, with the answer of the server.
-    public struct HTTPClientRefusal: Error {
+    public struct HTTPClientRefusal: Error, CustomStringConvertible, CustomReflectable {
         /// The maximum number of bytes of the body that are kept, enough for an error message.
         private static let maximumByteCount = 64 * 1024
 
@@ -20,6 +20,12 @@
 
         /// The beginning of the body: at most 64 KiB, and what arrived within five seconds.
         public let body: ByteBuffer
+
+        /// The status. Nothing else that the server sent is in it, such as cookies.
+        public var description: String { "The server answered \(self.status.code)." }
+
+        /// The description alone.
+        public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 
         /// Reads the beginning of the body.
         init(_ response: HTTPClientResponse) async {

@@ -1,5 +1,6 @@
 #if AsyncHTTPClient
     internal import AsyncHTTPClient
+    internal import BlobCore
     internal import BlobPlatform
     internal import NIOHTTP1
 
@@ -32,12 +33,7 @@
             return [scheme, url.host()?.lowercased(), "\(url.port ?? (scheme == "https" ? 443 : 80))"]
         }
 
-        /// The URL without user, password and query, which may be secrets.
-        var printableURL: String {
-            guard let url = URL(string: self.url), let scheme = url.scheme, let host = url.host() else {
-                return "a URL"
-            }
-            return "\(scheme)://\(host)" + (url.port.map { ":\($0)" } ?? "") + url.path(percentEncoded: true)
-        }
+        /// The URL in the form in which it is printed.
+        var printableURL: String { BlobCore.printableURL(self.url) }
     }
 #endif

@@ -25,12 +25,8 @@ extension BlobError {
 }
 
 extension URL {
-    /// The URL without user, password, query and fragment, which may be secret; nil if it cannot be parsed.
-    var withoutSecrets: String? {
-        guard var parts = URLComponents(url: self, resolvingAgainstBaseURL: true) else { return nil }
-        (parts.user, parts.password, parts.query, parts.fragment) = (nil, nil, nil, nil)
-        return parts.string
-    }
+    /// The URL in the form in which it is printed.
+    var printable: String { printableURL(self.absoluteString) }
 
     /// The origin of the URL (RFC 6454): scheme, host and port.
     var origin: String? {

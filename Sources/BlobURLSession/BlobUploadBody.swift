@@ -196,7 +196,7 @@ public final class BlobUploadBody: Sendable {
         stream?.cancellation.cancel()
         if let failure = state.error { throw failure }
         if hasDeclined, let response = response as? HTTPURLResponse, response.statusCode == 401 { return response }
-        let url = (response?.url ?? (error as? URLError)?.failingURL)?.withoutSecrets
+        let url = (response?.url ?? (error as? URLError)?.failingURL)?.printable
         if let error { throw BlobError(ofTransport: error, to: url, at: state.byteOffset) }
         guard let response = response as? HTTPURLResponse else {
             throw BlobError(

@@ -154,6 +154,28 @@ import Testing
         #expect(named.message == "No luck (Elsewhere 12)")
     }
 
+    /// A struct or a case of others may have a URL in it, with a signature.
+    @Test func theValuesInAForeignErrorAreNotShown() {
+        struct Refused: Error { let url = "http://h/?s3cret" }
+        enum Failed: Error { case halfway, at(url: String) }
+        for (error, name) in [
+            (Refused() as any Error, "Refused"), (Failed.at(url: "s3cret"), "Failed.at"),
+            (Failed.halfway, "Failed.halfway"),
+        ] {
+            let message = BlobError(wrapping: error).message
+            #expect(message.hasPrefix("\(name) (") && !message.contains("s3cret"), "\(message)")
+        }
+    }
+
+    @Test func theLocatorOfAnErrorHasNoSecretsHoweverItIsSet() {
+        var error = BlobError(.io, "Broken.", locator: "https://me:s3cret@h/x?s3cret#a")
+        #expect(error.locator == "https://***@h/x?***#a")
+        error.locator = "zip+https://s3cret@h?s3cret"
+        #expect(error.locator == "zip+https://***@h?***")
+        error.locator = "/tmp/a@b?c"
+        #expect(error.locator == "/tmp/a@b?c")
+    }
+
     /// What the platform makes of such an error is "The operation could not be completed. (Odd error 1.)".
     @Test func aForeignErrorThatSpeaksForItselfIsQuoted() {
         struct Odd: Error, CustomStringConvertible { var description: String { "The disc is upside down." } }

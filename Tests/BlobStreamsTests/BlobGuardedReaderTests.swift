@@ -424,7 +424,7 @@ import Testing
         #expect(error.code == .io)
         #expect(error.cause is Foreign)
         #expect(error.operation == "open")
-        #expect(error.locator == "far://user:***@host/x")
+        #expect(error.locator == "far://***@host/x")
         #expect(error.byteOffset == 3)
         #expect(error.layers == ["PluginSource"])
     }

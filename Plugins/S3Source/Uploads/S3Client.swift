@@ -20,6 +20,8 @@ struct S3Client: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         let body: [UInt8]
+        /// What the store may repeat, and an error must not.
+        let secrets: SentSecrets
 
         /// - Throws: ``BlobError/Code/corrupted`` when the body is no document of this name.
         func document(_ name: String) throws(BlobError) -> S3Document {
@@ -70,7 +72,7 @@ struct S3Client: Sendable {
                 }
                 var error = S3Answer(answer.head, answer.body).error(answer.head)
                 error.operation = "write"
-                throw error
+                throw answer.secrets.removed(from: error)
             } catch {
                 var error = error
                 error.locator = error.locator ?? (error.operation == "write" ? self.requests.address.text : nil)
@@ -105,13 +107,14 @@ struct S3Client: Sendable {
         (request.settings, request.idleLimit) = (store.settings, self.limits.idleLimit)
         request.rateLimit = self.limits.bytesPerSecond
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
+        let secrets = SentSecrets([url.text], fields, store.settings)
         do throws(BlobError) {
             let response = try await self.uploader.upload(
                 body, with: request, matching: validator, context: self.context)
-            return Answer(head: response.head, body: Array(response.body))
+            return Answer(head: response.head, body: Array(response.body), secrets: secrets)
         } catch {
             guard let response = (error.cause as? BlobUploadRefusal)?.response else { throw error }
-            return Answer(head: response.head, body: Array(response.body))
+            return Answer(head: response.head, body: Array(response.body), secrets: secrets)
         }
     }
 
@@ -124,7 +127,9 @@ struct S3Client: Sendable {
         (request.maximumRedirectionCount, request.idleLimit) = (0, self.limits.idleLimit)
         do throws(BlobError) {
             let (head, body) = try await request.answer(upTo: Self.maximumAnswerByteCount, context: self.context)
-            return Answer(head: head, body: body)
+            return Answer(
+                head: head, body: body,
+                secrets: SentSecrets([url.text], fields, self.requests.store.settings))
         } catch {
             var error = error
             error.operation = error.operation ?? "write"

@@ -12,7 +12,8 @@ extension BlobError {
     /// An `NSError` that was a `BlobError` keeps its code; `CancellationError` becomes ``Code/cancelled``; a POSIX
     /// error gets the code for its `errno`; a Cocoa error for a missing or unreadable file becomes ``Code/notFound`` or
     /// ``Code/permissionDenied``; anything else is ``Code/io``. The message is the error's own where it has one: the
-    /// text of a `LocalizedError`, otherwise its `description`.
+    /// text of a `LocalizedError`, otherwise its `description`. Of any other error it is the name of the type, and of the
+    /// case: the values in it may be secrets, such as a URL.
     public init(wrapping error: any Error) {
         switch error {
         case let error as BlobError:
@@ -47,9 +48,18 @@ extension BlobError {
         }
     }
 
-    /// Returns the text of any error, for a person.
-    private static func text(of error: any Error) -> String {
-        self.ownText(of: error) ?? (error as? any LocallyDescribedError)?.localText ?? "\(error)"
+    /// Returns the text of any error, for a person and for logs: an error that does not describe itself is named, and
+    /// its values, which may be secrets, are not shown.
+    package static func text(of error: any Error) -> String {
+        if let error = error as? BlobError { return error.description }
+        return self.ownText(of: error) ?? (error as? any LocallyDescribedError)?.localText ?? self.name(of: error)
+    }
+
+    private static func name(of error: any Error) -> String {
+        let mirror = Mirror(reflecting: error)
+        guard mirror.displayStyle == .enum else { return "\(type(of: error))" }
+        // A case without values has no children, and is described by its name alone.
+        return "\(type(of: error)).\(mirror.children.first.map { $0.label ?? "" } ?? "\(error)")"
     }
 
     /// Returns the text that the error itself provides; nil when there is none.

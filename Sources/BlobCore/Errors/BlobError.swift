@@ -40,10 +40,11 @@ public struct BlobError: Error, Equatable, Sendable {
         set { self.fields.operation = newValue }
     }
 
-    /// The locator of the source that failed, without passwords; filled in by the framework when the source has one.
+    /// The locator of the source that failed, as its ``BlobLocator/description`` has it; filled in by the framework when
+    /// the source has one. Set to a text with a user, a password or a query, it has `***` in their place.
     public var locator: String? {
         get { self.fields.locator }
-        set { self.fields.locator = newValue }
+        set { self.fields.locator = newValue.map { printableLocator($0) } }
     }
 
     /// The offset of the failure in bytes, from the start of the bytes of ``locator`` or of the innermost layer.
@@ -116,7 +117,7 @@ public struct BlobError: Error, Equatable, Sendable {
     ///   - code: The kind of the failure.
     ///   - message: The message for a person.
     ///   - operation: The operation that failed; nil lets the framework fill it in, as with the next two.
-    ///   - locator: The locator of the source that failed; must not hold a password.
+    ///   - locator: The locator of the source that failed; see ``locator``.
     ///   - byteOffset: The offset of the failure in bytes.
     ///   - isTransient: True when trying again can help; nil takes the default of the code.
     ///   - cause: The error of the layer below.
@@ -127,7 +128,19 @@ public struct BlobError: Error, Equatable, Sendable {
         self.box = .holding(
             Fields(
                 code: code, message: message, isTransient: isTransient ?? code.isTransient, operation: operation,
-                locator: locator, byteOffset: byteOffset, cause: Cause(error: cause)))
+                locator: locator.map { printableLocator($0) }, byteOffset: byteOffset, cause: Cause(error: cause)))
+    }
+}
+
+extension BlobError {
+    /// Returns this error with another message.
+    package func replacingMessage(_ message: String) -> BlobError {
+        var error = BlobError(
+            self.code, message, operation: self.operation, locator: self.locator, byteOffset: self.byteOffset,
+            isTransient: self.isTransient, cause: self.cause)
+        (error.layers, error.systemErrorNumber) = (self.layers, self.systemErrorNumber)
+        error.retryDelay = self.retryDelay
+        return error
     }
 }
 

@@ -114,8 +114,7 @@ public struct BlobLocator: Hashable, Sendable {
 }
 
 extension BlobLocator {
-    /// The complete text of the locator: parsing it gives an equal locator. May hold a password; ``description`` does
-    /// not.
+    /// The complete text of the locator: parsing it gives an equal locator. May hold secrets; ``description`` does not.
     public var text: String { self.text(schemeSpecificPart: self.schemeSpecificPart) }
 
     private func text(schemeSpecificPart: String) -> String {
@@ -124,9 +123,17 @@ extension BlobLocator {
     }
 }
 
-extension BlobLocator: CustomStringConvertible {
-    /// The text of the locator, with `***` in place of a password.
-    public var description: String {
+extension BlobLocator: CustomStringConvertible, CustomReflectable {
+    /// The text of the locator, with `***` in place of user and password, and of a query, which may be a secret, unless
+    /// the scheme is `file` or `assets-library`.
+    public var description: String { printableLocator(self.text) }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
+
+    /// The text that tells this locator from others, without a password. May hold secrets: neither printed nor stored
+    /// where others can read it.
+    package var identity: String {
         let rest = self.schemeSpecificPart
         guard rest.hasPrefix("//") else { return self.text }
         let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" }

@@ -94,10 +94,13 @@ struct LocatorParser {
     }
 
     private func failure(_ what: String, at offset: Int) -> BlobError {
-        // An invalid locator may still hold a password, which may itself hold an '@': all text before the last one is
-        // omitted. By byte: an '@' with a combining character is not an '@' to a string.
-        let at = self.bytes.lastIndex(of: UInt8(ascii: "@"))
-        let rest = self.bytes[(at ?? 0)...]
+        // An invalid locator may still hold secrets, in places where a valid one has none: all text before the last '@'
+        // is omitted, and all from the first '?', also where a path has it. Selectors of a source of this machine stay.
+        // By byte: an '@' with a combining character is not an '@' to a string.
+        let text = String(decoding: self.bytes, as: UTF8.self)
+        var rest = Array((isLocal(text) || text.hasPrefix("#") ? text : printableURL(text)).utf8)[...]
+        let at = rest.lastIndex(of: UInt8(ascii: "@"))
+        rest = rest[(at ?? 0)...]
         let end = rest.count > Self.maximumShownByteCount ? "..." : ""
         let shown =
             (at == nil ? "" : "...") + String(decoding: rest.prefix(Self.maximumShownByteCount), as: UTF8.self) + end

@@ -50,7 +50,7 @@ struct UploadRecord: Codable, Equatable {
             }
             self = try JSONDecoder().decode(Self.self, from: Data(bytes.prefix(count)))
         } catch {
-            throw BlobError(.corrupted, "The record \(path) of an upload cannot be read: \(error).")
+            throw BlobError(.corrupted, "The record \(path) of an upload cannot be read: \(BlobError.text(of: error)).")
         }
         guard self.part.byteCount >= 0, self.verifiedByteCount ?? 0 >= 0 else {
             throw BlobError(.corrupted, "The record \(path) of an upload has a negative length.")

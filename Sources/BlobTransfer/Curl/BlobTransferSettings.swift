@@ -34,7 +34,7 @@ public struct BlobTransferSettings: Sendable, Equatable {
     public init() {}
 
     /// A user and a password, sent by Basic authentication.
-    public struct Credentials: Sendable, Equatable {
+    public struct Credentials: Sendable, Equatable, CustomStringConvertible, CustomReflectable {
         /// The user, without a colon.
         public let user: String
         /// The password.
@@ -42,7 +42,21 @@ public struct BlobTransferSettings: Sendable, Equatable {
 
         /// Creates credentials.
         public init(user: String, password: String) { (self.user, self.password) = (user, password) }
+
+        /// The name of the type.
+        public var description: String { "BlobTransferSettings.Credentials" }
+
+        /// Nothing.
+        public var customMirror: Mirror { Mirror(self, children: []) }
     }
+}
+
+extension BlobTransferSettings: CustomStringConvertible, CustomReflectable {
+    /// The name of the type: a proxy may have a password.
+    public var description: String { "BlobTransferSettings" }
+
+    /// Nothing.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension CurlHandle {

@@ -175,10 +175,12 @@ package final class CurlHandle {
         return blob_curl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T, &microseconds) != CURLE_OK || microseconds > 0
     }
 
-    /// Returns libcurl's description of an error.
+    /// Returns libcurl's description of an error, without secrets: it quotes a proxy that it does not understand.
     package func explanation(of code: CURLcode) -> String {
         let text = String(cString: self.errorBuffer)
-        return text.isEmpty ? Self.text(of: code) : text
+        guard !text.isEmpty else { return Self.text(of: code) }
+        guard let start = text.firstIndex(of: "'"), let end = text.lastIndex(of: "'"), start < end else { return text }
+        return "\(text[...start])\(printableURL(String(text[start..<end].dropFirst())))\(text[end...])"
     }
 
     private static func text(of code: CURLcode) -> String { String(cString: blob_curl_easy_strerror(code)) }

@@ -84,6 +84,11 @@ package struct TransferURL: Sendable, Equatable {
         (self.origin, self.credentials) = (folder.origin, folder.credentials)
     }
 
-    /// The URL without its query, which may hold secrets.
-    var printable: String { String(self.text.prefix { $0 != "?" }) }
+}
+
+extension TransferURL: CustomStringConvertible, CustomReflectable {
+    /// The URL without its secrets.
+    package var description: String { printableURL(self.text) }
+
+    package var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 }

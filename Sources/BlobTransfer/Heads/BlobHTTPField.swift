@@ -70,3 +70,11 @@ public struct BlobHTTPField: Sendable, Equatable {
     private static let tokenCharacters = Set(
         "!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
 }
+
+extension BlobHTTPField: CustomStringConvertible, CustomReflectable {
+    /// The name; the value may be a secret.
+    public var description: String { "\(self.name): ***" }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
+}

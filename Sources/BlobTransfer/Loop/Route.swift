@@ -64,7 +64,7 @@ struct Route {
             throw refused("redirects to no URL that is http or https")
         }
         guard self.url.origin.scheme == "http" || target.origin.scheme == "https" else {
-            throw refused("redirects from https to http, to \(target.printable)")
+            throw refused("redirects from https to http, to \(target)")
         }
         self.redirectionCount += 1
         return Relocation.Place(

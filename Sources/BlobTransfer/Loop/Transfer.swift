@@ -169,13 +169,21 @@ package final class Transfer: LoopTransfer, @unchecked Sendable {  // Safe: only
 
     package func fail(_ error: BlobError, _ loop: TransferLoop) { self.end(error, loop) }
 
+    /// Returns an error in which nothing of the request is repeated that may be a secret.
+    private func withoutSecrets(_ error: BlobError) -> BlobError {
+        let urls = [self.request.url.text, self.route.url.text]
+        let secrets = SentSecrets(
+            urls, self.request.privateFields, self.request.settings, self.request.url.credentials)
+        return secrets.removed(from: error)
+    }
+
     private func end(_ error: BlobError?, _ loop: TransferLoop) {
         if let handle { loop.remove(handle) }
         self.handle = nil
         guard let sink else { return }
         if error != nil, !self.head.isSuccess { self.route.forget() }
         self.sink = nil
-        sink.end(error)
+        sink.end(error.map(self.withoutSecrets))
     }
 
     /// Ends a transfer whose connection is idle for too long.

@@ -92,15 +92,8 @@ extension BlobUploadRequest {
         self.fields.contains { $0.name.lowercased() == "content-type" } ? nil : self.mediaTypeDetection
     }
 
-    /// The URL without user, password and query, which may be secrets.
-    package var printableURL: String {
-        guard let scheme = self.url.firstRange(of: "://") else { return "a URL" }
-        let rest = self.url[scheme.upperBound...]
-        let authorityEnd = rest.firstIndex { "/?#\\".contains($0) } ?? rest.endIndex
-        let host = rest[..<authorityEnd].split(separator: "@", omittingEmptySubsequences: false).last ?? ""
-        let path = rest[authorityEnd...].prefix { $0 != "?" && $0 != "#" }
-        return "\(self.url[..<scheme.upperBound])\(host)\(path)"
-    }
+    /// The URL in the form in which it is printed.
+    package var printableURL: String { BlobCore.printableURL(self.url) }
 
     /// - Throws: ``BlobError/Code/invalidArgument``.
     package func validate() throws(BlobError) {
@@ -115,4 +108,12 @@ extension BlobUploadRequest {
         try BlobHTTPField.validate(
             self.fields, reserved: ["content-length", "transfer-encoding", "expect"], "follows from the body")
     }
+}
+
+extension BlobUploadRequest: CustomStringConvertible, CustomReflectable {
+    /// The method and the URL, with `***` for what may be secret in it.
+    public var description: String { "\(self.method.rawValue) \(self.printableURL)" }
+
+    /// The description alone: fields and settings may be secrets.
+    public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
 }

@@ -6,7 +6,7 @@ public struct BlobUploadResponse: Sendable {
     /// The maximum number of bytes of the body that are kept, enough for an error message.
     public static let maximumBodyByteCount = 64 * 1024
 
-    /// The URL that was answered, after redirections; without user and password.
+    /// The URL that was answered, after redirections; without user and password. Its query may be a secret.
     public let url: String
     package let head: ResponseHead
 
@@ -27,8 +27,20 @@ public struct BlobUploadResponse: Sendable {
     public func value(of name: String) -> String? { self.head.value(of: name.lowercased()) }
 }
 
+extension BlobUploadResponse: CustomStringConvertible, CustomReflectable {
+    /// The status and the URL, with `***` for what may be secret in it. Nothing that the server sent is in it, such as
+    /// cookies.
+    public var description: String { "The server answered \(self.status) to a request for \(printableURL(self.url))." }
+
+    /// The description alone.
+    public var customMirror: Mirror { Mirror(self, children: ["description": self.description]) }
+}
+
 /// The cause of ``BlobError/Code/refused``, with the answer of the server.
-public struct BlobUploadRefusal: Error {
+public struct BlobUploadRefusal: Error, CustomStringConvertible {
     /// The answer, whose status is not from 200 to 299.
     public let response: BlobUploadResponse
+
+    /// The description of the answer, which has no secrets.
+    public var description: String { self.response.description }
 }

@@ -54,7 +54,7 @@ extension UploadTransfer {
         var message = "The server answered \(status)"
         if !self.head.reason.isEmpty { message += " \(self.head.reason)" }
         if (300..<400).contains(status), let location = self.head.value(of: "location") {
-            message += ", pointing to \(BlobUploadRequest(.put, location).printableURL), which is not followed"
+            message += ", pointing to \(printableURL(location)), which is not followed"
         }
         let text = String(decoding: self.body, as: UTF8.self).split(whereSeparator: \.isWhitespace)
             .joined(separator: " ")

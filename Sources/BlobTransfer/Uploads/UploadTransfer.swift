@@ -134,6 +134,11 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     private func end(_ result: Result<BlobUploadResponse, BlobError>, _ loop: TransferLoop) {
         guard !self.isOver else { return }
         self.isOver = true
+        let result = result.mapError { error in
+            // An error of the source is not about the request.
+            guard error.operation == "write" else { return error }
+            return SentSecrets([self.upload.url], self.upload.fields, self.upload.settings).removed(from: error)
+        }
         // Callbacks may still have a socket to close.
         if let handle { loop.remove(handle) }
         self.handle = nil

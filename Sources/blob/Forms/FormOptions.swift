@@ -29,8 +29,7 @@ struct FormOptions: ParsableArguments {
         for text in RawArguments.separated(self.parts) {
             let argument = try FormArgument(text)
             if argument.name.isEmpty {
-                ProgressLine.printNotice(
-                    "blob: warning: '\(printable(text))' has no name, and many receivers lose it\n")
+                ProgressLine.printNotice("blob: warning: a part of the form has no name, and many receivers lose it\n")
             }
             for item in argument.items { try self.append(item, name: argument.name, to: &form, sources, context) }
         }

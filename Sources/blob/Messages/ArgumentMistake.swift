@@ -6,7 +6,8 @@ extension ParsableCommand {
     /// Returns the error for a mistake in the arguments that the parser found, on which it may have a better word.
     static func mistake(_ error: any Error, in arguments: [String]) -> BlobError {
         // The parser puts each reading of the arguments on a line.
-        let message = Self.message(for: error).replacing("\n   or: ", with: "; or: ")
+        let message = Self.withoutSecrets(
+            Self.message(for: error).replacing("\n   or: ", with: "; or: "), arguments)
         if message.contains("nexpected argument"), arguments.first != "help",
             let error = self.unknownCommand(in: arguments)
         {
@@ -38,7 +39,8 @@ extension ParsableCommand {
             let parent = path.count == 1 ? "" : " of '\(path.joined(separator: " "))'"
             return BlobError(
                 .invalidArgument,
-                "'\(word)' is no command\(parent).\(suggestion) The commands: \(names.joined(separator: ", ")).")
+                "'\(printableArgument(word))' is no command\(parent).\(suggestion) The commands: \(names.joined(separator: ", "))."
+            )
         }
         return nil
     }
@@ -56,6 +58,20 @@ extension ParsableCommand {
             words.append(argument)
         }
         return "\(match.1). 'blob help \(words.joined(separator: " "))' lists the options."
+    }
+
+    /// Returns a message of the parser, which quotes arguments, without what may be secret in them.
+    private static func withoutSecrets(_ message: String, _ arguments: [String]) -> String {
+        let options = ["-H", "-u", "-x", "-F", "--header", "--user", "--proxy", "--form"]
+        var (text, isValue) = (message, false)
+        for argument in arguments {
+            let beginning = options.map { $0.hasPrefix("--") ? "\($0)=" : $0 }
+                .first { argument.hasPrefix($0) && argument != $0 }
+            let shown = isValue ? "***" : beginning.map { "\($0)***" } ?? printableArgument(argument)
+            isValue = options.contains(argument)
+            if shown != argument { text = text.replacing("'\(argument)'", with: "'\(shown)'") }
+        }
+        return text
     }
 
     private static func isFile(_ path: String) -> Bool {

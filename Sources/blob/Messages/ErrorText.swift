@@ -39,7 +39,7 @@ struct ErrorText {
     private var causes: [String] {
         var (causes, rest): ([String], (any Error)?) = ([], self.error.cause)
         while let current = rest {
-            causes.append("\(current)")
+            causes.append(BlobError.text(of: current))
             rest = (current as? BlobError)?.cause
         }
         return causes

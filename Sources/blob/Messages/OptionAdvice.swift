@@ -24,11 +24,5 @@ extension BlobError {
     }
 
     /// Returns this error with a further sentence.
-    func adding(_ sentence: String) -> BlobError {
-        var error = BlobError(
-            self.code, "\(self.message) \(sentence)", operation: self.operation, locator: self.locator,
-            byteOffset: self.byteOffset, isTransient: self.isTransient, cause: self.cause)
-        (error.layers, error.systemErrorNumber) = (self.layers, self.systemErrorNumber)
-        return error
-    }
+    func adding(_ sentence: String) -> BlobError { self.replacingMessage("\(self.message) \(sentence)") }
 }

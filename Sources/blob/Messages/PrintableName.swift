@@ -1,10 +1,26 @@
 import BlobPlatform
 import BlobStandardSources
 
-/// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator.
+/// Returns an argument on one line, in a form that is accepted again: one with control characters as its locator. Only
+/// one with secrets is not, which has `***` in their place.
 func printableArgument(_ argument: String) -> String {
+    let shown = printableWithoutSecrets(argument)
+    guard shown == argument else { return printable(shown) }
     guard printable(argument) != argument else { return argument }
     return (try? BlobRegistry.standard.locator(for: argument).description) ?? printable(argument)
+}
+
+/// True for the locator of a server with a user, a password or a query.
+func hasSecrets(_ argument: String) -> Bool { printableWithoutSecrets(argument) != argument }
+
+private func printableWithoutSecrets(_ argument: String) -> String {
+    guard argument.utf8.contains(UInt8(ascii: ":")), let locator = try? BlobRegistry.standard.locator(for: argument)
+    else {
+        // No locator, and perhaps a URL that is malformed.
+        return argument.contains("://") ? printableURL(argument) : argument
+    }
+    // Parsing changes the spelling, which stays unless there is something to hide.
+    return locator.description == locator.text ? argument : locator.description
 }
 
 /// Returns the bytes of an argument as they were given, which lists of checksums have; for a terminal, one with

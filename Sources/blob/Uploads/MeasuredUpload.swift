@@ -57,7 +57,7 @@ struct MeasuredUpload {
             case .success(let response): response
             case .failure(let error): (error.cause as? BlobUploadRefusal)?.response
             }
-        let url = response?.url ?? (try? TransferURL(self.request.url).text) ?? self.request.printableURL
+        let url = printableURL(response?.url ?? (try? TransferURL(self.request.url).text) ?? self.request.url)
         let facts = RequestFacts(
             status: response?.status ?? 0, sentByteCount: self.output.sentByteCount(self.number),
             duration: .now - self.start, url: url)

@@ -19,7 +19,8 @@ extension PutTarget {
     func url(of locator: String) -> String {
         var hasher = CryptoDigest.sha256.makeHasher()
         Array(locator.utf8).withUnsafeBytes { hasher.update($0) }
-        return self.url + hasher.finalizeHexadecimal()
+        let key = hasher.finalizeHexadecimal()
+        return UploadFolder(self.url)?.url(appending: key) ?? self.url + key
     }
 }
 

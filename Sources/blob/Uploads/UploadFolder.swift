@@ -36,6 +36,9 @@ struct UploadFolder {
         return try self.url(forEncoded: encoded.joined(separator: "/"), argument)
     }
 
+    /// Returns the URL for a name that no other source has.
+    func url(appending name: String) -> String { self.path + name + self.rest }
+
     /// Returns the URL for a path below this one, which is percent-encoded.
     ///
     /// - Throws: ``BlobError/Code/invalidArgument`` for the path of an earlier source.
@@ -49,7 +52,7 @@ struct UploadFolder {
             throw BlobError(
                 .invalidArgument,
                 "Two sources would be uploaded as '\(relative)', the second in place of the first: "
-                    + "\(printable(other)) and \(printable(argument)).")
+                    + "\(printableArgument(other)) and \(printableArgument(argument)).")
         }
         return url
     }

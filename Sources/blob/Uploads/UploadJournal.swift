@@ -87,7 +87,7 @@ final class UploadJournal: Sendable {
     }
 
     private static func key(_ url: String, _ locator: BlobLocator?) -> String? {
-        locator.map { "\(self.written(url)) \(self.written($0.description))" }
+        locator.map { "\(self.written(url)) \(self.written($0.identity))" }
     }
 
     fileprivate static func written(_ text: String) -> String {

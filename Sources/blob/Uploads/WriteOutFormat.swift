@@ -9,7 +9,7 @@ struct RequestFacts {
     /// The number of bytes of the body that were sent.
     var sentByteCount: Int64
     var duration: Duration
-    /// The last URL, without credentials.
+    /// The last URL, in the form in which it is printed.
     var url: String
 }
 

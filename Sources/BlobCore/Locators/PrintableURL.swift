@@ -1,0 +1,70 @@
+/// Returns a URL in the form in which messages have it: `***` in place of user and password and of the query, and no
+/// fragment, any of which may be a secret.
+///
+///     https://user:password@host/path?signature=x#y    https://***@host/path?***
+///
+/// For text of any kind, also a relative reference, or one that is no URL: what may be a password is hidden. The same
+/// text again for a result of this function.
+package func printableURL(_ text: String) -> String { printableURL(Array(text.utf8)[...], keepingQuery: false) }
+
+/// Returns the text of a locator as ``printableURL(_:)`` does, with its selectors; the query stays if it is that of a
+/// source of this machine. A text that names no host, such as a path, is unchanged.
+///
+/// - Parameter isUnknown: True when the scheme is none, and may be the user of a URL without a scheme.
+package func printableLocator(_ text: String, isUnknown: Bool = false) -> String {
+    let bytes = Array(text.utf8)
+    guard let scheme = scheme(of: bytes) else { return text }
+    let namesHost = text.contains("://") || ["http", "https", "s3"].contains { scheme.elementsEqual($0.utf8) }
+    guard namesHost || isUnknown else { return text }
+    let end = bytes.firstIndex(of: UInt8(ascii: "#")) ?? bytes.count
+    return printableURL(bytes[..<end], keepingQuery: isLocal(text)) + String(decoding: bytes[end...], as: UTF8.self)
+}
+
+/// Returns true for the text of a locator whose origin is on this machine: its query names things, while any other may
+/// be a secret.
+func isLocal(_ text: String) -> Bool {
+    let origin = scheme(of: Array(text.utf8)).map { String(decoding: $0, as: UTF8.self).lowercased() }
+    return origin.map(["assets-library", "data", "file", "stdin"].contains) ?? false
+}
+
+/// Returns the scheme of the origin; nil without a scheme.
+private func scheme(of bytes: [UInt8]) -> ArraySlice<UInt8>? {
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), bytes[..<colon].allSatisfy(schemeCharacters.contains)
+    else { return nil }
+    return bytes[..<colon].split(separator: UInt8(ascii: "+")).last
+}
+
+private let schemeCharacters = ByteSet("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-.".utf8)
+
+private func printableURL(_ bytes: ArraySlice<UInt8>, keepingQuery keepsQuery: Bool) -> String {
+    var start = bytes.startIndex
+    // Before a path, a query or a fragment, which may have a URL in it.
+    if let mark = bytes.firstIndex(where: { "/?#".utf8.contains($0) }), mark > bytes.startIndex,
+        bytes[(mark - 1)...].starts(with: "://".utf8)
+    {
+        start = mark + 2
+    } else if bytes.starts(with: "//".utf8) {
+        start += 2
+    }
+    var rest = bytes[start...]
+    var text = String(decoding: bytes[..<start], as: UTF8.self)
+    let authority = rest.prefix { !"/?#\\".utf8.contains($0) }
+    var at = authority.lastIndex(of: UInt8(ascii: "@"))
+    // A password with one of these characters unencoded ends at a later '@': what seems to be a port is none.
+    if at == nil, let colon = authority.lastIndex(of: UInt8(ascii: ":")), authority.first != UInt8(ascii: "["),
+        !authority[(colon + 1)...].allSatisfy((UInt8(ascii: "0")...UInt8(ascii: "9")).contains)
+    {
+        at = rest.lastIndex(of: UInt8(ascii: "@"))
+    }
+    if at == nil, authority.isEmpty, start > bytes.startIndex, !keepsQuery {
+        at = rest.lastIndex(of: UInt8(ascii: "@"))
+    }
+    if let at {
+        text += "***"
+        rest = rest[at...]
+    }
+    let query = rest.firstIndex { $0 == UInt8(ascii: "?") } ?? rest.endIndex
+    let fragment = rest.firstIndex { $0 == UInt8(ascii: "#") } ?? rest.endIndex
+    guard !keepsQuery, query < fragment else { return text + String(decoding: rest[..<fragment], as: UTF8.self) }
+    return text + String(decoding: rest[..<query], as: UTF8.self) + "?***"
+}
