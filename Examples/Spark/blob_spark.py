@@ -39,6 +39,7 @@ import collections
 import concurrent.futures
 import contextlib
 import ctypes
+import hashlib
 import heapq
 import json
 import os
@@ -285,8 +286,10 @@ def bins(sizes, count):
 
 
 def putting(target, options, *arguments):
-    """Returns the command that stores what its standard input lists."""
-    command = [options.get("blob", "blob"), "put", target, "--json", "--from-file", "-", *arguments]
+    """Returns the command that stores what its standard input lists, which is the manifest of the job: it may name
+    blobs on servers."""
+    lists = ["--allow-network-in-lists", "--from-file", "-"]
+    command = [options.get("blob", "blob"), "put", target, "--json", *lists, *arguments]
     return command + shlex.split(options.get("put", ""))
 
 
@@ -307,7 +310,7 @@ def put(bins, target, options, *step):
             rest = iter(entries)
             for line in output:
                 found, one = json.loads(line), next(rest, None)
-                if found["locator"] != name(one) or found.get("part", number(one)) != number(one):
+                if one is None or key(one) not in found["url"] or found.get("part", number(one)) != number(one):
                     raise RuntimeError(f"{command[0]} has a line out of turn: {line}")
                 yield line.decode().rstrip("\n")
             # 1: some have failed, as their lines say.
@@ -327,6 +330,11 @@ def part(one):
 
 def name(one):
     return part(one).get("locator", one)
+
+
+def key(one):
+    """Returns the key of a blob: the locator of a line may be without a part that is secret."""
+    return hashlib.sha256(name(one).encode()).hexdigest()
 
 
 def number(one):
@@ -414,12 +422,12 @@ def finished(context, parts, firsts, target, options):
     """Returns the lines of all blobs, from those of the parts and of blobs that are not divided."""
     found = context.textFile(parts)
     failed = found.filter(lambda line: "part" in (one := json.loads(line)) and one["state"] == "failed")
-    reasons = dict(failed.map(lambda line: (json.loads(line)["locator"], json.loads(line)["error"])).collect())
+    reasons = dict(failed.map(lambda line: (json.loads(line)["url"], json.loads(line)["error"])).collect())
 
     def explained(line):
         one = json.loads(line)
-        if one["state"] == "failed" and one["locator"] in reasons:
-            one["error"] = reasons[one["locator"]]
+        if one["state"] == "failed" and one["url"] in reasons:
+            one["error"] = reasons[one["url"]]
         return json.dumps(one, ensure_ascii=False, sort_keys=True)
 
     count = max(context.defaultParallelism, -(-len(firsts) // TASK))

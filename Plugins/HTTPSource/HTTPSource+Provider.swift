@@ -6,6 +6,8 @@ extension HTTPSource {
 
     /// Returns a provider for `http` and `https` locators.
     public static func provider(_ options: Options) -> BlobProvider {
-        BlobProvider(.origin { locator, _ in try HTTPSource(locator, options: options) }, schemes: ["http", "https"])
+        BlobProvider(
+            .origin { locator, _ in try HTTPSource(locator, options: options) }, schemes: ["http", "https"],
+            reachesNetwork: true)
     }
 }

@@ -20,6 +20,6 @@ extension S3Source {
                     return store
                 }
                 return S3Source(locator, address, store)
-            }, schemes: ["s3"])
+            }, schemes: ["s3"], reachesNetwork: true)
     }
 }

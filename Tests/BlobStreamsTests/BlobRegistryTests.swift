@@ -7,6 +7,22 @@ import Testing
 @Suite struct BlobRegistryTests {
     // MARK: Registering
 
+    @Test func aProviderSaysThatItsSourcesReachTheNetwork() throws {
+        var registry = BlobRegistry()
+        let make: @Sendable (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource = { _, _ in
+            MemorySource([])
+        }
+        try registry.register(BlobProvider(.origin(make), schemes: ["far", "far+away"], reachesNetwork: true))
+        try registry.register(BlobProvider(.origin(make), schemes: ["near"]))
+        try registry.register(BlobProvider(.filter { source, _ in source }, schemes: ["plain"]))
+        for (text, isFar) in [
+            ("far:x", true), ("plain+far:x", true), ("archive+plain+FAR:x#a", true), ("far+away:x", true),
+            ("plain+far+away:x#@0", true), ("near:x", false), ("plain+near:x#far", false), ("none+far:x", false),
+        ] {
+            #expect(registry.reachesNetwork(try BlobLocator(text)) == isFar, "\(text)")
+        }
+    }
+
     @Test func anEmptyRegistryKnowsNothing() throws {
         let error = try #require(throws: BlobError.self) { try BlobRegistry().source(for: "file:///x") }
         #expect(error.code == .notRegistered)

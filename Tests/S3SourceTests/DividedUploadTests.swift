@@ -207,7 +207,9 @@ import Testing
     ) async throws -> (texts: [String], lines: [Line]) {
         let folder = try TemporaryFolder()
         let list = try folder.write(entries.map { $0 + "\n" }.joined(), to: "list")
-        let arguments = ["put", "s3://bucket/", "--json", "--step", step, "--part-size", "5MiB", "--from-file", list]
+        // The steps that open no source need no permission to do it.
+        let listed = (["begin", "parts"].contains(step) ? ["--allow-network-in-lists"] : []) + ["--from-file", list]
+        let arguments = ["put", "s3://bucket/", "--json", "--step", step, "--part-size", "5MiB"] + listed
         let outcome = try await StoreCommand.run(arguments, environment: store.environment)
         #expect(outcome.status == status && outcome.errors.isEmpty, "\(outcome.errors)")
         let texts = outcome.outputText.split(separator: "\n").map(String.init)

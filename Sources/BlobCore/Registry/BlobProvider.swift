@@ -25,6 +25,12 @@ public struct BlobProvider: Sendable {
     /// The schemes of the provider, in lower case; those of filters and containers are the wrappers of locators.
     public internal(set) var schemes: [String]
 
+    /// True for an origin whose sources connect to other machines.
+    ///
+    /// A program that takes locators from data, such as a list, can refuse those that reach the network, with the
+    /// credentials of its user: see ``BlobRegistry/reachesNetwork(_:)``.
+    public let reachesNetwork: Bool
+
     /// The media types of the formats that it decodes, in lower case and without parameters.
     package let mediaTypes: [String]
 
@@ -46,11 +52,13 @@ public struct BlobProvider: Sendable {
     public init(
         _ kind: Kind, schemes: [String], mediaTypes: [String] = [], fileExtensions: [String] = [],
         signatures: [BlobSignature] = [], recognizes: (@Sendable (_ beginning: [UInt8]) -> Bool)? = nil,
-        recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? = nil
+        recognizesWithin: (@Sendable (any BlobInputStreamDataSource, BlobContext) throws -> Bool)? = nil,
+        reachesNetwork: Bool = false
     ) {
         precondition(!schemes.isEmpty, "A provider has a scheme.")
         self.kind = kind
         self.schemes = schemes
+        self.reachesNetwork = reachesNetwork
         self.mediaTypes = mediaTypes
         self.fileExtensions = fileExtensions
         self.signatures = signatures

@@ -9,8 +9,10 @@ extension BlobRegistry {
         do {
             return try find()
         } catch {
-            throw BlobError(wrapping: error)
-                .passing(layer: "BlobRegistry", operation: "resolve", locator: locator.description)
+            let error = BlobError(wrapping: error)
+            throw error.passing(
+                layer: "BlobRegistry", operation: "resolve",
+                locator: printableLocator(locator.text, isUnknown: error.code == .notRegistered))
         }
     }
 
@@ -20,7 +22,7 @@ extension BlobRegistry {
             throw BlobError(
                 .limitExceeded, "There are \(locator.selectors.count) selectors, the limit is \(Self.maximumDepth).")
         }
-        let (wrappers, makeOrigin) = try self.split(locator.scheme)
+        let (wrappers, makeOrigin, _) = try self.split(locator.scheme)
         var source = try makeOrigin(locator.base(droppingWrappers: wrappers.count), context)
         var selectors = locator.selectors[...]
         // Without a named container the selectors open the base, and the filters decode the member.
@@ -52,6 +54,13 @@ extension BlobRegistry {
         return .source(source)
     }
 
+    /// Returns true when a locator's origin is registered as one that connects to other machines, whatever its wrappers.
+    ///
+    /// Constant time, no I/O. False for a scheme that is not registered, which is an error when it is opened.
+    public func reachesNetwork(_ locator: BlobLocator) -> Bool {
+        (try? self.split(locator.scheme).reachesNetwork) ?? false
+    }
+
     /// Returns true when the last selector of a locator names the member that the locator stands for, undecoded.
     package func endsWithMember(_ locator: BlobLocator) -> Bool {
         guard !locator.selectors.isEmpty, let wrappers = try? self.split(locator.scheme).wrappers else { return false }
@@ -62,12 +71,15 @@ extension BlobRegistry {
     ///
     /// At each step, a registered scheme takes precedence over splitting.
     private func split(_ scheme: String) throws(BlobError) -> (
-        wrappers: [BlobProvider?], makeOrigin: (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource
+        wrappers: [BlobProvider?],
+        makeOrigin: (BlobLocator, BlobContext) throws -> any BlobInputStreamDataSource, reachesNetwork: Bool
     ) {
         var wrappers: [BlobProvider?] = []
         var rest = scheme[...]
         while true {
-            if case .origin(let makeOrigin) = self.provider(for: String(rest))?.kind { return (wrappers, makeOrigin) }
+            if let origin = self.provider(for: String(rest)), case .origin(let makeOrigin) = origin.kind {
+                return (wrappers, makeOrigin, origin.reachesNetwork)
+            }
             let name = String(rest.prefix { $0 != "+" })
             let isLast = name == rest
             guard wrappers.count < Self.maximumWrapperCount || isLast else {

@@ -42,7 +42,7 @@ struct ResumableRequests: Sendable {
         else { throw self.failure("The server answered a creation without the URL of the upload.") }
         guard url.origin == self.origin else {
             throw self.failure(
-                "The server placed the upload on another server, \(url.printable), which is not followed.")
+                "The server placed the upload on another server, \(url), which is not followed.")
         }
         return url.text
     }

@@ -17,9 +17,14 @@ struct ChecksumCheck {
     }
 
     /// Adds the lines of a list; a list that cannot be read or has no checksum is reported, and the others count.
-    mutating func add(_ name: String, _ source: SourceOptions, _ context: BlobContext) throws {
+    mutating func add(
+        _ name: String, _ source: SourceOptions, _ registry: BlobRegistry, _ context: BlobContext
+    ) throws {
         do {
-            let list = try ChecksumList(name, self.algorithms, isZero: self.options.zero, source, context)
+            let list = try ChecksumList(name, self.algorithms, isZero: self.options.zero, source, context) {
+                argument, number throws(BlobError) in
+                try self.options.listed.check(argument, registry, line: number, of: name)
+            }
             self.lists.append(list)
             for fault in list.faults {
                 if self.options.strict {
@@ -86,7 +91,7 @@ struct ChecksumCheck {
                 BlobError(
                     .checksumMismatch,
                     "The \(entry.algorithm.name) is \((digest ?? []).hexadecimal), and not \(entry.digest.hexadecimal).",
-                    operation: "read", locator: entry.argument), isSilent: self.options.status)
+                    operation: "read", locator: printableArgument(entry.argument)), isSilent: self.options.status)
         case .failure(let error):
             guard error.code != .cancelled else { throw error }
             self.unreadableCount += 1
@@ -97,7 +102,8 @@ struct ChecksumCheck {
 
     private func printResult(_ entry: ChecksumList.Entry, _ result: String) throws(BlobError) {
         guard !self.options.status else { return }
-        var name = listedName(entry.argument)
+        var name =
+            hasSecrets(entry.argument) ? Array(printableArgument(entry.argument).utf8) : listedName(entry.argument)
         // As sha256sum(1) has it, a backslash alone is no reason to escape a name here.
         if !self.options.zero, name.contains(where: { $0 == 0x0A || $0 == 0x0D }),
             let escaped = ChecksumLine.escaped(name)

@@ -20,18 +20,24 @@ struct ChecksumList {
     /// - Parameters:
     ///   - algorithms: The algorithms that are accepted; a line that names none has the one whose digests have its length.
     ///   - isZero: True when a zero byte ends each line.
-    /// - Throws: The errors of reading the list; ``BlobError/Code/invalidArgument`` when no line is a checksum.
+    ///   - check: Throws for a locator that a list may not name, in the line of a number.
+    /// - Throws: The errors of reading the list and of `check`; ``BlobError/Code/invalidArgument`` when no line is a
+    ///   checksum.
     init(
-        _ name: String, _ algorithms: [CryptoDigest], isZero: Bool, _ source: SourceOptions, _ context: BlobContext
+        _ name: String, _ algorithms: [CryptoDigest], isZero: Bool, _ source: SourceOptions, _ context: BlobContext,
+        check: (_ argument: String, _ number: Int) throws(BlobError) -> Void
     ) throws {
         (self.name, self.algorithms) = (name, algorithms)
         try source.forEachLine(of: name, isZero: isZero, context) { line, number in
             guard !line.isEmpty else { return }
+            let entry: Entry
             do throws(BlobError) {
-                self.entries.append(try self.entry(ChecksumLine(line, mayEscape: !isZero)))
+                entry = try self.entry(ChecksumLine(line, mayEscape: !isZero))
             } catch {
-                self.faults.append(error.inLine(number, of: name))
+                return self.faults.append(error.inLine(number, of: name))
             }
+            try check(entry.argument, number)
+            self.entries.append(entry)
         }
         guard self.entries.isEmpty else { return }
         throw BlobError(

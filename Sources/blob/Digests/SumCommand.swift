@@ -51,6 +51,8 @@ struct SumCommand: NameListCommand {
     @Option(help: "Show progress: auto, always, never.")
     var progress = ProgressMode.auto
 
+    @OptionGroup var listed: ListedLocatorOptions
+
     @OptionGroup var retries: RetryOptions
 
     @OptionGroup var source: SourceOptions
@@ -75,12 +77,14 @@ struct SumCommand: NameListCommand {
         defer { line.clear() }
         guard !self.check else {
             var check = ChecksumCheck(chosen, self)
-            for name in names { try check.add(name, self.source, context) }
+            for name in names { try check.add(name, self.source, sources.registry, context) }
             return try check.run(sources, line, context)
         }
         let algorithms = chosen.isEmpty ? [.sha256] : chosen
         var arguments = ArgumentList(names)
-        if let fromFile { try arguments.add(fromFile, isZero: self.zero, self.source, context) }
+        if let fromFile {
+            try arguments.add(fromFile, isZero: self.zero, self.source, self.listed, sources.registry, context)
+        }
         try arguments.expand(sources.registry, context)
         let hasPipedPattern = arguments.texts.contains { sources.registry.pipedSelection($0, context) != nil }
         let hashing = Hashing(

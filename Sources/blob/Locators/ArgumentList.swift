@@ -14,14 +14,20 @@ struct ArgumentList {
 
     /// Adds the lines of a list that are not empty; '-' is standard input.
     ///
-    /// - Parameter isZero: True when a zero byte ends each line.
+    /// - Parameters:
+    ///   - isZero: True when a zero byte ends each line.
+    ///   - listed: The option about what a list may name.
+    /// - Throws: The errors of reading the list, and ``BlobError/Code/invalidArgument`` for a line that may not be.
     mutating func add(
-        _ list: String, isZero: Bool = false, _ source: SourceOptions, _ context: BlobContext
+        _ list: String, isZero: Bool = false, _ source: SourceOptions, _ listed: ListedLocatorOptions,
+        _ registry: BlobRegistry, _ context: BlobContext
     ) throws {
         self.list = list
         try source.forEachLine(of: list, isZero: isZero, context) { line, number in
             guard !line.isEmpty else { return }
-            self.texts.append(RawArguments.decoded(line))
+            let text = RawArguments.decoded(line)
+            try listed.check(text, registry, line: number, of: list)
+            self.texts.append(text)
             self.lines.append(number)
         }
     }
@@ -46,11 +52,7 @@ struct ArgumentList {
 extension BlobError {
     /// Returns this error with the line of a list that it is about.
     func inLine(_ number: Int, of list: String) -> BlobError {
-        var error = BlobError(
-            self.code, "Line \(number) of \(list == "-" ? "the list" : printable(list)): \(self.message)",
-            operation: self.operation, locator: self.locator, byteOffset: self.byteOffset,
-            isTransient: self.isTransient, cause: self.cause)
-        (error.layers, error.systemErrorNumber) = (self.layers, self.systemErrorNumber)
-        return error
+        self.replacingMessage(
+            "Line \(number) of \(list == "-" ? "the list" : printableArgument(list)): \(self.message)")
     }
 }

@@ -38,7 +38,7 @@ extension BlobRegistry {
             guard case .origin(let makeSource) = provider.kind else { continue }
             let layered = BlobProvider(
                 .origin { locator, context in try makeSource(locator, context).layered(choose) },
-                schemes: provider.schemes)
+                schemes: provider.schemes, reachesNetwork: provider.reachesNetwork)
             do {
                 try registry.register(layered, replacing: true)
             } catch {

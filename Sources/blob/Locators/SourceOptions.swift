@@ -73,16 +73,16 @@ struct SourceOptions: ParsableArguments {
 
     /// Returns the registry of everything that locators can name. Composes it anew: called once, and not for each name.
     func makeRegistry() -> BlobRegistry {
-        PasswordFile.registryForData(self.fullRegistry, besides: self.passwordFile)
+        PasswordFile.registryForData(self.registry(self.web), besides: self.passwordFile)
     }
 
     /// Returns the sources of arguments, with ``makeRegistry()``.
     func makeSources() -> ArgumentSources { ArgumentSources(registry: self.makeRegistry(), decodes: self.decode) }
 
-    private var fullRegistry: BlobRegistry {
+    private func registry(_ web: WebOptions) -> BlobRegistry {
         let registry = BlobRegistry.forCommand(
             library: self.library, unrenderable: self.unrenderable, allowing: Set(self.allowFormat))
-        return self.web.applied(to: registry, self.connection, self.store)
+        return web.applied(to: registry, self.connection, self.store)
     }
 
     var idleLimit: Duration? { self.idleTimeout.map { .seconds($0) } }
@@ -103,7 +103,7 @@ struct SourceOptions: ParsableArguments {
         if let memoryLimit { context.memoryLimit = memoryLimit.value }
         context.mayBlock = true  // Commands may block the threads on which they read.
         if let passwordFile {
-            let password = try PasswordFile(passwordFile, self.fullRegistry).password(context)
+            let password = try PasswordFile(passwordFile, self.registry(self.web.forPasswordFile)).password(context)
             context.password = { _ in password }
         }
         return context

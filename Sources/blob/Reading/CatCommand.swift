@@ -60,6 +60,8 @@ struct CatCommand: NameListCommand {
     @Option(help: "Print at most this many bytes per second.")
     var limitRate: ByteRate?
 
+    @OptionGroup var listed: ListedLocatorOptions
+
     @OptionGroup var retries: RetryOptions
 
     @OptionGroup var source: SourceOptions
@@ -160,7 +162,7 @@ struct CatCommand: NameListCommand {
         let info = try containers.sources.registry.source(for: list, context: context).info(context)
         if info.byteCount ?? .max <= Self.maximumListByteCount, !self.verifyFirst {
             var lines = ArgumentList([])
-            try lines.add(list, self.source, context)
+            try lines.add(list, self.source, self.listed, containers.sources.registry, context)
             try lines.expand(containers.sources.registry, context)
             return try self.copyList(lines, &copier, &containers, &failures, context)
         }
@@ -168,6 +170,7 @@ struct CatCommand: NameListCommand {
             guard !line.isEmpty else { return }
             let byteCount = copier.written
             do {
+                try self.listed.check(line, containers.sources.registry)
                 for argument in try containers.sources.registry.expanding([line], context) {
                     let source = try containers.source(argument, context)
                     let validator = self.verifyFirst ? try self.verify(source, context) : nil

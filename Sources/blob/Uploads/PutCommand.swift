@@ -15,7 +15,8 @@ struct PutCommand: ParsableCommand {
 
             Sources are stored one after the other. The line of each is printed before the next begins: its digest and \
             its URL, or with --json an object with locator, url, bytes, state (stored, exists or failed), sha256 or etag, \
-            and error. An object exists if its server tells the right digest, or, where the server does not replace it \
+            and error; in a locator of a server, '***' stands for what may be secret, and the key of its URL tells which \
+            it is. An object exists if its server tells the right digest, or, where the server does not replace it \
             (If-None-Match) and tells no digest, if it has the same bytes, which are read back; in an S3 store, if its \
             tag is the MD5 of the source, or that of its parts of --part-size, and any other is replaced.
 
@@ -55,6 +56,8 @@ struct PutCommand: ParsableCommand {
     @Option(help: ArgumentHelp("The longest time for one source, with its retries.", valueName: "seconds"))
     var maxTime: Double = 3600
 
+    @OptionGroup var listed: ListedLocatorOptions
+
     @OptionGroup var source: SourceOptions
 
     /// The status when some sources are not stored.
@@ -89,37 +92,51 @@ struct PutCommand: ParsableCommand {
         options.web = options.web.forSources
         let sources = options.makeSources()
         var failed = false
-        func put(_ entry: String) throws {
+        func put(_ entry: String, line number: Int? = nil) throws {
             try context.check()
             var own = context
             own.deadline = .now + .seconds(self.maxTime)
-            if self.step == .begin { return try self.printParts(of: entry, target, sources, own) }
-            let line = try self.line(of: entry, target, sources, own, in: context)
+            if self.step == .begin {
+                try self.check(entry, line: number, sources)
+                return try self.printParts(of: entry, target, sources, own)
+            }
+            let line = try self.line(of: entry, number, target, sources, own, in: context)
             failed = failed || line.state == .failed
             try self.printLine(of: line)
         }
         for locator in self.locators { try put(locator) }
         if let fromFile {
-            try options.forEachLine(of: fromFile, context) { (line: String, _) in if !line.isEmpty { try put(line) } }
+            try options.forEachLine(of: fromFile, context) { (line: String, number) in
+                if !line.isEmpty { try put(line, line: number) }
+            }
         }
         if failed { throw Self.someFailed }
     }
 
+    private func check(_ locator: String, line number: Int?, _ sources: ArgumentSources) throws(BlobError) {
+        guard let number, let fromFile else { return }
+        try self.listed.check(locator, sources.registry, line: number, of: fromFile)
+    }
+
     private func line(
-        of entry: String, _ target: any PutTarget, _ sources: ArgumentSources, _ context: BlobContext,
+        of entry: String, _ number: Int?, _ target: any PutTarget, _ sources: ArgumentSources, _ context: BlobContext,
         in job: BlobContext
     ) throws -> PutLine {
         let part = self.step == nil ? nil : PutPart(line: entry)
         let locator = part?.locator ?? entry
+        let url = target.url(of: locator)
         var line = PutLine(
-            locator: locator, url: target.url(of: locator), part: self.step == .parts ? part?.part : nil)
+            locator: printableArgument(locator), url: printableURL(url), part: self.step == .parts ? part?.part : nil)
         do {
+            // These steps open no source.
+            if self.step != .finish, self.step != .abort { try self.check(locator, line: number, sources) }
             if let part, let store = target as? StoreTarget {
-                try self.put(part, of: part.divided(line.url), store, sources, &line, context)
+                try self.put(part, of: part.divided(url), store, sources, &line, context)
             } else if self.step == nil || self.step == .parts {
-                line.take(try target.put(sources.source(locator, context), to: line.url, context))
+                line.take(try target.put(sources.source(locator, context), to: url, context))
             } else {
-                throw BlobError(.invalidArgument, "This is no line of a part.", operation: "resolve", locator: entry)
+                throw BlobError(
+                    .invalidArgument, "This is no line of a part.", operation: "resolve", locator: line.locator)
             }
         } catch {
             // The end of the whole job leaves the others without a line.

@@ -30,6 +30,8 @@ struct UploadCommand: ParsableCommand {
 
     @OptionGroup var list: ListOptions
 
+    @OptionGroup var listed: ListedLocatorOptions
+
     @OptionGroup var resumable: ResumableOptions
 
     @OptionGroup var answers: AnswerOptions
@@ -41,9 +43,8 @@ struct UploadCommand: ParsableCommand {
 
     func validate() throws {
         guard self.url.isEmpty || self.url.contains("://") else {
-            // One with a password is not printed.
-            let text = self.url.contains("@") ? "it" : "'\(self.url)'"
-            throw ValidationError("The last argument is the URL, and \(text) is none: http://, https:// or s3://.")
+            throw ValidationError(
+                "The last argument is the URL, and '\(printableURL(self.url))' is none: http://, https:// or s3://.")
         }
         guard !self.isStore else { return try self.validateStore() }
         guard self.resumable.resumption != .s3 else {
@@ -138,6 +139,7 @@ struct UploadCommand: ParsableCommand {
         for argument in self.arguments.dropLast() { try items.add(argument) }
         if let file = self.list.fromFile {
             for (number, line) in try UploadItems.lines(of: sources.source(file, context), context) {
+                try self.listed.check(line, sources.registry, line: number, of: file)
                 try items.add(line) { $0.inLine(number, of: file) }
             }
         }
@@ -210,7 +212,7 @@ struct UploadCommand: ParsableCommand {
         for source in try self.arguments.dropLast().map({ try sources.source($0, context) }) {
             var upload = upload
             try upload.setMediaType(of: source, nil, context)
-            let state = self.state(of: [source.locator?.description ?? ""])
+            let state = self.state(of: [source.locator?.identity ?? ""])
             try self.sendResumably(source, upload, context, state)
         }
     }
@@ -225,7 +227,8 @@ struct UploadCommand: ParsableCommand {
         let url = try self.resumable.send(
             source, upload, state, boundary: boundary, patience: self.request.retry, context,
             onAttempt: output.reportAttempt)
-        try output.end(0, line: url)
+        // Relative to a URL with a password, it has that, too.
+        try output.end(0, line: (try? TransferURL(url).text) ?? url)
     }
 
     private func state(of words: [String]) -> UploadStateFile? {

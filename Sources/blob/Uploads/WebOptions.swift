@@ -10,7 +10,10 @@ struct WebOptions: ParsableArguments {
         name: [.customShort("H", allowingJoined: true), .customLong("header")], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             "Send a header field: 'Name: value', or 'Name;' without a value; or the fields in @FILE, one a line.",
-            discussion: "The field goes to the server of each source; in an upload, only to that of the URL.",
+            discussion: """
+                The field goes to the server of each source; in an upload, only to that of the URL; never to that of a \
+                --password-file.
+                """,
             valueName: "field"))
     var headers: [String] = []
 
@@ -24,7 +27,10 @@ struct WebOptions: ParsableArguments {
         name: [.customShort("u"), .customLong("user")], parsing: .unconditional,
         help: ArgumentHelp(
             "The user and the password for the web server of a source; in an upload, only for that of the URL.",
-            discussion: "Other users of this machine may see it in the list of processes: --netrc-file hides it.",
+            discussion: """
+                Never for that of a --password-file. Other users of this machine may see it in the list of processes: \
+                --netrc-file hides it.
+                """,
             valueName: "user:password"))
     var user: String?
 
@@ -58,6 +64,13 @@ struct WebOptions: ParsableArguments {
         return options
     }
 
+    /// Returns these options for the server of a password file, which gets nothing that is for the receiver or sources.
+    var forPasswordFile: WebOptions {
+        var options = self.forSources
+        options.headerFile = nil
+        return options
+    }
+
     /// Returns a registry whose web sources have these options.
     func applied(
         to registry: BlobRegistry, _ connection: ConnectionOptions, _ store: StoreOptions
@@ -68,11 +81,13 @@ struct WebOptions: ParsableArguments {
         else {
             return registry
         }
+        // Made once a locator needs them, and of this registry alone: others may be without the secrets.
+        let made = Locked<HTTPSource.Options?>(nil)
         let provider = BlobProvider(
             .origin { locator, context in
-                let options = try Self.options.withLock { try $0 ?? self.make(&$0, connection, context) }
+                let options = try made.withLock { try $0 ?? self.make(&$0, connection, context) }
                 return try HTTPSource(locator, options: options)
-            }, schemes: HTTPSource.provider.schemes)
+            }, schemes: HTTPSource.provider.schemes, reachesNetwork: true)
         do {
             try registry.register(provider, replacing: true)
         } catch {
@@ -80,9 +95,6 @@ struct WebOptions: ParsableArguments {
         }
         return registry
     }
-
-    /// The options of the command, once a locator needed them.
-    private static let options = Locked<HTTPSource.Options?>(nil)
 
     private func make(
         _ made: inout HTTPSource.Options?, _ connection: ConnectionOptions, _ context: BlobContext
