@@ -197,7 +197,7 @@ import Testing
 
     @Test func secretsOfAURLAreNotPrinted() {
         let request = BlobUploadRequest(.put, "https://user:p@ss@host.example:8/path?signature=1#f")
-        #expect(request.printableURL == "https://host.example:8/path")
+        #expect(request.printableURL == "https://***@host.example:8/path?***")
     }
 
     @Test func aServerThatIsNotThereIsUnavailable() async throws {
