@@ -104,10 +104,6 @@ final class RemoteReader: BlobLendingReader {
             case .endOfObject(let end) where self.info.byteCount == nil:
                 try self.finish(at: end)
             case .end, .endOfObject, .elsewhere:
-                if self.byteOffset > self.startOffset, !self.version.mayContinue(at: self.byteOffset) {
-                    throw BlobError(
-                        .changed, "The server may encode the object in another way now, and has no strong ETag.")
-                }
                 self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
                 guard self.fruitlessCount <= Self.maximumFruitlessCount else {
                     throw BlobError(.corrupted, "The server answers with other bytes than those asked for.")

@@ -57,11 +57,6 @@ final class RemoteVersion: Sendable {
     /// The length of the object; nil as long as no answer told it and its end was not met.
     var byteCount: Int64? { self.state.withLock { $0.byteCount } }
 
-    /// False when the bytes from an offset would come from another answer, whose bytes may be encoded in another way.
-    func mayContinue(at byteOffset: Int64) -> Bool {
-        self.state.withLock { $0.facts?.canBeJoined ?? true || byteOffset >= $0.byteCount ?? .max }
-    }
-
     /// Returns the answer with the bytes from an offset, or the one that will tell the facts; makes a request for it
     /// when there is none.
     ///

@@ -34,7 +34,10 @@ extension TransferRequest {
     /// Creates the request that asks for the object that an upload would replace.
     init(asking upload: BlobUploadRequest) throws(BlobError) {
         self.init(try TransferURL(upload.url))
-        self.privateFields = upload.fields.filter { !$0.name.lowercased().hasPrefix("content-") }
+        // Those of the body, and the conditions of the upload: with `If-None-Match: *` the answer would be 304.
+        self.privateFields = upload.fields.filter { field in
+            !["content-", "if-"].contains { field.name.lowercased().hasPrefix($0) }
+        }
         self.settings = upload.settings
         if let limit = upload.idleLimit { self.idleLimit = limit }
     }

@@ -88,8 +88,9 @@ struct WebTarget: PutTarget {
         var options = HTTPSource.Options()
         options.headers = asking.privateFields.map { ($0.name, $0.value) }
         options.transfers = asking.settings
+        guard let object = try? HTTPSource(upload.url, options: options) else { return nil }
         do {
-            let digests = try [HTTPSource(upload.url, options: options), source].map { source in
+            let digests = try [object, source].map { source in
                 try Hashing([.sha256], itemCount: nil, ProgressLine(.never), context).digests(of: source)[0]
             }
             return digests[0] == digests[1] ? digests[1].hexadecimal : nil
