@@ -195,6 +195,8 @@ private struct Difference {
         case gnuTypes = "there is a GNU list of names, or a part of a file from another volume"
         /// The library needs blocks of 512 bytes to look at, and fails elsewhere.
         case cut = "the archive is cut off"
+        // The library stops at the first block of zeros, whatever follows.
+        case trailing = "other data follow the end"
     }
 
     let reason: Reason?
@@ -250,7 +252,9 @@ private struct Difference {
             + "\(other?.description ?? "whole"), \(ours.members.last?.description ?? "")"
         let next = ours.members.dropFirst(theirs.members.count).first
         self.reason =
-            if theirs.members.isEmpty, other?.message.contains("its structure was not found") ?? false {
+            if ours.members.count == theirs.members.count, mine?.code == .trailingData, other == nil {
+                .trailing
+            } else if theirs.members.isEmpty, other?.message.contains("its structure was not found") ?? false {
                 .firstHeader
             } else if other?.message.contains("sparse map") ?? false || theirs.members.last?.isSparse ?? false
                 || next?.isSparse ?? false

@@ -32,7 +32,9 @@ import Testing
             let allowed = try self.run(calls, command[0], command[1], "--allow-format", "warc")
             #expect(allowed.ending == .status(0))
             #expect(allowed.text == (command[0] == "ls" ? "one\n" : "text"))
-            #expect(allowed.errorText == "blob: the helper process is not confined by the system: \(missing).\n")
+            #expect(allowed.errorText == "")
+            let verbose = try self.run(calls, command[0], command[1], "--allow-format", "warc", "-v")
+            #expect(verbose.errorText == "blob: the helper process is not confined by the system: \(missing).\n")
         }
         let info = try self.run(calls, "info", self.archive)
         #expect(info.text.contains("\nhelper: not confined by the system: \(missing)\n"))

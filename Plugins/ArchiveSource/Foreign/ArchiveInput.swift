@@ -32,6 +32,11 @@ final class ArchiveInput {
     /// The bytes that libarchive was given, from the offset for ``keep(from:count:)`` on.
     private(set) var kept: [UInt8] = []
 
+    /// The last bytes that libarchive was given in a row, at most ``lastByteCount``: reads may be of single bytes.
+    private var last: [UInt8] = []
+    /// The offset after them.
+    private var lastEnd: Int64 = 0
+
     /// The bytes that libarchive is given once, after the end of the base.
     private let suffix: UnsafeMutableRawBufferPointer
     private var suffixIsGiven = false
@@ -113,7 +118,9 @@ final class ArchiveInput {
     /// Returns the last `count` bytes that libarchive was given; nil when they are no longer in the buffer.
     func lastGiven(_ count: Int64) -> [UInt8]? {
         let end = self.byteOffset - self.buffered.lowerBound
-        guard (0...end).contains(count), end <= self.buffered.count else { return nil }
+        guard (0...end).contains(count), end <= self.buffered.count else {
+            return (0...Int64(self.last.count)).contains(count) ? Array(self.last.suffix(Int(count))) : nil
+        }
         return Array(self.buffer[Int(end - count)..<Int(end)])
     }
 
@@ -142,6 +149,9 @@ final class ArchiveInput {
         self.byteOffset = self.buffered.upperBound
         self.readByteCount += Int64(rest.count)
         if start < self.byteOffset { self.keep(start..<self.byteOffset) }
+        if start != self.lastEnd { self.last = [] }
+        self.last = Array((self.last + rest.suffix(Self.lastByteCount)).suffix(Self.lastByteCount))
+        self.lastEnd = self.byteOffset
         return rest.isEmpty ? self.takeSuffix() : UnsafeRawBufferPointer(rebasing: rest)
     }
 

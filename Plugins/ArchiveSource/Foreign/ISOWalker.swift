@@ -69,8 +69,12 @@ extension BlobInputStreamDataSource {
 /// A reader of the bytes after those that were read already.
 private final class RestReader: ForwardingReader {
     let base: any BlobReader
+    let info: BlobInfo
 
-    init(_ base: BlobGuardedReader) { self.base = base }
+    init(_ base: BlobGuardedReader) {
+        self.base = base
+        self.info = BlobInfo(byteCount: base.info.byteCount.map { max(0, $0 - base.byteOffset) })
+    }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
 }

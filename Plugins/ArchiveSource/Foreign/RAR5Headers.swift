@@ -21,6 +21,8 @@ struct RAR5Headers {
 
     private let scanner: ArchiveScanner
     private var byteOffset: Int64
+    /// The offset after the last header, that of the end; nil before it is read.
+    private(set) var end: Int64?
 
     /// Returns nil for a RAR of another version.
     init?(_ base: any BlobInputStreamDataSource, _ context: BlobContext) throws(BlobError) {
@@ -40,8 +42,11 @@ struct RAR5Headers {
             let headerOffset = self.byteOffset + Int64(start.startIndex)
             let bytes = try self.scanner.bytes(at: headerOffset, count: Int(count))
             var header = bytes[...]
-            guard bytes.count == Int(count), let kind = Self.number(&header), let flags = Self.number(&header),
-                kind != Self.endKind, let extraCount = flags & 1 == 0 ? 0 : Self.number(&header),
+            guard bytes.count == Int(count), let kind = Self.number(&header), let flags = Self.number(&header) else {
+                return nil
+            }
+            if kind == Self.endKind { self.end = headerOffset + Int64(count) }
+            guard kind != Self.endKind, let extraCount = flags & 1 == 0 ? 0 : Self.number(&header),
                 let dataCount = flags & 2 == 0 ? 0 : Self.number(&header), extraCount <= UInt64(header.count),
                 case let end = (headerOffset + Int64(count)).addingReportingOverflow(Int64(clamping: dataCount)),
                 !end.overflow

@@ -7,6 +7,8 @@ import BlobDeflate
 /// Reads their headers itself, which needs a base that can be opened again.
 final class RARWalker: MemberWalker {
     private let base: any MemberWalker
+    private let source: any BlobInputStreamDataSource
+    private let context: BlobContext
     private var headers: RAR5Headers?
     private var isEncrypted = false
     /// The checksum of the bytes so far, and the one in the header; nil when there is none.
@@ -15,7 +17,7 @@ final class RARWalker: MemberWalker {
     init(
         _ walker: any MemberWalker, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) {
-        self.base = walker
+        (self.base, self.source, self.context) = (walker, base, context)
         self.headers = base.traits.contains(.repeatable) ? try RAR5Headers(base, context) : nil
     }
 
@@ -35,13 +37,50 @@ final class RARWalker: MemberWalker {
     }
 
     func advance() throws(BlobError) -> Bool {
-        guard try self.base.advance() else { return false }
+        guard try self.base.advance() else {
+            try self.checkEnd()
+            return false
+        }
         let file = try self.headers?.next()
         // Without a header that makes sense, libarchive judges the rest.
         if file == nil { self.headers = nil }
         self.isEncrypted = file?.isEncrypted ?? false
         self.checksum = file?.checksum.map { (CRC32(), $0) }
         return true
+    }
+
+    /// Checks that only zeros follow the end of the archive, or the signature of a program that unpacks it.
+    private func checkEnd() throws(BlobError) {
+        guard self.source.traits.contains(.repeatable), !self.source.isBehindProgram else { return }
+        _ = try self.headers?.next()
+        let scanner = try ArchiveScanner(self.source, self.context)
+        let end: Int64? = if let end = self.headers?.end { end } else { try Self.endOfVersion4(scanner) }
+        guard let end else { return }
+        try scanner.checkEnd(of: .rar, at: end, self.context)
+    }
+
+    /// Returns the offset after the end of an archive before version 5; nil when that has no mark, or its headers are
+    /// encrypted.
+    ///
+    /// Each block has a checksum, a kind, flags, its length and, if a flag says so, the length of the data after it.
+    private static func endOfVersion4(_ scanner: ArchiveScanner) throws(BlobError) -> Int64? {
+        let signature: [UInt8] = Array("Rar!".utf8) + [0x1A, 7, 0]
+        guard try scanner.bytes(at: 0, count: signature.count).elementsEqual(signature) else { return nil }
+        var place = Int64(signature.count)
+        while case let header = try scanner.bytes(at: place, count: 36), header.count >= 7 {
+            let (kind, flags, count) = (header[2], header.number16(at: 3), header.number16(at: 5))
+            guard count >= 7, kind != 0x73 || flags & 0x80 == 0 else { return nil }
+            place += Int64(count)
+            if kind == 0x7B { return place }
+            guard flags & 0x8000 != 0 || kind == 0x74 || kind == 0x7A else { continue }
+            let isLarge = flags & 0x100 != 0 && (kind == 0x74 || kind == 0x7A)
+            let data =
+                Int64(header.number32(at: 7)) | (isLarge ? Int64(header.number32(at: 32) & 0x7FFF_FFFF) << 32 : 0)
+            let (next, overflows) = place.addingReportingOverflow(data)
+            guard !overflows else { return nil }
+            place = next
+        }
+        return nil
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {

@@ -57,9 +57,8 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
     /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
 
-    /// True when a mark is at the end of the archive or, of an ar, the end of the last member, and libarchive stops
-    /// there, whatever follows.
-    var endsWithMark: Bool { self == .ar || self == .rar || self == .lha }
+    /// True when libarchive consumes an archive up to its end, a mark or the end of the last member, whatever follows.
+    var endsWithMark: Bool { self == .ar || self == .lha }
 
     /// Enables this format alone in libarchive.
     ///

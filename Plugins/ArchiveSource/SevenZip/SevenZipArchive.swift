@@ -37,7 +37,8 @@ final class SevenZipArchive: Sendable {
         return layout.map { ($0, info) }
     }
 
-    /// Checks that only zeros follow the header, or the signature of a program that unpacks the archive.
+    /// Checks that only zeros follow the header, or the signature of a program that unpacks the archive. The place of
+    /// an empty header, which some writers left unfinished, is not known.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
     func checkEnd(_ context: BlobContext) throws(BlobError) {
@@ -45,7 +46,7 @@ final class SevenZipArchive: Sendable {
         // 7zFormat.txt, SignatureHeader: the offset of the header, from its own end, and the length of the header.
         let start = try scanner.bytes(at: 0, count: 32)
         let (end, overflows) = start.number64(at: 12).addingReportingOverflow(start.number64(at: 20))
-        guard scanner.hasRandomAccess, !self.base.isBehindProgram, !overflows,
+        guard scanner.hasRandomAccess, !self.base.isBehindProgram, !overflows, start.number64(at: 20) > 0,
             end <= UInt64(max(0, (scanner.info.byteCount ?? 0) - 32))
         else { return }
         try scanner.checkEnd(of: .sevenzip, at: 32 + Int64(end), context)

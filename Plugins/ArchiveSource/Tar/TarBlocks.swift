@@ -40,6 +40,26 @@ final class TarBlocks {
         return header
     }
 
+    /// The size of a record, which most writers fill up: 20 blocks (POSIX.1, pax, "-b blocksize").
+    private static let recordByteCount: Int64 = 10_240
+
+    /// Checks that no other archive follows the end at ``nextOffset``. Other data may follow, as tapes and writers leave
+    /// them, and old headers in the last record, whose rest some writers do not clear.
+    ///
+    /// - Throws: ``BlobError/Code/trailingData``.
+    func checkEnd(_ context: BlobContext) throws(BlobError) {
+        guard let start = try self.scanner.firstNonzero(from: self.nextOffset, context),
+            start.isMultiple(of: Int64(TarHeader.byteCount))
+        else { return }
+        let recordEnd = (self.nextOffset / Self.recordByteCount + 1) * Self.recordByteCount
+        let count = max(Int64(TarHeader.byteCount), recordEnd - start + 1)
+        let rest = try self.scanner.bytes(at: start, count: Int(count))
+        guard rest.count >= TarHeader.byteCount, start + Int64(rest.count) != recordEnd,
+            TarHeader(UnsafeRawBufferPointer(rebasing: rest[..<TarHeader.byteCount])).isChecksumRight
+        else { return }
+        throw BlobError(trailingDataAfter: .tar, at: start)
+    }
+
     /// Returns the block at an offset from the next header; nil when the archive ends before it does.
     func block(at offset: Int64) throws(BlobError) -> TarHeader? {
         let block = try self.scanner.bytes(at: self.nextOffset + offset, count: TarHeader.byteCount)

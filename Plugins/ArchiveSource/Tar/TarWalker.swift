@@ -103,7 +103,7 @@ final class TarWalker: MemberWalker {
                 .truncated, "The tar archive ends between an extension and its member.",
                 byteOffset: self.blocks.nextOffset)
         }
-        try self.blocks.scanner.checkEnd(of: .tar, at: self.blocks.nextOffset, self.context)
+        try self.blocks.checkEnd(self.context)
         self.isAtEnd = true
         return false
     }

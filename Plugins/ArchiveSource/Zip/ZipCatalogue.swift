@@ -46,7 +46,7 @@ struct ZipCatalogue: ArchiveCatalogue {
             if index & 0xFFF == 0 { try context.check() }
         }
         try directory.checkCount(records)
-        try directory.checkEnd(context)
+        try directory.checkBeginning()
         guard let recording else { return }
         let found = ZipExtents(extents, before: directory.range.lowerBound)
         try recording.finish(overlapping: found.areDisjoint ? nil : found)

@@ -13,8 +13,6 @@ struct ZipDirectory {
     let range: Range<Int64>
     /// The number of bytes to add to the offsets in the entries, because other data may precede the archive.
     private let shift: Int64
-    /// The offset after the trailer and its comment.
-    private let end: Int64
     /// The declared number of members; modulo 2^16 without zip64.
     private let declaredCount: (number: UInt64, modulus: UInt64)
 
@@ -35,7 +33,6 @@ struct ZipDirectory {
                 .truncated, "The zip archive ends without the directory of its members.", byteOffset: byteCount)
         }
         let trailerOffset = tailOffset + Int64(end)
-        self.end = trailerOffset + 22 + Int64(tail.number16(at: end + 20))
         var disks = (UInt32(tail.number16(at: end + 4)), UInt32(tail.number16(at: end + 6)))
         var count = UInt64(tail.number16(at: end + 10))
         var modulus: UInt64 = 1 << 16
@@ -109,22 +106,18 @@ struct ZipDirectory {
         return ZipExtents(builder, before: self.range.lowerBound)
     }
 
-    /// Checks that only zeros follow the archive, or the signature of a program that unpacks it, and that what precedes
-    /// it is no zip: its members are not in this directory. Called after all entries were read.
+    /// Checks that what precedes the archive is no zip, whose members are not in this directory. Other data may precede
+    /// and follow a zip, as all readers accept. Called after all entries were read.
     ///
     /// - Throws: ``BlobError/Code/trailingData``.
-    func checkEnd(_ context: BlobContext) throws(BlobError) {
-        if self.shift > 0 {
-            let count = min(Int64(Self.maximumTrailerByteCount), self.shift)
-            let tail = try self.scanner.bytes(at: self.shift - count, count: Int(count))
-            if let place = Self.lastTrailer(tail), place + 22 + Int(tail.number16(at: place + 20)) == tail.count {
-                throw BlobError(trailingDataAfter: .zip, at: self.shift)
-            }
+    func checkBeginning() throws(BlobError) {
+        guard self.shift > 0 else { return }
+        let count = min(Int64(Self.maximumTrailerByteCount), self.shift)
+        let tail = try self.scanner.bytes(at: self.shift - count, count: Int(count))
+        guard let place = Self.lastTrailer(tail), place + 22 + Int(tail.number16(at: place + 20)) == tail.count else {
+            return
         }
-        guard self.end < self.scanner.info.byteCount ?? 0,
-            !EmbeddedSource.isProgram(try self.scanner.bytes(at: 0, count: 4))
-        else { return }
-        try self.scanner.checkEnd(of: .zip, at: self.end, context)
+        throw BlobError(trailingDataAfter: .zip, at: self.shift)
     }
 
     /// Returns an iteration over the entries, from the first one or from the one at a known offset.

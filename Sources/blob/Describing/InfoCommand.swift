@@ -76,7 +76,7 @@ private struct Report: Encodable {
         let format =
             source.traits.contains(.repeatable) ? try? ContentFormat(of: source, sources.registry, context) : nil
         self.content = format.flatMap { $0.text == nil ? nil : $0.filters + ($0.container.map { [$0] } ?? []) }
-        self.memberCount = try format?.knownMemberCount(context)
+        self.memberCount = try Self.memberCount(format, context)
         self.hasIndex = self.content == nil ? nil : IndexFile(context.index, for: parsed)?.exists
         // As errors name it: with the containers and filters that were found by signature.
         let locator = source.locator ?? parsed
@@ -94,6 +94,17 @@ private struct Report: Encodable {
         self.repeatable = source.traits.contains(.repeatable)
         let facts = try LayerFacts.all(of: source, context)
         self.facts = facts.isEmpty ? nil : facts
+    }
+
+    /// Returns the number of members; also nil where nothing reads the archive, of which other facts are known.
+    private static func memberCount(_ format: ContentFormat?, _ context: BlobContext) throws -> Int64? {
+        do {
+            return try format?.knownMemberCount(context)
+        } catch {
+            let error = BlobError(wrapping: error)
+            guard error.code == .unsupported else { throw error }
+            return nil
+        }
     }
 
     private var abilities: [String] {

@@ -39,9 +39,9 @@ enum Verbosity {
     /// The parts that are missing in the confinement of helpers, of which each is reported once.
     private static let confinements = Locked<Set<Int64>>([])
 
-    /// Prints how the system confines a helper: with `-v`, and always when it is not confined as it should be.
+    /// Prints how the system confines a helper, with `-v`.
     static func noteHelper(_ event: BlobEvent) {
-        guard event.kind == .helperStarted, event.value != 0 || self.isVerbose,
+        guard event.kind == .helperStarted, self.isVerbose,
             self.confinements.withLock({ $0.insert(event.value).inserted })
         else { return }
         ProgressLine.printNotice("blob: the helper process is \(event.confinement).\n")
