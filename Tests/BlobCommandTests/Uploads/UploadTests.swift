@@ -199,7 +199,7 @@ import Testing
 
     @Test(arguments: [
         (["x", "y"], "'y' is none"), (["http://localhost:1/", "y"], "'y' is none"),
-        (["x", "u:secret@h"], "it is none"),
+        (["x", "u:secret@h"], "'***@h' is none"),
         (["x", "y", "http://localhost:1"], "Several sources need a URL that ends with '/'"),
     ])
     func aWrongURLIsTold(arguments: [String], text: String) throws {
