@@ -35,6 +35,50 @@ import Testing
         }
     }
 
+    /// The extents of members that overlap are found once, and a table is blamed once, however many members fail; also where
+    /// no table is kept, because the base has no validator.
+    @Test(arguments: [true, false], [true, false])
+    func membersThatOverlapCostNoPassEach(hasValidator: Bool, isPass: Bool) async throws {
+        let (count, name) = (2000, Data("name".utf8))
+        func number(_ value: Int, _ byteCount: Int) -> Data {
+            Data((0..<byteCount).map { UInt8(value >> (8 * $0) & 0xFF) })
+        }
+        // Stored, of four bytes.
+        let facts = number(20, 2) + number(0, 8) + number(0x1234_5678, 4) + number(4, 4) + number(4, 4) + number(4, 2)
+        let local = number(0x0403_4B50, 4) + facts + number(0, 2) + name + Data("text".utf8)
+        var directory = Data()
+        for index in 0..<count {
+            directory += number(0x0201_4B50, 4) + number(20, 2) + facts + number(0, 2) + number(0, 2) + number(0, 8)
+            // All at the beginning, and different by their attributes.
+            directory.replaceSubrange((directory.count - 4)..., with: number(index, 4))
+            directory += number(0, 4) + name
+        }
+        let end =
+            number(0x0605_4B50, 4) + number(0, 4) + number(count, 2) + number(count, 2) + number(directory.count, 4)
+            + number(local.count, 4) + number(0, 2)
+        let bytes = local + directory + end
+        let read = Locked(0)
+        let memory = hasValidator ? MemorySource(bytes, validator: .strong("zip")) : MemorySource(bytes)
+        let base = memory.counting { count, _, _ in read.withLock { $0 += count } }
+        try await onThread {
+            let archive = BlobArchive(base, format: .zip)
+            var codes: [BlobError.Code?] = []
+            if isPass {
+                try archive.forEachSource(of: (0..<count).map { .index($0) }) { _, source in
+                    codes.append(codeThrown { try source.data(upTo: 10) })
+                }
+            } else {
+                for index in 0..<(hasValidator ? count : 20) {
+                    codes.append(codeThrown { try archive.source(.index(index)).data(upTo: 10) })
+                }
+            }
+            #expect(codes.allSatisfy { $0 == .inconsistent })
+            // A pass for each would read the directory as often as there are members; a member alone reads the trailer.
+            let alone = isPass ? 0 : codes.count * (22 + 65_535 + 4096) * 2
+            #expect(read.withLock { $0 } < 100 * bytes.count + codes.count * 4096 + alone)
+        }
+    }
+
     /// A reader that is still in use keeps its bytes to itself.
     @Test func membersCanBeReadSideBySide() async throws {
         let (archive, _) = try await Self.archive()

@@ -1,3 +1,4 @@
+internal import BlobBlocks
 import BlobCore
 import CArchive
 
@@ -6,6 +7,8 @@ final class DecompressingReader: BlobReader {
     private enum Phase {
         case unopened(ArchiveInput)
         case reading(ArchiveHandle)
+        /// Zstandard with a window that libarchive refuses.
+        case streaming(ZstdStream, ArchiveInput)
         case ended
         case failed(BlobError)
     }
@@ -14,7 +17,10 @@ final class DecompressingReader: BlobReader {
     private let format: CompressionFormat
     private let context: BlobContext
     private var phase: Phase
-    /// The bytes in libarchive's buffer that are not delivered yet.
+    /// The largest window of Zstandard that libarchive decodes, in bytes.
+    private static let maximumLibraryWindowByteCount: UInt64 = 128 << 20
+
+    /// The bytes in libarchive's buffer that are not delivered yet, or those of the input that are not decoded.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var decodedByteCount: Int64 = 0
 
@@ -40,14 +46,25 @@ final class DecompressingReader: BlobReader {
     func close() { self.leave(for: .failed(BlobError(.closed, "The reader is closed."))) }
 
     private func leave(for phase: Phase) {
-        if case .unopened(let input) = self.phase { input.close() }
+        switch self.phase {
+        case .unopened(let input), .streaming(_, let input): input.close()
+        case .reading, .ended, .failed: break
+        }
         self.block = UnsafeRawBufferPointer(start: nil, count: 0)
         self.phase = phase
     }
 
     private func readOn(_ output: inout OutputRawSpan) throws(BlobError) {
+        if case .unopened(let input) = self.phase, let stream = try self.stream(input) {
+            self.phase = .streaming(stream, input)
+        }
+        if case .streaming(let stream, let input) = self.phase {
+            if try !self.decode(stream, input, into: &output) { self.leave(for: .ended) }
+            return
+        }
         while self.block.isEmpty {
             switch self.phase {
+            case .streaming: return
             case .ended: return
             case .failed(let error): throw error
             case .unopened(let input):
@@ -60,6 +77,38 @@ final class DecompressingReader: BlobReader {
         }
         let count = output.append(contentsOf: self.block)
         self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
+    }
+
+    /// Returns a decoder for Zstandard with a window that libarchive refuses; nil for all else.
+    private func stream(_ input: ArchiveInput) throws(BlobError) -> ZstdStream? {
+        guard self.format == .zstd,
+            let window = self.format.windowByteCount(try input.beginning(CompressionFormat.headerByteCount)),
+            window > Self.maximumLibraryWindowByteCount
+        else { return nil }
+        try self.format.check(windowByteCount: window, self.context)
+        return try ZstdStream(self.context)
+    }
+
+    /// Appends the next bytes; returns false at the end.
+    private func decode(
+        _ stream: ZstdStream, _ input: ArchiveInput, into output: inout OutputRawSpan
+    ) throws(BlobError) -> Bool {
+        let start = output.byteCount
+        while output.byteCount == start {
+            if self.block.isEmpty {
+                do { self.block = try input.read() } catch { throw BlobError(wrapping: error) }
+            }
+            let isAtEnd = self.block.isEmpty
+            if isAtEnd, stream.isBetweenFrames { return false }
+            try input.checkRatio(ofDecoded: self.decodedByteCount)
+            // At the end, the decoder may hold bytes.
+            try stream.decode(&self.block, into: &output)
+            guard !isAtEnd || output.byteCount > start || stream.isBetweenFrames else {
+                throw BlobError(.truncated, "The zstd stream ends too early.", byteOffset: input.givenByteCount)
+            }
+        }
+        self.decodedByteCount += Int64(output.byteCount - start)
+        return true
     }
 
     /// Starts to decode; returns nil when the content is empty.

@@ -138,7 +138,7 @@ final class ArchiveInput {
     }
 
     /// Returns the next bytes, which are valid until the next call; none at the end.
-    fileprivate func read() throws -> UnsafeRawBufferPointer {
+    func read() throws -> UnsafeRawBufferPointer {
         try self.context.check()
         if let byteCount = self.info.byteCount, self.hasRandomAccess, self.byteOffset >= byteCount {
             return self.takeSuffix()
