@@ -232,7 +232,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     }
 
     func fail(_ error: any Error) -> BlobError {
-        let error = self.inContext(error, "read")
+        let error = self.inContext(error, self.isOpen ? "read" : "open")
         self.phase = .failed(error)
         return error
     }

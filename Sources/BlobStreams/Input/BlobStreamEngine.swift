@@ -95,7 +95,8 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
             case .notOpen: .notOpen
             case .opening: .opening
             case .open: machine.session.isReading ? .reading : .open
-            case .atEnd: .atEnd
+            // As in Foundation's streams, an empty one is open until a read or the event has shown its end.
+            case .atEnd: machine.isUnread && machine.events.pending.contains(.endEncountered) ? .open : .atEnd
             case .failed: .error
             case .closed: .closed
             }
@@ -179,9 +180,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     }
 
     func cancel() {
-        self.update { machine, state in
-            ((), machine.fail(BlobError(.cancelled, "The job was cancelled."), &state))
-        }
+        self.update { machine, state in ((), machine.cancel(&state)) }
     }
 
     func close(evenUnopened: Bool = false) {

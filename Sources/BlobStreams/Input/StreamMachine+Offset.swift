@@ -13,6 +13,14 @@ extension StreamMachine {
         return self.endSession(&state) + self.post(.errorOccurred) + [.ended]
     }
 
+    /// Cancels the job: fails the stream, unless it is at its end, which stays; it can then not be opened again.
+    mutating func cancel(_ state: inout BlobStreamState) -> [Action] {
+        self.isCancelled = true
+        return state.phase == .atEnd ? [] : self.fail(Self.cancellationError, &state)
+    }
+
+    static var cancellationError: BlobError { BlobError(.cancelled, "The job was cancelled.") }
+
     mutating func end(_ state: inout BlobStreamState) -> [Action] {
         state.phase = .atEnd
         state.isAtEnd = true
@@ -27,7 +35,7 @@ extension StreamMachine {
         guard state.phase != .notOpen || evenUnopened else { return [] }
         (state.phase, self.cancellationRegistration) = (.closed, nil)
         state.hasBytesAvailable = false
-        return self.endSession(&state) + [.invalidate(self.events.removeAll()), .ended]
+        return self.endSession(&state) + [.invalidate(self.events.close()), .ended]
     }
 
     /// Ends the current opening: releases its reader and wakes the threads that wait for it.
@@ -77,7 +85,8 @@ extension StreamMachine {
             return (.wait, [])
         case .opening, .open, .atEnd: break
         }
-        if byteOffset == state.byteOffset { return (.done(true), []) }
+        if byteOffset == state.byteOffset { return (.done(true), self.repostBytesAvailable(state)) }
+        guard !self.isCancelled else { return (.done(false), []) }
         if let byteCount = state.byteCount, byteOffset > byteCount { return (.done(false), []) }
         guard traits.contains(.repeatable) else { return (.done(false), []) }
         if self.session.isOpenCompleted, byteOffset > state.byteOffset,
@@ -90,9 +99,11 @@ extension StreamMachine {
             let count = byteOffset - state.byteOffset
             let inWindow = Int(min(count, Int64(self.window?.count ?? 0)))
             self.window?.drop(inWindow)
+            self.isUnread = true
             if self.window?.isEmpty ?? false { self.window = nil }
             state.byteOffset = byteOffset
-            guard count > inWindow || self.window == nil else { return (.done(true), []) }
+            guard count > inWindow || self.window == nil else { return (.done(true), self.repostBytesAvailable(state)) }
+            self.wantsEvent = true
             return (self.beginUse().map { .skip($0, count - Int64(inWindow)) } ?? .done(true), [])
         }
         guard mode == .synchronous else {
@@ -109,6 +120,11 @@ extension StreamMachine {
             self.threadsChangingReaders.append(pthread_self())
         }
         return (.replace(old: self.session), [])
+    }
+
+    /// Repeats the event for available bytes: a delegate may set the offset in place of reading.
+    private mutating func repostBytesAvailable(_ state: BlobStreamState) -> [Action] {
+        state.hasBytesAvailable ? self.post(.hasBytesAvailable) : []
     }
 
     /// Replaces the old opening with a new one, unless the old one is no longer current or the length changed.
@@ -143,6 +159,7 @@ extension StreamMachine {
     mutating func moveOffset(to byteOffset: Int64, _ state: inout BlobStreamState) -> [Action] {
         let actions = self.endSession(&state)
         self.events.drop(.endEncountered)
+        self.isUnread = true
         if state.phase == .atEnd { state.phase = .open }
         state.isAtEnd = false
         state.hasBytesAvailable = false

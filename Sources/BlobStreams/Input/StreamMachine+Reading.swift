@@ -18,7 +18,7 @@ extension StreamMachine {
     mutating func beginRead(
         into buffer: UnsafeMutableRawBufferPointer, _ waiter: WaitSignal?, _ state: inout BlobStreamState
     ) -> (ReadStep, [Action]) {
-        (self.refusal, self.lent) = (nil, nil)
+        (self.refusal, self.lent, self.isUnread) = (nil, nil, false)
         switch state.phase {
         case .notOpen, .closed:
             self.refuse(state)

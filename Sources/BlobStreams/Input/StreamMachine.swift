@@ -115,8 +115,12 @@ struct StreamMachine<Reader: AnyObject> {
     /// The threads that open, close or replace a reader; a thread can be listed more than once.
     var threadsChangingReaders: [pthread_t] = []
     var isOtherThreadChangingReaders: Bool { self.threadsChangingReaders.contains { $0 != pthread_self() } }
-    /// True when a read returned bytes since the last event for available bytes.
+    /// True when a read returned bytes, or the offset was set, since the last event for available bytes.
     var wantsEvent = false
+    /// True once the job was cancelled; kept for a stream at its end, which a cancellation does not change.
+    var isCancelled = false
+    /// True while no read was begun since the stream was opened or its offset was set.
+    var isUnread = true
     /// The signals of waiting threads; `isReading` is true for a thread that waits to read.
     var waiters: [(signal: WaitSignal, isReading: Bool)] = []
     /// The registration of the cancellation handler, until the stream is closed.
@@ -132,8 +136,9 @@ struct StreamMachine<Reader: AnyObject> {
         self.refusal = nil
         switch state.phase {
         case .notOpen: self.startOffset = state.byteOffset
+        case .atEnd where self.isCancelled: return (nil, self.fail(Self.cancellationError, &state))
         case .atEnd where isRepeatable:
-            state.byteOffset = self.startOffset
+            (state.byteOffset, self.isUnread) = (self.startOffset, true)
             self.events.drop(.endEncountered)
         case .atEnd:
             let message = "The stream is at its end, and its source cannot be read again."

@@ -77,7 +77,7 @@ struct OutputMachine {
         self.refusal = nil
         guard state.phase != .notOpen || evenUnopened else { return [] }
         (state.phase, state.hasSpaceAvailable) = (.closed, false)
-        return self.end(error) + [.invalidate(self.events.removeAll())]
+        return self.end(error) + [.invalidate(self.events.close())]
     }
 
     mutating func checkLimit(_ state: inout BlobOutputStreamState) -> [Action] {

@@ -25,19 +25,47 @@ import Foundation
     /// The type of a stream property on this platform.
     public typealias BlobStreamProperty = AnyObject
 
+    /// The `CFRunLoop` of a run loop, which retains it.
+    private struct KnownRunLoop {
+        weak var runLoop: RunLoop?
+        let cfRunLoop: Unmanaged<CFRunLoop>
+    }
+
+    /// The run loops of other threads that streams were scheduled on.
+    private let knownRunLoops = Locked<[ObjectIdentifier: KnownRunLoop]>([:])
+
     extension RunLoop {
-        /// Calls `body` with the `CFRunLoop` of this run loop: now, or on its own thread when it runs next in `mode`,
-        /// because nothing else gives access to it.
+        /// The `CFRunLoop` of this run loop of another thread; nil until ``withCFRunLoop(in:_:)`` has learnt it there.
+        private var knownCFRunLoop: CFRunLoop? {
+            knownRunLoops.withLock { loops in
+                // Another run loop may have been at this address before.
+                guard let known = loops[ObjectIdentifier(self)], known.runLoop === self else { return nil }
+                return known.cfRunLoop.takeUnretainedValue()
+            }
+        }
+
+        /// Calls `body` with the `CFRunLoop` of this run loop: now, or, for the first call of another thread, on its
+        /// own thread when it runs next in `mode`, because nothing else gives access to it.
         func withCFRunLoop(in mode: RunLoop.Mode, _ body: @escaping @Sendable (CFRunLoop) -> Void) {
             if self === RunLoop.current {
                 body(CFRunLoopGetCurrent())
             } else if self === RunLoop.main {
                 body(CFRunLoopGetMain())
+            } else if let known = self.knownCFRunLoop {
+                body(known)
             } else {
                 // Foundation frees neither the timer nor its block: once `body` is taken, what is left holds nothing.
                 let body = Locked(Optional(body))
                 // Adding a timer from another thread wakes the run loop.
-                let timer = Timer(timeInterval: 0, repeats: false) { _ in body.take()?(CFRunLoopGetCurrent()) }
+                let timer = Timer(timeInterval: 0, repeats: false) { _ in
+                    guard let body = body.take(), let current = CFRunLoopGetCurrent() else { return }
+                    let known = KnownRunLoop(runLoop: .current, cfRunLoop: .passUnretained(current))
+                    knownRunLoops.withLock { loops in
+                        loops = loops.filter { $0.value.runLoop != nil }
+                        loops[ObjectIdentifier(RunLoop.current)] = known
+                    }
+                    body(current)
+                }
                 self.add(timer, forMode: mode)
             }
         }

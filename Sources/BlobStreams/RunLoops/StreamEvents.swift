@@ -11,6 +11,8 @@ struct StreamEvents {
     private var delivery: (thread: pthread_t, depth: Int)?
     /// True when a thread was refused a delivery because another thread delivers.
     private var wasDeliveryRefused = false
+    /// True once the stream was closed: nothing is scheduled any more.
+    private var isClosed = false
     private var isOwnDelegate = true
     private weak var otherDelegate: (any StreamDelegate)?
 
@@ -64,11 +66,11 @@ struct StreamEvents {
 
     /// Adds a source.
     ///
-    /// - Returns: False when the stream is already scheduled there.
+    /// - Returns: False when the stream is already scheduled there, or closed.
     mutating func add(_ source: RunLoopSource) -> Bool {
-        guard !self.sources.contains(where: { $0.runLoop === source.runLoop && $0.mode == source.mode }) else {
-            return false
-        }
+        guard !self.isClosed,
+            !self.sources.contains(where: { $0.runLoop === source.runLoop && $0.mode == source.mode })
+        else { return false }
         self.sources.append(source)
         return true
     }
@@ -80,11 +82,11 @@ struct StreamEvents {
         self.sources.firstIndex { $0.runLoop === runLoop && $0.mode == mode }.map { self.sources.remove(at: $0) }
     }
 
-    /// Removes all events and sources.
+    /// Removes all events and sources of a stream that was closed.
     ///
     /// - Returns: The sources to invalidate.
-    mutating func removeAll() -> [RunLoopSource] {
-        defer { (self.pending, self.sources) = ([], []) }
+    mutating func close() -> [RunLoopSource] {
+        defer { (self.pending, self.sources, self.isClosed) = ([], [], true) }
         return self.sources
     }
 

@@ -36,7 +36,7 @@ import Testing
                 var all: [UInt8] = []
                 stream.open()
                 while stream.hasBytesAvailable { all += stream.readBytes(1000).bytes }
-                #expect(stream.streamStatus == .atEnd)
+                #expect(stream.streamStatus == (byteCount == 0 ? .open : .atEnd))
                 #expect(all == testBytes(byteCount))
             }
         }
@@ -459,7 +459,89 @@ import Testing
         }
     }
 
+    // MARK: The end
+
+    /// Foundation's own streams show the same.
+    @Test(arguments: modes, SourceKind.allCases)
+    func anEmptyStreamIsOpenUntilAReadOrItsEvent(_ mode: BlobStreamMode, _ kind: SourceKind) async throws {
+        try await onThread {
+            for isRead in [true, false] {
+                let streams = [BlobInputStream(kind.source(0), mode: mode), InputStream(data: Data())]
+                let delegate = RecordingDelegate()
+                streams[0].delegate = delegate
+                for stream in streams {
+                    stream.open()
+                    if let stream = stream as? BlobInputStream {
+                        try stream.state.wait(BlobContext()) { $0.isOpenCompleted ? () : nil }
+                    }
+                    #expect(stream.streamStatus == .open)
+                    guard isRead else { continue }
+                    #expect(stream.readBytes(10).count == 0)
+                    #expect(stream.streamStatus == .atEnd)
+                }
+                streams[0].schedule(in: .current, forMode: .default)
+                RunLoop.current.run { delegate.events.contains(.endEncountered) || delegate.events.count > 1 }
+                // Without a length, only a read meets the end of a source that blocks.
+                if delegate.events.last == .hasBytesAvailable {
+                    #expect(kind == .blockingOfUnknownLength && mode == .synchronous && !isRead)
+                } else {
+                    #expect(delegate.events == [.openCompleted, .endEncountered])
+                    #expect(streams[0].streamStatus == .atEnd)
+                }
+                streams[0].close()
+            }
+        }
+    }
+
+    @Test(arguments: modes) func aCancellationAfterTheEndChangesNothing(_ mode: BlobStreamMode) async throws {
+        for usesControl in [true, false] {
+            let context = BlobContext()
+            try await self.withStream(MemorySource(count: 3), mode, context) { stream in
+                let delegate = RecordingDelegate()
+                stream.delegate = delegate
+                stream.open()
+                #expect(stream.readAll() == testBytes(3))
+                if usesControl { stream.control.cancel() } else { context.cancellation.cancel() }
+                for _ in 0..<2 { #expect(stream.readBytes(1).count == 0) }
+                #expect(stream.streamStatus == .atEnd && stream.streamError == nil && !stream.hasBytesAvailable)
+                #expect(stream.state.value.phase == .atEnd && stream.state.value.error == nil)
+                stream.schedule(in: .current, forMode: .default)
+                RunLoop.current.drain()
+                #expect(delegate.events == [.openCompleted, .endEncountered])
+                // The job is over all the same.
+                #expect(!stream.setOffset(1))
+                #expect(stream.streamStatus == .atEnd && stream.offset == 3)
+                stream.open()
+                #expect((stream.streamError as? BlobError)?.code == .cancelled)
+                #expect(stream.readBytes(1).count == -1)
+            }
+        }
+    }
+
     // MARK: Limits
+
+    /// Its readers wait to be open, as those of a server do.
+    private struct UnopenedSource: BlobInputStreamDataSource {
+        let traits: BlobTraits = [.repeatable, .neverBlocks]
+
+        func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+
+        func makeReader(
+            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+        ) -> any BlobReader {
+            BlobObservable(BlobReaderState()).makeReader(info: BlobInfo(), read: { _ in })
+        }
+    }
+
+    @Test(arguments: modes) func aTimeOutBeforeTheSourceIsOpenIsOneOfOpening(_ mode: BlobStreamMode) async throws {
+        try await self.withStream(UnopenedSource(), mode, BlobContext(idleLimit: .milliseconds(20))) { stream in
+            stream.open()
+            #expect(stream.readBytes(1).count == -1)
+            let error = stream.streamError as? BlobError
+            #expect(error?.code == .timedOut)
+            #expect(error?.operation == "open")
+        }
+    }
 
     @Test(arguments: modes) func cancellingEndsAReadThatWaits(_ mode: BlobStreamMode) async throws {
         let context = BlobContext()

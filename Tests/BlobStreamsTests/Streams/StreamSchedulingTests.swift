@@ -145,6 +145,66 @@ import Testing
         }
     }
 
+    /// Within the window, at its end, past it, back, and to the same offset.
+    @Test(arguments: BlobInputStreamTests.modes, SourceKind.allCases)
+    func bytesAreAnnouncedAgainOnceTheOffsetWasSet(_ mode: BlobStreamMode, _ kind: SourceKind) async throws {
+        for offset: Int64 in [1, 2, 50, 65_536, 65_537, 199_999] {
+            try await onThread {
+                let stream = BlobInputStream(kind.source(200_000), mode: mode)
+                let delegate = RecordingDelegate()
+                var isMoved = false
+                delegate.on(.hasBytesAvailable) { stream in
+                    guard let stream = stream as? BlobInputStream else { return }
+                    if delegate.events.count < 3 {
+                        _ = stream.readBytes(1)
+                    } else if !isMoved {
+                        isMoved = stream.setOffset(offset)
+                        // A pipe is not repeatable: it has no other offset.
+                        if !isMoved { stream.close() }
+                    } else {
+                        #expect(stream.offset == offset)
+                        stream.close()
+                    }
+                }
+                stream.delegate = delegate
+                stream.schedule(in: .current, forMode: .default)
+                stream.open()
+                #expect(!RunLoop.current.run(until: { false }))
+                #expect(isMoved == (kind != .eventDriven || offset == 1))
+                #expect(stream.streamStatus == .closed)
+            }
+        }
+    }
+
+    @Test(arguments: BlobInputStreamTests.modes)
+    func theEndIsAnnouncedToADelegateThatMovesThere(_ mode: BlobStreamMode) async throws {
+        for byteCount: Int64 in [10, 100_000] {
+            try await onThread {
+                let stream = BlobInputStream(MemorySource(count: Int(byteCount)), mode: mode)
+                let delegate = RecordingDelegate()
+                delegate.on(.hasBytesAvailable) { #expect(($0 as? BlobInputStream)?.setOffset(byteCount) == true) }
+                stream.delegate = delegate
+                stream.schedule(in: .current, forMode: .default)
+                stream.open()
+                RunLoop.current.run { delegate.events.contains(.endEncountered) }
+                #expect(delegate.events == [.openCompleted, .hasBytesAvailable, .endEncountered])
+                stream.close()
+            }
+        }
+    }
+
+    @Test func aStreamThatIsClosedKeepsNoRunLoopRunning() async throws {
+        try await onThread {
+            let pair = BoundStreamPair()
+            for stream in [BlobInputStream(MemorySource(count: 1)), pair.input, pair.output] as [Stream] {
+                stream.open()
+                stream.close()
+                stream.schedule(in: .current, forMode: .default)
+                #expect(!RunLoop.current.run(until: { false }))
+            }
+        }
+    }
+
     @Test func bytesThatSomebodyElseTookAreNotAnnounced() async throws {
         try await onThread {
             let stream = BlobInputStream(MemorySource(count: 3))
