@@ -24,7 +24,8 @@ package final class AtomicFile {
         let name = isWrittenDirectly ? path : try followingLinks(path)
         try self.init(
             name, in: AT_FDCWD, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true)
-        if isThere, !isWrittenDirectly { _ = fchmod(self.descriptor, status.st_mode & 0o7777) }
+        // Without the set-ID and sticky bits, which were given to other bytes, and perhaps by another user.
+        if isThere, !isWrittenDirectly { _ = fchmod(self.descriptor, status.st_mode & 0o777) }
     }
 
     /// Creates the temporary file in a folder, for this user alone. An existing file or link of this name is replaced.
