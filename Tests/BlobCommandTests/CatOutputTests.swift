@@ -118,6 +118,16 @@ import Testing
         #expect(self.folder.names == ["a", "fifo"])
     }
 
+    /// Whoever owns the file would otherwise run bytes of another user as that user.
+    @Test func aFileThatIsReplacedKeepsItsPermissionsWithoutTheSetIDAndStickyBits() throws {
+        for (old, new) in [(0o4755, 0o755), (0o2711, 0o711), (0o1640, 0o640), (0o7777, 0o777)] as [(mode_t, mode_t)] {
+            let target = try self.folder.write("old", to: "target")
+            try #require(chmod(target, old) == 0)
+            expect(try Launch("cat", self.file, "--output", target).run(), prints: "")
+            #expect(try self.folder.mode("target") == new)
+        }
+    }
+
     @Test func theInputMayBeTheTarget() throws {
         expect(try Launch("cat", self.file, self.file, "--output", self.file).run(), prints: "")
         #expect(self.folder.read("a") == "hellohello")
