@@ -1,6 +1,6 @@
 import NIOCore
 
-/// The first handler of a connection: passes on what it receives, until it is told to drop it.
+/// The second handler of a connection, after the one that slices: passes on what it receives, until it is told to drop it.
 final class DrainHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

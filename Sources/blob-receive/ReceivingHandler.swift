@@ -39,7 +39,7 @@ final class ReceivingHandler: ChannelDuplexHandler {
     private var holdsRead = false
     private var outputEnd: EventLoopFuture<Void>?
 
-    /// - Parameter drain: The first handler of the connection.
+    /// - Parameter drain: The handler of the connection that drops the rest of a refused body.
     init(_ settings: ReceivingServer.Settings, _ drain: DrainHandler, _ print: @escaping @Sendable (String) -> Void) {
         self.settings = settings
         self.drain = drain

@@ -75,7 +75,8 @@ private func isFile(_ path: String) -> Bool {
     return lstat(path, &status) == 0
 }
 
-/// Returns true for a text that begins with a scheme and its colon.
+/// Returns true for a text that begins with a scheme, whose first character is a letter (RFC 3986, section 3.1), and
+/// its colon.
 private func hasScheme(_ text: String) -> Bool {
     let end = text.utf8.firstIndex { character in
         switch character {
@@ -84,8 +85,8 @@ private func hasScheme(_ text: String) -> Bool {
         default: true
         }
     }
-    guard let end, text.utf8[end] == UInt8(ascii: ":") else { return false }
-    return end != text.startIndex
+    guard let end, text.utf8[end] == UInt8(ascii: ":"), let first = text.utf8.first else { return false }
+    return end != text.startIndex && (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(first | 0x20)
 }
 
 /// Returns the index at which a path ends and members begin: of the first `#` after the name of a file, or else the

@@ -8,7 +8,7 @@ struct ListOptions: ParsableArguments {
     @Flag(
         name: .shortAndLong,
         help: ArgumentHelp(
-            "Upload the files in folders, with their paths, as is also done without this.",
+            "Upload the files in folders, with their paths (default for folders); one file alone is then also a list.",
             discussion: "The name of a folder begins the paths, unless it is given with a '/' at its end."))
     var recursive = false
 
