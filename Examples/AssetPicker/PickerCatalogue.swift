@@ -60,11 +60,6 @@ struct LibraryCatalogue: PickerCatalogue {
 
 extension CataloguedAsset {
     fileprivate var pickerDate: String {
-        // Exif has colons in the date too.
-        if let match = self.media.captureDate?.wholeMatch(of: /(\d{4}):(\d\d):(\d\d) (\d\d:\d\d:\d\d)/) {
-            let (_, year, month, day, time) = match.output
-            return "\(year)-\(month)-\(day)T\(time)"
-        }
-        return self.modificationDate?.ISO8601Format() ?? ""
+        self.media.captureTime ?? self.modificationDate?.ISO8601Format() ?? ""
     }
 }

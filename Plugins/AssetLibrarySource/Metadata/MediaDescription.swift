@@ -43,6 +43,16 @@ public struct MediaDescription: Hashable, Sendable {
 
     /// Creates an empty description.
     public init() {}
+
+    /// The date and time of the picture in ISO 8601: `2024-05-01T12:30:59.042+02:00`; without a zone when none is known.
+    public var captureTime: String? {
+        guard let captureDate, Self.isDate(captureDate) else { return nil }
+        let day = captureDate.prefix(10).replacing(":", with: "-")
+        let digits = self.captureSubsecond.map { String($0.prefix { $0.isASCII && $0.isNumber }) } ?? ""
+        let isZone = self.captureOffset?.wholeMatch(of: /[+-][0-9]{2}:[0-9]{2}/) != nil
+        let zone = isZone ? self.captureOffset ?? "" : ""
+        return "\(day)T\(captureDate.suffix(8))" + (digits.isEmpty ? "" : ".\(digits)") + zone
+    }
 }
 
 extension MediaDescription {

@@ -20,8 +20,8 @@ extension AssetSource: BlobDescribing {
         let facts: [(String, (any Encodable & Sendable)?)] = [
             ("width in pixels", number(media.pixelWidth)),
             ("height in pixels", number(media.pixelHeight)),
-            ("orientation", number(media.orientation)), ("capture date", media.captureDate),
-            ("capture offset", media.captureOffset), ("camera make", media.cameraMake),
+            ("orientation", number(media.orientation)), ("capture date", media.captureTime),
+            ("camera make", media.cameraMake),
             ("camera model", media.cameraModel), ("lens model", media.lensModel),
             ("latitude in degrees", degrees(media.latitude)), ("longitude in degrees", degrees(media.longitude)),
             ("city", media.city), ("country", media.country), ("duration in milliseconds", media.duration),

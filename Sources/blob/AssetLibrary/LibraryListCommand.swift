@@ -9,7 +9,7 @@ struct LibraryListCommand: ParsableCommand {
         discussion: """
             Of an adjusted picture, -l shows what its URL gives: its pixel size and type, and '-' as its byte count, which \
             only rendering would tell. Its state is 'adjusted', or 'unrenderable' when reading it fails; other states are \
-            'present' and 'missing'. In JSON, 'original_byte_count' and 'original_sha256' are those of its original.
+            'present' and 'missing'. Dates are ISO 8601, without a time zone where the picture has none. In JSON, 'original_byte_count' and 'original_sha256' are those of its original.
             """)
 
     @Flag(name: .short, help: "Also print byte count, pixel size, capture date, media type, state and name.")
@@ -71,7 +71,6 @@ extension CataloguedAsset {
     fileprivate func longLine(_ version: CurrentVersion) -> String {
         let media = self.media.shown(version)
         let size = media.pixelWidth.flatMap { width in media.pixelHeight.map { "\(width)x\($0)" } }
-        let date = media.captureDate?.split(separator: " ").joined(separator: "T")
         let state =
             switch version {
             case _ where self.isMissing: "missing"
@@ -81,7 +80,7 @@ extension CataloguedAsset {
             }
         let columns = [
             self.locator.text, version == .original ? "\(self.byteCount)" : "-", size ?? "-",
-            date.map(printable) ?? "-", media.mediaType.map(printable) ?? "-", state, self.name.map(printable) ?? "-",
+            media.captureTime ?? "-", media.mediaType.map(printable) ?? "-", state, self.name.map(printable) ?? "-",
         ]
         return columns.joined(separator: "  ")
     }
@@ -114,8 +113,6 @@ private struct Row: Encodable {
     let pixelHeight: Int?
     let orientation: Int?
     let captureDate: String?
-    let captureOffset: String?
-    let captureSubsecond: String?
     let cameraMake: String?
     let cameraModel: String?
     let lensModel: String?
@@ -155,9 +152,7 @@ private struct Row: Encodable {
         self.pixelWidth = media.pixelWidth
         self.pixelHeight = media.pixelHeight
         self.orientation = media.orientation
-        self.captureDate = media.captureDate
-        self.captureOffset = media.captureOffset
-        self.captureSubsecond = media.captureSubsecond
+        self.captureDate = media.captureTime
         self.cameraMake = media.cameraMake
         self.cameraModel = media.cameraModel
         self.lensModel = media.lensModel

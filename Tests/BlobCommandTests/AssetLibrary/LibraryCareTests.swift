@@ -204,7 +204,7 @@ import Testing
         #expect(outcome.ending == .status(0), "\(outcome.errorText)")
         let lines = try self.run("library", "ls", "-l").text.split(separator: "\n")
         #expect(lines.count == 6)
-        #expect(lines.count { $0.contains("2020:01:02T03:04:05") && $0.contains("  Title of ") } == 5)
+        #expect(lines.count { $0.contains("2020-01-02T03:04:05") && $0.contains("  Title of ") } == 5)
         #expect(lines.contains { $0.hasSuffix("  f.jpg") })
     }
 }

@@ -202,7 +202,7 @@ import Testing
             ])
         try #require(sqlite.status == 0)
         #expect(try self.run("info", url).text.contains("media type: image/x%0Ay\n"))
-        #expect(try self.run("library", "ls", "-l").text.contains("  a%1B  image/x%0Ay  present"))
+        #expect(try self.run("library", "ls", "-l").text.contains("  -  image/x%0Ay  present"))
     }
 
     @Test func aLibraryIsNotMadeOverAFile() throws {
