@@ -76,7 +76,7 @@ def members(locator, options):
     sizes = {}
     for one in found:
         if one["kind"] in ("file", "hardLink"):
-            selector = one["name"] if names[one["name"]] == 1 else f"@{one['index']}"
+            selector = one["name"] if names[one["name"]] == 1 else f"@{one['member_index']}"
             sizes[locator + ("!/" if "#" in locator else "#") + selector] = one.get("byte_count", 0)
     return bins(sizes, int(options.get("count", 32)))
 

@@ -159,7 +159,7 @@ extension MemberSource: BlobDescribing {
         guard self.base.traits.contains(.repeatable) || self.format.needsRandomAccess else { return [] }
         let found = try self.find(context, isAlone: true).found
         let member = found.member
-        var facts: [(name: String, value: any Encodable & Sendable)] = [("index", Int64(member.index))]
+        var facts: [(name: String, value: any Encodable & Sendable)] = [("member index", Int64(member.index))]
         if let time = member.modificationTime { facts.append(("modification time", time)) }
         if let permissions = member.permissions {
             facts.append(("permissions", String(permissions, radix: 8)))

@@ -142,7 +142,8 @@ private final class LineOutput {
 private struct MemberReport: Encodable {
     /// The argument; nil when there is one.
     let archive: String?
-    let index: Int
+    /// The number of the member from 0: that of `@0`.
+    let memberIndex: Int
     let name: String
     let kind: String
     let byteCount: Int64?
@@ -156,7 +157,7 @@ private struct MemberReport: Encodable {
 
     init(_ member: BlobMember, of archive: String?) {
         self.archive = archive
-        self.index = member.index
+        self.memberIndex = member.index
         self.name = member.printableName
         self.kind = "\(member.kind)"
         self.byteCount = member.byteCount
