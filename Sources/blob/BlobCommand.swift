@@ -52,6 +52,8 @@ enum Main {
             var command = try self.parse()
             try command.run()
         } catch  where BlobCommand.exitCode(for: error).isSuccess {
+            let arguments = (try? RawArguments.decoded()) ?? []
+            if let mistake = BlobCommand.unknownLetters(in: arguments) { throw mistake }
             // Help is not an error.
             try printLine(BlobCommand.fullMessage(for: error))
         }

@@ -119,6 +119,16 @@ import Testing
     @Test func anOffsetAloneGoesToTheEnd() throws {
         expect(try Launch("cat", self.file, "--offset=599990").run(), prints: Array(self.content.suffix(10)))
         expect(try Launch("cat", self.file, "--offset=600000").run(), prints: [UInt8]())
+        for option in [["--offset=-10"], ["--offset", "-10"]] {
+            expect(try Launch(["cat", self.file] + option).run(), prints: Array(self.content.suffix(10)))
+        }
+        expect(
+            try Launch("cat", "--offset", "-1k", self.file, "--length", "5").run(),
+            prints: Array(self.content.suffix(1024).prefix(5)))
+        expect(try Launch("cat", self.file, "--offset", "-1G").run(), prints: self.content)
+        expect(
+            try Launch("cat", "--offset", "-10").run(input: self.content), failsWith: "unsupported", 65,
+            saying: "length is not known")
     }
 
     @Test func anOffsetPastTheEndIsRefused() throws {

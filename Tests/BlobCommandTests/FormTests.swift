@@ -107,7 +107,8 @@ import Testing
         expect(
             try Launch("form", "-F", "a=b", "--boundary", "a,b").run(), failsWith: "invalidArgument", 64,
             saying: "'a,b'")
-        expect(try self.form("-F", "a=b", "--offset", "-1").run(), failsWith: "invalidArgument", 64)
+        expect(try self.form("-F", "a=b", "--offset", "-1x").run(), failsWith: "invalidArgument", 64)
+        expect(try self.form("-F", "a=b", "--offset", "-1").run(), prints: "\n")
         expect(
             try Launch(raw: Array("form".utf8), Array("-F".utf8), Array("f=@x".utf8) + [0xFF]).run(),
             failsWith: "invalidArgument", 64, saying: "no UTF-8")

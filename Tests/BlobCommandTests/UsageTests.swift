@@ -28,6 +28,15 @@ import Testing
         for command in ["cat", "info", "sum", "schemes", "check"] { #expect(text.contains("  \(command) ")) }
     }
 
+    /// The parser finds the `h` of help in them.
+    @Test(arguments: ["-dash.txt"]) func unknownLettersAreNoHelp(_ word: String) throws {
+        expect(try Launch("cat", word, "other").run(), failsWith: "invalidArgument", 64, saying: "'./\(word)'")
+    }
+
+    @Test func aNameWithAColonBehindADigitIsAPath() throws {
+        expect(try Launch("cat", "12:30.log").run(), failsWith: "notFound", 66)
+    }
+
     @Test(.enabled(if: isLinux)) func helpThatCannotBePrintedIsAnError() throws {
         let full = try opened("/dev/full", O_WRONLY)
         defer { close(full) }
@@ -36,7 +45,7 @@ import Testing
 
     @Test(arguments: [
         ["bogus"], ["cat", "--bogus", "x"], ["cat", "--bo\ngus"], ["cat", "x", "--offset", "y"],
-        ["cat", "x", "--offset=-1"], ["cat", "x", "--offset", "-1"], ["cat", "x", "--length=-1"],
+        ["cat", "x", "--offset=-x"], ["cat", "x", "--offset", "-x"], ["cat", "x", "--length=-1"],
         ["cat", "x", "--max-bytes=-1"], ["cat", "x", "--offset", "9223372036854775808"], ["cat", "x", "--length"],
         ["cat", "x", "--progress", "often"], ["cat", "x", "--output"], ["cat", "x", "--from-file"],
         ["cat", "--ranges", "r"], ["cat", "x", "y", "--ranges", "r"], ["cat", "x", "--ranges", "r", "--offset", "1"],

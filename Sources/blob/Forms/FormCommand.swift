@@ -11,8 +11,13 @@ struct FormCommand: ParsableCommand {
     @Flag(help: "Print Content-Type, and Content-Length if the length is known, to standard error first.")
     var headers = false
 
-    @Option(help: "Start at this byte of the body, from 0; for the same bytes as before, give the same --boundary.")
-    var offset: ByteCount?
+    @Option(
+        parsing: .unconditional,
+        help: """
+            Start at this byte of the body, from 0; -N is the last N bytes, of a known length. For the same bytes as \
+            before, give the same --boundary.
+            """)
+    var offset: ByteOffset?
 
     @Option(name: .shortAndLong, help: "Write to this file, which appears when it is complete.")
     var output: String?
@@ -45,6 +50,6 @@ struct FormCommand: ParsableCommand {
     private func copy(_ body: MultipartBody, to output: some ByteOutput, _ context: BlobContext) throws {
         var copier = Copier(output, limit: nil, progress: self.progress, context)
         defer { copier.finish() }
-        try copier.copy(body, at: self.offset?.value ?? 0, matching: nil)
+        try copier.copy(body, at: ByteOffset.start(self.offset?.value ?? 0, in: body, context), matching: nil)
     }
 }

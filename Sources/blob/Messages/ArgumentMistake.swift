@@ -22,6 +22,26 @@ extension ParsableCommand {
         return BlobError(.invalidArgument, self.withoutFarSuggestion(message, arguments))
     }
 
+    /// Returns the error for a word such as `-dash.txt`, in whose letters the parser finds the `h` of help although it
+    /// does not know the others; nil when there is none.
+    static func unknownLetters(in arguments: [String]) -> BlobError? {
+        let words = arguments.prefix { $0 != "--" }
+        guard !words.contains(where: { ["-h", "--help", "-help", "--version"].contains($0) }) else { return nil }
+        for (index, word) in words.enumerated()
+        where word.hasPrefix("-") && !word.hasPrefix("--") && word.contains("h") && word.utf8.count > 2 {
+            var others = arguments
+            others[index] = word.replacing("h", with: "")
+            do {
+                _ = try Self.parseAsRoot(others)
+            } catch  where !Self.exitCode(for: error).isSuccess {
+                guard Self.message(for: error).contains("nknown option") else { continue }
+                return BlobError(
+                    .invalidArgument, "'\(word)' looks like an option; use './\(word)' or put '--' before it.")
+            } catch {}
+        }
+        return nil
+    }
+
     /// Returns the error for the first of the words that should name a command and does not; nil when there is none.
     static func unknownCommand(in words: some Sequence<String>) -> BlobError? {
         var path = [Self.configuration.commandName ?? ""]

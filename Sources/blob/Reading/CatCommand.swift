@@ -13,11 +13,12 @@ struct CatCommand: NameListCommand {
     var locators: [String] = []
 
     @Option(
+        parsing: .unconditional,
         help: """
-            Start at this byte, from 0, of all locators together. As in all sizes, k, M, G and T stand for powers of \
+            Start at this byte, from 0, of all locators together; -N is the last N bytes, of a known length. As in all sizes, k, M, G and T stand for powers of \
             1024, and kB, MB, GB and TB for powers of 1000.
             """)
-    var offset: ByteCount?
+    var offset: ByteOffset?
 
     @Option(help: "Print at most this many bytes.")
     var length: ByteCount?
@@ -111,7 +112,7 @@ struct CatCommand: NameListCommand {
         if self.records != nil { return try self.copyRecords(sources, &copier, context) }
         if let ranges = self.ranges { return try self.copyRanges(ranges, sources, &copier, context) }
         let (offset, length) = (self.offset?.value ?? 0, self.length?.value)
-        let isPart = offset > 0 || length != nil
+        let isPart = offset != 0 || length != nil
         var containers = SharedContainers(sources, isOnePass: !self.verifyFirst && !isPart)
         // A file that appears when it is complete does not appear without one of the sources.
         var failures = SourceFailures(isFailFast: self.failFast || output is AtomicFile)
@@ -131,7 +132,7 @@ struct CatCommand: NameListCommand {
         _ containers: inout SharedContainers, _ failures: inout SourceFailures, _ context: BlobContext
     ) throws {
         let arguments = list.texts
-        let isPart = offset > 0 || length != nil
+        let isPart = offset != 0 || length != nil
         let isList =
             arguments.count > 1 || self.fromFile != nil
             || self.hasPipedPattern(arguments, containers.sources, context)
@@ -145,7 +146,8 @@ struct CatCommand: NameListCommand {
             if sources.count > 1, isPart { sources = [ConcatenatedSource(sources)] }
             let validators = try sources.map { self.verifyFirst ? try self.verify($0, context) : nil }
             for (source, validator) in zip(sources, validators) {
-                try copier.copy(source, at: offset, upTo: length, matching: validator)
+                let start = try ByteOffset.start(offset, in: source, context)
+                try copier.copy(source, at: start, upTo: length, matching: validator)
             }
         }
     }
@@ -196,7 +198,7 @@ struct CatCommand: NameListCommand {
         _ sources: ArgumentSources, _ copier: inout Copier<some ByteOutput>, _ context: BlobContext
     ) throws {
         let source = try sources.source(self.locators[0], context)
-        let start = self.offset?.value ?? 0
+        let start = try ByteOffset.start(self.offset?.value ?? 0, in: source, context)
         let (end, overflows) = start.addingReportingOverflow(self.length?.value ?? .max)
         let lines = LineRangeSource(source, beginningIn: start..<(overflows ? .max : end))
         try copier.copy(lines, matching: self.verifyFirst ? self.verify(lines, context) : nil)

@@ -139,11 +139,12 @@ final class ParallelUploads: Sendable {
         }
         let isBody = self.offset == 0 && self.options.contentEncoding == .identity
         try upload.setMediaType(of: source, info, isBody: isBody, context)
-        let part: any BlobInputStreamDataSource = self.offset > 0 ? source.slice(self.offset...) : source
+        let part: any BlobInputStreamDataSource =
+            self.offset != 0 ? source.slice(try ByteOffset.start(self.offset, in: source, context)...) : source
         let hashed = part.hashing(with: CryptoDigest.sha256) { digest in found.withLock { $0 = digest.hexadecimal } }
         let body = try self.options.contentEncoding.encode(hashed, &upload, context)
         // The layer that hashes has the validator of its base.
-        let validator = isBody ? info.validator : self.offset > 0 ? nil : try body.info(context).validator
+        let validator = isBody ? info.validator : self.offset != 0 ? nil : try body.info(context).validator
         return Prepared(
             number: number, url: url, source: source, info: info,
             request: try MeasuredUpload(upload, self.options, self.output, number: number), body: body,

@@ -36,8 +36,13 @@ struct UploadCommand: ParsableCommand {
 
     @OptionGroup var answers: AnswerOptions
 
-    @Option(help: "Start at this byte of the body, from 0; for a form, give the same --boundary as before.")
-    var offset: ByteCount?
+    @Option(
+        parsing: .unconditional,
+        help: """
+            Start at this byte of the body, from 0; -N is the last N bytes, of a known length. For a form, give the \
+            same --boundary as before.
+            """)
+    var offset: ByteOffset?
 
     @OptionGroup var source: SourceOptions
 
