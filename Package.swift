@@ -178,8 +178,8 @@ let package = Package(
         .executableTarget(
             name: "blob",
             dependencies: [
-                "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform", "BlobStandardSources",
-                "BlobStreamsTesting", "CHelper", "MultipartFormData",
+                "BlobCommandLine", "BlobExtraction", "BlobIndex", "BlobPlatform", "BlobStandardSources", "CHelper",
+                "MultipartFormData",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ], exclude: filesLeftOut + ["functions.order", "Shell"], swiftSettings: partSettings),
         // Without Foundation: it starts in a millisecond.

@@ -29,6 +29,9 @@ public struct BlobArchive: Sendable {
         self.container = try registry.container(for: locator, context: context)
     }
 
+    /// Creates the archive whose members a container has.
+    package init(_ container: any BlobContainer) { self.container = container }
+
     /// Creates an archive over its source, without reading anything.
     public init(
         _ source: any BlobInputStreamDataSource, format: ArchiveFormat, index: BlobIndexPolicy = .none,

@@ -142,7 +142,7 @@ struct MemberSource: BlobLayer {
             validator: base.validator.map { .combined("\(self.format.rawValue)#\(self.selector.text)", [$0]) },
             isRandomAccess: (found.storedRange != nil || hasIndex) && base.isRandomAccess && base.validator != nil)
         self.isEncrypted.withLock { $0 = found.member.isEncrypted }
-        let stored = StoredMember(found, info: info)
+        let stored = StoredMember(found, info: info, self.format)
         self.stored.withLock { $0 = stored }
         return Opening(found: found, info: info, stored: stored)
     }

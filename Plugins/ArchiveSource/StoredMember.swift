@@ -5,6 +5,7 @@ import BlobCore
 /// Found once, and then read at any offset as a part of the archive, as long as the content of that is the same.
 struct StoredMember: Sendable {
     let info: BlobInfo
+    private let format: ArchiveFormat
     /// The range of the bytes in the base.
     let range: Range<Int64>
     /// Opens the member so that its bytes are compared with their checksum; nil when there is none, as in a tar.
@@ -13,12 +14,13 @@ struct StoredMember: Sendable {
     private let statusChangeTime: Int64?
 
     /// Returns nil when the content of the base cannot be recognised again, or ends within the member.
-    init?(_ found: FoundMember, info: BlobInfo) {
+    init?(_ found: FoundMember, info: BlobInfo, _ format: ArchiveFormat) {
         let base = found.baseInfo
         guard let range = found.storedRange, let validator = base.validator, base.isRandomAccess,
             range.upperBound <= base.byteCount ?? 0, info.byteCount == Int64(range.count)
         else { return nil }
         self.info = info
+        self.format = format
         self.range = range
         self.makeCheckingReader = found.makeCheckingReader
         self.validator = validator
@@ -42,7 +44,10 @@ struct StoredMember: Sendable {
             return try makeCheckingReader(self.info, scanner)
         }
         let reader = try base.open(at: self.range.lowerBound + byteOffset, matching: self.validator, context: context)
-        return StoredMemberReader(reader, info: self.info, end: self.range.upperBound)
+        return StoredMemberReader(reader, info: self.info, end: self.range.upperBound) {
+            guard byteOffset == 0 else { return }
+            context.reportEnd(of: self.format.rawValue, byteCount: Int64(self.range.count), check: nil)
+        }
     }
 }
 
@@ -51,9 +56,12 @@ private final class StoredMemberReader: BlobReader {
     let info: BlobInfo
     private let guarded: BlobGuardedReader
     private let end: Int64
+    private var reportEnd: (() -> Void)?
 
-    init(_ guarded: BlobGuardedReader, info: BlobInfo, end: Int64) {
+    /// - Parameter reportEnd: Called once at the end.
+    init(_ guarded: BlobGuardedReader, info: BlobInfo, end: Int64, reportEnd: @escaping () -> Void) {
         self.guarded = guarded
+        self.reportEnd = reportEnd
         self.info = info
         self.end = end
     }
@@ -67,7 +75,10 @@ private final class StoredMemberReader: BlobReader {
         var result = BlobReadResult.end
         // Also without room, because a closed reader must throw.
         try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
-        guard room > 0 else { return .end }
+        guard room > 0 else {
+            self.reportEnd.take()?()
+            return .end
+        }
         guard result != .end else {
             throw BlobError(
                 .truncated, "The archive ends within the member.", byteOffset: self.guarded.byteOffset)

@@ -75,7 +75,7 @@ package final class BlockAccess: Sendable {
         let start = parked?.byteOffset ?? finder.byteOffset
         let reader = BlockReader(
             // Without a table the blocks before the offset are decoded, ahead too.
-            finder, info: info, at: start, countingFrom: facts?.table == nil ? start : byteOffset,
+            finder, layer: self.scheme, info: info, at: start, countingFrom: facts?.table == nil ? start : byteOffset,
             streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context, found: found,
             after: parked,
             park: { block in facts?.parked.withLock { $0 = block } }, judge: judge)

@@ -26,6 +26,8 @@ package struct Block: Sendable {
     var expected: Content?
     /// True when the checksum of the decoded bytes is computed, for an index.
     var isSummed = false
+    /// The checksum of the format that the decoder verifies; nil when the block has none.
+    var check: String?
     /// The memory that the bytes and their decoding take, in bytes, about.
     var memoryByteCount: Int
     /// Returns a decoder of the block.

@@ -35,3 +35,14 @@ struct BlockScan: Sendable {
     /// Called with the start of each block that is passed over.
     let found: @Sendable (BlockStart) -> Void
 }
+
+/// Returns the name of a kind of check in the header of an xz stream (The .xz File Format, 2.1.1.2); nil for none, and
+/// for kinds that decoders do not know and so do not verify.
+package func xzCheckName(_ kind: Int) -> String? {
+    switch kind {
+    case 1: "CRC-32"
+    case 4: "CRC-64"
+    case 10: "SHA-256"
+    default: nil
+    }
+}

@@ -14,6 +14,7 @@ package final class BlockReader: BlobReader {
         var rest: OpenBlock?
         var byteCount: Int64
         var checksum: UInt32
+        var check: String?
     }
 
     /// The memory that all blocks take that were begun and not delivered, in bytes, about, unless one takes more.
@@ -27,6 +28,10 @@ package final class BlockReader: BlobReader {
 
     package let info: BlobInfo
 
+    /// The scheme of the format.
+    private let layer: String
+    /// The numbers of bytes of the blocks that ended, by their checksums; gathered only for events.
+    private var checked: [String?: Int64] = [:]
     private let finder: any BlockFinder
     private let judge: (Int64) throws -> any BlobReader
     private let streamsFirst: Bool
@@ -62,6 +67,7 @@ package final class BlockReader: BlobReader {
     private var currentByteCount = 0
 
     /// - Parameters:
+    ///   - layer: The scheme of the format.
     ///   - byteOffset: The offset of the first byte of the next block of `finder`.
     ///   - patienceOffset: The offset of the first byte that counts as read; those before are only skipped.
     ///   - streamsFirst: True to deliver bytes of the first block before all of it is verified.
@@ -72,12 +78,13 @@ package final class BlockReader: BlobReader {
     ///   - park: Takes the rest of a block that this reader leaves.
     ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
     init(
-        _ finder: any BlockFinder, info: BlobInfo, at byteOffset: Int64, countingFrom patienceOffset: Int64,
-        streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil, recording: BlockRecording? = nil,
+        _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
+        countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil, recording: BlockRecording? = nil,
         _ context: BlobContext, found: @escaping (BlockStart) -> Void = { _ in }, after parked: ParkedBlock? = nil,
         park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> any BlobReader
     ) {
         self.finder = finder
+        self.layer = layer
         self.info = info
         (self.context, self.startOffset) = (context, byteOffset)
         (self.byteOffset, self.patienceOffset) = (byteOffset, patienceOffset)
@@ -149,7 +156,8 @@ package final class BlockReader: BlobReader {
             } else if let open {
                 try open.block.decode(into: &output) { open.isStreamed ? try self.nextBytes() : [] }
                 if open.block.isAtEnd {
-                    self.take(byteCount: open.block.byteCount, checksum: open.block.checksum)
+                    self.take(
+                        byteCount: open.block.byteCount, checksum: open.block.checksum, check: open.block.check)
                     self.open = nil
                 } else if !open.isStreamed {
                     self.lookAhead()
@@ -186,7 +194,7 @@ package final class BlockReader: BlobReader {
             if let rest = part.rest {
                 (self.open, self.openStart) = ((rest, false), self.byteOffset)
             } else {
-                self.take(byteCount: part.byteCount, checksum: part.checksum)
+                self.take(byteCount: part.byteCount, checksum: part.checksum, check: part.check)
             }
             return true
         }
@@ -196,9 +204,13 @@ package final class BlockReader: BlobReader {
         return true
     }
 
-    /// Returns false, after the index is recorded.
+    /// Returns false, after the index is recorded and the checks are reported.
     private func end() throws -> Bool {
         try self.recording.take()?.end()
+        for (check, byteCount) in self.checked {
+            self.context.reportEnd(of: self.layer, byteCount: byteCount, check: check)
+        }
+        self.checked = [:]
         return false
     }
 
@@ -218,7 +230,8 @@ package final class BlockReader: BlobReader {
     }
 
     /// Takes note of a verified block.
-    private func take(byteCount: Int64, checksum: UInt32) {
+    private func take(byteCount: Int64, checksum: UInt32, check: String?) {
+        if self.context.eventSink != nil { self.checked[check, default: 0] += byteCount }
         guard let next = self.finder.decoded(byteCount) else { return }
         self.found(next)
         self.recording?.append(checksum: checksum, next: next)
@@ -266,7 +279,8 @@ package final class BlockReader: BlobReader {
             chunks.append(chunk)
         } while !open.isAtEnd && (block.byteCount != nil || chunks.count < Self.maximumChunkCount)
         return Part(
-            chunks: chunks, rest: open.isAtEnd ? nil : open, byteCount: open.byteCount, checksum: open.checksum)
+            chunks: chunks, rest: open.isAtEnd ? nil : open, byteCount: open.byteCount, checksum: open.checksum,
+            check: open.check)
     }
 }
 

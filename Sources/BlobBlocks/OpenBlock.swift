@@ -7,6 +7,8 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
     private let expectedByteCount: Int64?
     private let expected: Block.Content?
     private let isSummed: Bool
+    /// The checksum of the format that is verified at the end; nil when there is none.
+    let check: String?
     private var sum = CRC32()
     private var bytes: [UInt8]
     private var usedCount = 0
@@ -26,6 +28,7 @@ final class OpenBlock: @unchecked Sendable {  // Safe: handed from one thread to
         self.expected = block.expected
         self.isSummed = block.isSummed || block.expected != nil
         self.bytes = block.bytes
+        self.check = block.check
     }
 
     /// The CRC-32 of the bytes decoded so far, of a block that is summed.

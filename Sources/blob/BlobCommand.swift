@@ -16,10 +16,10 @@ struct BlobCommand: ParsableCommand {
             """,
         version: commandVersion,
         subcommands: [
-            CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, FormCommand.self,
+            CatCommand.self, ListCommand.self, InfoCommand.self, SumCommand.self, TestCommand.self, FormCommand.self,
             ExtractCommand.self, IndexCommand.self, UploadCommand.self, PutCommand.self, ReceiveCommand.self,
             LibraryCommand.self,
-            SchemesCommand.self, CheckCommand.self, LocatorsCommand.self, CompleteCommand.self,
+            SchemesCommand.self, LocatorsCommand.self, CompleteCommand.self,
         ])
 }
 
@@ -61,7 +61,7 @@ enum Main {
 
     private static func parse() throws -> any ParsableCommand {
         // Named here: to ask each command for its protocols takes a millisecond.
-        let listCommands: [any NameListCommand.Type] = [CatCommand.self, SumCommand.self]
+        let listCommands: [any NameListCommand.Type] = [CatCommand.self, SumCommand.self, TestCommand.self]
         assert(BlobCommand.configuration.subcommands.count { $0 is any NameListCommand.Type } == listCommands.count)
         let names = listCommands.compactMap { $0.configuration.commandName }
         let arguments = try RawArguments.decoded(names)

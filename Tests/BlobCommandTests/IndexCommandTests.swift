@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func everyCommandThatReadsTakesAnIndex() throws {
-        for command in ["cat", "info", "sum", "check"] {
+        for command in ["cat", "info", "sum"] {
             for index in ["auto", "none", self.folder.path("x.idx")] {
                 let outcome = try Launch(command, self.file, "--index", index).run()
                 #expect(outcome.ending == .status(0), "\(outcome.errorText)")

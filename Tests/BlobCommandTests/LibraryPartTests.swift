@@ -5,7 +5,7 @@
     @Suite struct LibraryPartTests {
         @Test func assetsNameTheModuleThatIsMissing() throws {
             let url = "assets-library://asset/asset.JPG?id=D28C0A2C-1E0F-4E8B-9B9C-0F8C5A1E7B11&ext=JPG"
-            for command in ["cat", "info", "sum", "check"] {
+            for command in ["cat", "info", "sum"] {
                 expect(try Launch(command, url).run(), failsWith: "notRegistered", 64, saying: "AssetLibrarySource")
             }
         }

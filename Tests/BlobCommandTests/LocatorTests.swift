@@ -101,7 +101,7 @@ import Testing
 
     @Test func aMemberOfAFileThatIsNoContainerIsUnsupported() throws {
         let path = try self.folder.write("hello", to: "a")
-        for command in ["cat", "info", "sum", "check"] {
+        for command in ["cat", "info", "sum"] {
             for argument in ["\(path)#member", "file://\(path)#member", "archive+\(path)#x", "\(path)#a/b!/c d"] {
                 expect(try Launch(command, argument).run(), failsWith: "unsupported", 65)
             }
@@ -110,7 +110,7 @@ import Testing
     }
 
     @Test func anUnknownSchemeListsWhatIsRegistered() throws {
-        for command in ["cat", "info", "sum", "check"] {
+        for command in ["cat", "info", "sum"] {
             expect(
                 try Launch(command, "bogus:x").run(), failsWith: "notRegistered", 64, saying: "'bogus'", "file, ",
                 "gzip, ", "stdin")

@@ -138,19 +138,4 @@ import Testing
             expect(try Launch(raw: Array("cat".utf8), name).run(), prints: "hello")
         }
     }
-
-    // MARK: check
-
-    @Test func theContractsHoldForFiles() throws {
-        for (name, byteCount) in [("empty", 0), ("one", 1), ("many", 100_000)] {
-            let file = try self.folder.write(makeContent(byteCount), to: name)
-            expect(try Launch("check", file).run(), prints: "C1-C15 hold for \(file)\n")
-        }
-    }
-
-    @Test func whatIsReadOnceCannotBeChecked() throws {
-        expect(try Launch("check", "-").run(), failsWith: "unsupported", 65, saying: "once")
-        expect(
-            try Launch("check", try self.folder.makeFIFO("fifo")).run(), failsWith: "unsupported", 65, saying: "once")
-    }
 }

@@ -16,7 +16,7 @@ import Testing
     private var commands: [[String]] {
         [
             ["cat", self.file], ["info", self.file], ["info", self.file, "--json"], ["sum", self.file], ["schemes"],
-            ["check", self.file], ["--help"],
+            ["test", self.file], ["--help"],
         ]
     }
 

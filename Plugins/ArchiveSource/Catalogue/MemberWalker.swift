@@ -31,6 +31,10 @@ protocol MemberWalker: AnyObject {
     /// reached at any offset; nil otherwise.
     var storedRange: Range<Int64>? { get }
 
+    /// The checksum of the bytes of the member that ``nextBlock()`` verifies before it returns the end; nil when it
+    /// verifies none.
+    var check: String? { get }
+
     /// Returns the next bytes of the member, valid until the next call, and their offset in it; gaps between blocks are
     /// zeros. At the end, returns no bytes and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
@@ -42,6 +46,9 @@ protocol MemberWalker: AnyObject {
 extension MemberWalker {
     /// Nil: the bytes are reached through this walker only.
     var storedRange: Range<Int64>? { nil }
+
+    /// Nil: formats without a checksum of members, and those whose checksums are verified elsewhere.
+    var check: String? { nil }
 
     /// Reads and drops the bytes of the member.
     func dropData() throws(BlobError) {

@@ -114,7 +114,9 @@ public struct DecompressedSource: BlobLayer {
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext,
         _ list: (BlobValidator?) -> (any BlockList)?
     ) throws -> any BlobReader {
-        let base = self.format.inspector(context).map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
+        let checks = context.eventSink == nil ? nil : StreamChecks()
+        let base =
+            self.format.inspector(checks, context).map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
         let input = try ArchiveInput(base, context, suffix: self.format.probe)
         var info = self.info(of: input.info, nil)
         info = self.info(of: input.info, list(info.validator))
@@ -124,7 +126,7 @@ public struct DecompressedSource: BlobLayer {
             input.close()
             throw error
         }
-        let reader = DecompressingReader(input, self.format, info: info, context)
+        let reader = DecompressingReader(input, self.format, info: info, context, checks)
         return reader.skipping(byteOffset)
     }
 

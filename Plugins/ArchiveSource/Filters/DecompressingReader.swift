@@ -13,20 +13,25 @@ final class DecompressingReader: BlobReader {
         case failed(BlobError)
     }
 
+    /// The largest window of Zstandard that libarchive decodes, in bytes.
+    private static let maximumLibraryWindowByteCount: UInt64 = 128 << 20
+
     let info: BlobInfo
     private let format: CompressionFormat
     private let context: BlobContext
     private var phase: Phase
-    /// The largest window of Zstandard that libarchive decodes, in bytes.
-    private static let maximumLibraryWindowByteCount: UInt64 = 128 << 20
-
     /// The bytes in libarchive's buffer that are not delivered yet, or those of the input that are not decoded.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var decodedByteCount: Int64 = 0
+    private let checks: StreamChecks?
 
-    init(_ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo, _ context: BlobContext) {
+    /// - Parameter checks: The checksums that an inspector of the input notes; nil when nobody wants to know.
+    init(
+        _ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo, _ context: BlobContext,
+        _ checks: StreamChecks?
+    ) {
         self.info = info
-        self.context = context
+        (self.context, self.checks) = (context, checks)
         self.format = format
         self.phase = .unopened(input)
     }
@@ -59,7 +64,10 @@ final class DecompressingReader: BlobReader {
             self.phase = .streaming(stream, input)
         }
         if case .streaming(let stream, let input) = self.phase {
-            if try !self.decode(stream, input, into: &output) { self.leave(for: .ended) }
+            if try !self.decode(stream, input, into: &output) {
+                self.leave(for: .ended)
+                self.reportEnd()
+            }
             return
         }
         while self.block.isEmpty {
@@ -176,6 +184,11 @@ final class DecompressingReader: BlobReader {
                 .trailingData, "Something follows the end of the \(self.format.rawValue) stream.",
                 byteOffset: min(used, handle.input.givenByteCount))
         }
+        self.reportEnd()
+    }
+
+    private func reportEnd() {
+        self.context.reportEnd(of: self.format.rawValue, byteCount: self.decodedByteCount, check: self.checks?.name)
     }
 
     /// The trailer of an lzip member without bytes: CRC, length, and the size of such a member, 36 (lzip manual, "File

@@ -1,3 +1,4 @@
+internal import BlobBlocks
 import BlobCore
 import BlobPlatform
 
@@ -73,7 +74,6 @@ private final class InspectedReader: BlobReader {
 /// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window. Decodes
 /// nothing, because the chunks of LZMA2 declare their lengths.
 struct XzInspector: StreamInspector {
-    private let context: BlobContext
     private enum Part {
         case streamHeader, blockBeginning, blockHeader, chunk, chunkLengths, indexNumber, padding
         /// Not an xz, or a malformed one, which libarchive does not decode either.
@@ -91,8 +91,11 @@ struct XzInspector: StreamInspector {
     /// The number in the index that is being read, and how many numbers remain; nil while that count is being read.
     private var number: (value: UInt64, shift: UInt64) = (0, 0)
     private var numbersLeft: UInt64?
+    private let context: BlobContext
+    private let checks: StreamChecks?
 
-    init(_ context: BlobContext) { self.context = context }
+    /// - Parameter checks: Receives the kind of check of each stream.
+    init(_ context: BlobContext, _ checks: StreamChecks? = nil) { (self.context, self.checks) = (context, checks) }
 
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
         var rest = bytes[...]
@@ -121,6 +124,7 @@ struct XzInspector: StreamInspector {
             // 2.1.1.2: the kinds of checks; those not in use have lengths, too.
             let kind = Int(bytes[7] & 0x0F)
             self.checkByteCount = kind == 0 ? 0 : 4 << ((kind - 1) / 3)
+            self.checks?.note(xzCheckName(kind))
             self.expect(.blockBeginning, 1)
         case .blockBeginning:
             // 3.1.1: the length of the block header; 0 marks the index.

@@ -45,6 +45,7 @@ final class ArchiveWalker: MemberWalker {
 
     var index: Int { self.current?.member.index ?? -1 }
     var place: Int64? { nil }
+    var check: String? { self.sum == nil ? self.format.memberChecksum : "sum" }
     func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
     func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
 

@@ -21,11 +21,13 @@ final class ForeignWalker: MemberWalker {
 
     let baseInfo: BlobInfo
     let isSequential: Bool
+    let check: String?
 
     init(
         _ format: ArchiveFormat, over base: any BlobInputStreamDataSource, _ context: BlobContext
     ) throws(BlobError) {
         self.context = context
+        self.check = format.memberChecksum
         self.thread = try AbandonableThread()
         let holder = Holder()
         self.holder = holder

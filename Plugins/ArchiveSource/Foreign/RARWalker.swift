@@ -25,6 +25,8 @@ final class RARWalker: MemberWalker {
     var isSequential: Bool { self.base.isSequential }
     var index: Int { self.base.index }
     var place: Int64? { nil }
+    /// Nil also for a BLAKE2sp, which libarchive does not verify for stored members.
+    var check: String? { self.headers != nil && self.checksum == nil ? nil : self.base.check }
     func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
     func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
 

@@ -54,6 +54,18 @@ public enum ArchiveFormat: String, CaseIterable, Sendable {
         }
     }
 
+    /// The checksum of members that libarchive verifies; nil for formats without one, and for those whose checksums
+    /// this module verifies.
+    var memberChecksum: String? {
+        switch self {
+        case .sevenzip, .rar: "CRC-32"
+        case .cab: "checksums of blocks"
+        case .xar: "MD5 or SHA-1"
+        case .lha: "CRC-16"
+        case .tar, .zip, .cpio, .ar, .iso, .warc: nil
+        }
+    }
+
     /// True when libarchive finds no member after one that was read, because it skips the bytes of the record twice.
     var endsWithData: Bool { self == .warc }
 

@@ -50,6 +50,7 @@ final class HelperWalker: MemberWalker {
     var isSequential: Bool { self.isInOrder || !self.base.hasRandomAccess }
     var index: Int { self.current?.member.index ?? -1 }
     var place: Int64? { nil }
+    var check: String? { self.format.memberChecksum }
     func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
     func isNamed(_ name: [UInt8]) -> Bool { self.current?.member.name == name }
 

@@ -17,9 +17,11 @@ final class MemberReader: BlobReader {
     private var zeroCount: Int64 = 0
     private var byteOffset: Int64 = 0
     private var checksum = CRC32()
+    private let context: BlobContext
 
-    init(_ found: MemberSearch.Found, info: BlobInfo, format: ArchiveFormat) {
+    init(_ found: MemberSearch.Found, info: BlobInfo, format: ArchiveFormat, _ context: BlobContext = BlobContext()) {
         self.found = found
+        self.context = context
         self.info = info
         self.format = format
     }
@@ -55,6 +57,9 @@ final class MemberReader: BlobReader {
             case .behind:
                 try self.checkRest()
                 self.phase = .ended
+                self.context.reportEnd(
+                    of: self.format.rawValue, byteCount: self.byteOffset,
+                    check: self.found?.checksum != nil ? "CRC-32" : self.found?.walker.check)
                 self.free()
                 return
             case .beginning, .data: break

@@ -35,6 +35,7 @@ final class RecordingWalker: MemberWalker {
     var entry: ArchiveEntry { self.base.entry }
     var place: Int64? { self.base.place }
     var storedRange: Range<Int64>? { self.base.storedRange }
+    var check: String? { self.base.check }
     func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
 
     /// Moves as the walker below does; the table would lack the members in between.

@@ -31,6 +31,6 @@ struct WalkedCatalogue: ArchiveCatalogue {
         return FoundMember(
             member: found.member, byteCount: found.entry.member.byteCount, baseInfo: found.walker.baseInfo,
             storedRange: found.walker.storedRange,
-            makeReader: { info throws(BlobError) in MemberReader(found, info: info, format: self.format) })
+            makeReader: { info throws(BlobError) in MemberReader(found, info: info, format: self.format, context) })
     }
 }

@@ -8,6 +8,7 @@ final class SevenZipReader: BlobReader {
     private let index: Int
     private let startOffset: Int64
     private let hasChecksum: Bool
+    private let context: BlobContext
     private var cursor: SevenZipCursor?
     private var end: Result<Void, BlobError>?
 
@@ -19,6 +20,7 @@ final class SevenZipReader: BlobReader {
         at byteOffset: Int64, info: BlobInfo, _ context: BlobContext
     ) throws(BlobError) {
         (self.archive, self.archiveInfo, self.info, self.startOffset) = (archive, archiveInfo, info, byteOffset)
+        self.context = context
         guard let stream, layout.streamByteCounts[stream] > 0 else {
             (self.index, self.hasChecksum) = (0, false)
             return
@@ -55,6 +57,11 @@ final class SevenZipReader: BlobReader {
             throw error
         }
         self.leave()
+        if self.startOffset == 0 {
+            self.context.reportEnd(
+                of: ArchiveFormat.sevenzip.rawValue, byteCount: cursor.byteOffset,
+                check: self.hasChecksum ? "CRC-32" : nil)
+        }
         return .end
     }
 

@@ -53,6 +53,7 @@ final class SevenZipWalker: MemberWalker {
     var isSequential: Bool { self.headers.isSequential }
     var index: Int { self.headers.index }
     var place: Int64? { nil }
+    var check: String? { self.opened?.walker.check }
     var entry: ArchiveEntry { self.headers.entry }
     func go(to place: Int64, index: Int) { preconditionFailure("This walker has no places.") }
     func isNamed(_ name: [UInt8]) -> Bool { self.headers.isNamed(name) }

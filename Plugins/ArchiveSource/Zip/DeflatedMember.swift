@@ -29,8 +29,13 @@ struct DeflatedMember: IndexedMember {
     func makeReader(
         at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext
     ) throws(BlobError) -> any BlobReader {
-        let reader = try self.source.open(at: byteOffset, context: context)
-        return DeflatedMemberReader(reader, self.entry, at: byteOffset, data: self.data, info: info)
+        var own = context
+        // The member has a checksum, whatever its deflate data have not.
+        if let sink = context.eventSink {
+            own.eventSink = { event in if event.layer == nil { sink(event) } }
+        }
+        let reader = try self.source.open(at: byteOffset, context: own)
+        return DeflatedMemberReader(reader, self.entry, at: byteOffset, data: self.data, info: info, context)
     }
 
     func restartPoints(_ context: BlobContext) throws -> RestartPoints? { try self.source.restartPoints(context) }
@@ -77,8 +82,13 @@ private final class DeflatedMemberReader: BlobReader {
     private let data: Range<Int64>
     private let isWhole: Bool
     private var sum: ZipEntrySum
+    private let context: BlobContext
 
-    init(_ guarded: BlobGuardedReader, _ entry: ZipEntry, at byteOffset: Int64, data: Range<Int64>, info: BlobInfo) {
+    init(
+        _ guarded: BlobGuardedReader, _ entry: ZipEntry, at byteOffset: Int64, data: Range<Int64>, info: BlobInfo,
+        _ context: BlobContext
+    ) {
+        self.context = context
         self.guarded = guarded
         self.data = data
         self.info = info
@@ -102,7 +112,10 @@ private final class DeflatedMemberReader: BlobReader {
             !self.sum.append(UnsafeRawBufferPointer(rebasing: $0[start...]))
         }
         if isTooLong { throw self.sum.isTooLong }
-        if result == .end { try self.sum.checkEnd(hasAllBytes: self.isWhole) }
+        if result == .end {
+            try self.sum.checkEnd(hasAllBytes: self.isWhole)
+            self.sum.reportEnd(hasAllBytes: self.isWhole, self.context)
+        }
         return result
     }
 

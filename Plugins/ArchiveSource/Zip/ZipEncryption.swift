@@ -34,6 +34,9 @@ enum ZipEncryption: Equatable {
     /// False when the directory has no CRC-32 of the bytes, which an authentication code protects.
     var hasChecksum: Bool { if case .aes(_, version: 2, _) = self { false } else { true } }
 
+    /// The authentication code of the encrypted bytes; nil when there is none.
+    var authentication: String? { if case .aes = self { "HMAC-SHA1" } else { nil } }
+
     /// The name for listings of facts.
     var name: String {
         switch self {

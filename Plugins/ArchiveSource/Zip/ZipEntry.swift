@@ -39,6 +39,12 @@ struct ZipEntry: Equatable {
     /// False when the directory has no CRC-32 of the bytes.
     var hasChecksum: Bool { self.encryption?.hasChecksum != false }
 
+    /// The checksums of the bytes, as decrypted; AES has an authentication code, which is read before the end.
+    var check: String? {
+        let names = [self.hasChecksum ? "CRC-32" : nil, self.encryption?.authentication]
+        return names.compactMap(\.self).isEmpty ? nil : names.compactMap(\.self).joined(separator: ", ")
+    }
+
     /// The member after decryption: a plain one of the compressed bytes.
     var decrypted: ZipEntry {
         guard let encryption else { return self }

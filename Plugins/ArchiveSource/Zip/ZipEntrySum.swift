@@ -31,6 +31,12 @@ struct ZipEntrySum {
         BlobError(.sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes that the archive says.")
     }
 
+    /// Reports the checks of ``checkEnd(hasAllBytes:)`` once they passed.
+    func reportEnd(hasAllBytes: Bool = true, _ context: BlobContext) {
+        guard hasAllBytes else { return }
+        context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: self.byteOffset, check: self.entry.check)
+    }
+
     /// Compares what was appended with the directory, at the end of the member.
     ///
     /// - Parameter hasAllBytes: False when the first bytes were not appended, so that the checksum cannot be compared.

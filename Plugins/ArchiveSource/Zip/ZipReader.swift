@@ -88,7 +88,10 @@ final class ZipReader: BlobReader {
         guard isDone else { return }
         try self.sum.checkEnd()
         // Appended bytes are delivered first; the next read repeats the check and reports the end.
-        if appended == 0 { self.leave(for: nil) }
+        if appended == 0 {
+            self.leave(for: nil)
+            self.sum.reportEnd(self.context)
+        }
     }
 
     /// Copies stored bytes; returns true at the end of the member.

@@ -15,13 +15,20 @@ extension ZipSearch.Found {
             sealed: self.entry.sealed.alone(over: base.slice(self.data)), byteCount: range.upperBound,
             password: try context.requirePassword(of: base.locator))
         let start = self.data.lowerBound + encryption.overhead.before
+        // The authentication code is verified behind the checks of the decrypted bytes.
+        let reportEnd = { [entry = self.entry] in
+            context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: entry.byteCount, check: entry.check)
+        }
+        var context = context
+        context.eventSink = nil
         do throws(BlobError) {
             let scanner = try ArchiveScanner(bytes, context)
             // A wrong password is shown by the first read.
             _ = try scanner.bytes(at: 0, count: 1)
             let found = ZipSearch.Found(entry: decrypted, data: range, next: range.upperBound, scanner: scanner)
             let reader = try found.makePlainReader(info, over: bytes, context)
-            return DecryptedMemberReader(reader, reader is MemberReader ? nil : scanner, info: info, start: start)
+            return DecryptedMemberReader(
+                reader, reader is MemberReader ? nil : scanner, info: info, start: start, reportEnd: reportEnd)
         } catch {
             throw error.ofDecryption(start)
         }
@@ -92,20 +99,28 @@ private final class DecryptedMemberReader: BlobReader {
     private let start: Int64
     private var encrypted: ArchiveScanner?
     private var failure: BlobError?
+    private var reportEnd: (() -> Void)?
 
     /// - Parameters:
     ///   - encrypted: The scanner from which `base` reads; nil when that reads to its end itself.
     ///   - start: The offset in the archive of the first encrypted byte.
-    init(_ base: any BlobReader, _ encrypted: ArchiveScanner?, info: BlobInfo, start: Int64) {
+    ///   - reportEnd: Called once after all checks.
+    init(
+        _ base: any BlobReader, _ encrypted: ArchiveScanner?, info: BlobInfo, start: Int64,
+        reportEnd: @escaping () -> Void
+    ) {
         (self.base, self.encrypted, self.info, self.start) = (base, encrypted, info, start)
+        self.reportEnd = reportEnd
     }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
         do {
             let result = try self.base.read(into: &output)
-            if result == .end { try self.encrypted.take()?.drain() }
-            return result
+            guard result == .end else { return result }
+            try self.encrypted.take()?.drain()
+            self.reportEnd.take()?()
+            return .end
         } catch {
             let error = BlobError(wrapping: error).ofDecryption(self.start)
             self.failure = error

@@ -20,14 +20,14 @@ extension ZipSearch.Found {
         try self.checkMemory(context)
         // libarchive treats LZMA without content as an error.
         if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
-            return EmptyReader(info)
+            return EmptyReader(info, context)
         }
         var data: any BlobInputStreamDataSource = base.slice(self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector(context)) }
         let source = self.entry.alone(over: data)
         let search = MemberSearch(base: source, format: .zip, selector: .index(0), context: context)
         let found = try search.open(checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
-        return MemberReader(found, info: info, format: .zip)
+        return MemberReader(found, info: info, format: .zip, context)
     }
 
     /// The numbers of compression methods (APPNOTE.TXT 4.4.5).
@@ -87,12 +87,14 @@ extension ZipEntry {
 /// The reader of a member without bytes.
 private final class EmptyReader: BlobReader {
     let info: BlobInfo
+    private let context: BlobContext
     private var isClosed = false
 
-    init(_ info: BlobInfo) { self.info = info }
+    init(_ info: BlobInfo, _ context: BlobContext) { (self.info, self.context) = (info, context) }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if self.isClosed { throw BlobError(.closed, "The reader is closed.") }
+        self.context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: 0, check: "CRC-32")
         return .end
     }
 

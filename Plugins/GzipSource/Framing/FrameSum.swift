@@ -1,6 +1,17 @@
 import BlobCore
 import BlobDeflate
 
+extension GzipSource.Format {
+    /// The checksum in the trailers of the format; nil when it has none.
+    var checksumName: String? {
+        switch self {
+        case .gzip: "CRC-32"
+        case .zlib: "Adler-32"
+        case .deflate: nil
+        }
+    }
+}
+
 /// The checksum and the length of the decoded bytes of one frame, to be compared with its trailer.
 enum FrameSum: Sendable {
     /// The CRC-32 and the length of a gzip member.

@@ -167,6 +167,8 @@ final class GzipReader: BlobReader {
         try self.recording?.finish(compressedByteCount: compressedByteCount)
         self.recording = nil
         self.phase = .ended
+        self.context.reportEnd(
+            of: self.format.rawValue, byteCount: self.decodedByteCount, check: self.format.checksumName)
     }
 }
 

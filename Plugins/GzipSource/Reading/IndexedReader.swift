@@ -8,6 +8,8 @@ final class IndexedReader: BlobReader {
     private let index: GzipIndex
     private let pass: IndexedPass
     private let context: BlobContext
+    private let format: GzipSource.Format
+    private var isReported = false
     private let startOffset: Int64
     private let openUnindexed: (Int64) throws -> any BlobReader
     private var plain: (any BlobReader)?
@@ -23,6 +25,7 @@ final class IndexedReader: BlobReader {
         self.index = index
         self.pass = IndexedPass(index, opening, at: byteOffset)
         self.context = opening.context
+        self.format = opening.format
         self.info = info
         self.startOffset = byteOffset
         self.openUnindexed = openUnindexed
@@ -32,7 +35,9 @@ final class IndexedReader: BlobReader {
         if let failure { throw failure }
         do {
             if self.plain == nil, self.context.ratioLimit != nil { try self.checkRatio() }
-            return try self.readChecked(into: &output)
+            let result = try self.readChecked(into: &output)
+            if result == .end { self.reportEnd() }
+            return result
         } catch {
             let error = (error as? IndexMismatch)?.error ?? error
             self.failure = error
@@ -45,6 +50,14 @@ final class IndexedReader: BlobReader {
         self.pass.close()
         self.plain?.close()
         self.plain = nil
+    }
+
+    /// Reports a pass from the start, which compares the trailers; another one rests on the checksums of the index.
+    private func reportEnd() {
+        guard self.plain == nil, self.pass.isFromStart, self.startOffset == 0, !self.isReported else { return }
+        self.isReported = true
+        self.context.reportEnd(
+            of: self.format.rawValue, byteCount: self.pass.byteOffset, check: self.format.checksumName)
     }
 
     /// Compares the bytes that were read with the compressed bytes of their slices.

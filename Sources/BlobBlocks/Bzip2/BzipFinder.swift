@@ -123,8 +123,8 @@ final class BzipFinder: BlockFinder {
         // The checksum of a stream of one block is that of the block.
         writer.append(UInt64(sum), bitCount: 32)
         let bytes = writer.bytes
-        return Block(bytes: bytes, memoryByteCount: bytes.count + Self.memoryByteCount) { () throws(BlobError) in
-            try BzipDecoder()
+        return Block(bytes: bytes, check: "CRC-32", memoryByteCount: bytes.count + Self.memoryByteCount) {
+            () throws(BlobError) in try BzipDecoder()
         }
     }
 

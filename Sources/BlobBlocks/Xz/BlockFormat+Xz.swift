@@ -13,7 +13,10 @@ extension BlockFormat {
             let header = Array(bytes.prefix(Int(LZMA_BLOCK_HEADER_SIZE_MAX)))
             // The window is at most as long as the block; usually a quarter of it or more.
             let memory = Int64(bytes.count) + 2 * min(byteCount, Int64(XzDecoder.maximumWindowByteCount))
-            return Block(bytes: bytes, byteCount: byteCount, memoryByteCount: Int(memory)) { () throws(BlobError) in
+            return Block(
+                bytes: bytes, byteCount: byteCount, check: xzCheckName(Int(entry.detail & 0xFF)),
+                memoryByteCount: Int(memory)
+            ) { () throws(BlobError) in
                 try XzDecoder(
                     header: header, check: UInt32(entry.detail & 0xFF), unpaddedByteCount: unpadded,
                     byteCount: byteCount, context)

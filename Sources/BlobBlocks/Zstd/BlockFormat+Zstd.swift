@@ -13,8 +13,11 @@ extension BlockFormat {
                 try context.checkMemory(window, for: "A frame of the Zstandard data")
             }
             let expected = entry.detail >> 32 == 1 ? UInt32(truncatingIfNeeded: entry.detail) : nil
-            return Block(bytes: bytes, byteCount: byteCount, memoryByteCount: bytes.count + 2 * Int(byteCount)) {
-                () throws(BlobError) in
+            var check = expected.map { _ in ZstdFrame.checksumName }
+            if case .data(_, _, _, hasChecksum: true) = ZstdFrame(bytes[...]) { check = ZstdFrame.checksumName }
+            return Block(
+                bytes: bytes, byteCount: byteCount, check: check, memoryByteCount: bytes.count + 2 * Int(byteCount)
+            ) { () throws(BlobError) in
                 let decoder = try ZstdDecoder()
                 return if let expected { SummedDecoder(decoder, expected: expected) } else { decoder }
             }

@@ -71,7 +71,7 @@ final class ZstdFinder: BlockFinder {
             let memory = frame.compressedByteCount + Int(frame.byteCount + frame.windowByteCount)
             return Block(
                 bytes: Array(self.input[..<self.consumed]), byteCount: Int64(frame.byteCount),
-                memoryByteCount: memory
+                check: frame.hasChecksum ? ZstdFrame.checksumName : nil, memoryByteCount: memory
             ) { () throws(BlobError) in try ZstdDecoder() }
         }
         return nil
@@ -89,6 +89,7 @@ final class ZstdFinder: BlockFinder {
         var byteCount: UInt64 = 0
         var windowByteCount: UInt64 = 0
         var isBlock = false
+        var hasChecksum = false
     }
 
     /// Reads the next frame as a whole; returns nil at the end.
@@ -124,7 +125,7 @@ final class ZstdFinder: BlockFinder {
             return try self.whole(
                 Frame(
                     compressedByteCount: end + (hasChecksum ? 4 : 0), byteCount: byteCount, windowByteCount: window,
-                    isBlock: true))
+                    isBlock: true, hasChecksum: hasChecksum))
         }
     }
 

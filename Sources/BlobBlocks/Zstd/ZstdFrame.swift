@@ -10,6 +10,9 @@ enum ZstdFrame {
     /// The length of the longest header, and of the header of a skippable frame.
     static let (maximumHeaderByteCount, skippableHeaderByteCount) = (18, 8)
 
+    /// The checksum of a frame that has one: its lowest 32 bits.
+    static let checksumName = "XXH64"
+
     /// The largest window, in bytes: 128 MiB.
     static let maximumWindowByteCount: UInt64 = 128 << 20
 

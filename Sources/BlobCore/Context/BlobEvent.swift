@@ -20,6 +20,14 @@ public struct BlobEvent: Hashable, Sendable {
         /// A helper process was started; the value is 0 when the system confines it, and otherwise the sum of the parts
         /// that are missing: 1 for the limit of memory, 2 for the limits of files, 4 for the filter of system calls.
         public static let helperStarted = Self(number: 7)
+        /// Bytes passed the checksum of their format that ``BlobEvent/check`` names; the value is the number of bytes,
+        /// as decoded. Reported by each layer at its end, before the reader above it reports its own.
+        ///
+        /// A layer that is left before its end, or read from its middle with an index, reports nothing.
+        public static let verified = Self(number: 8)
+        /// Bytes reached an end for which their format, or the writer, has no checksum: damage can look like data. The
+        /// value is the number of bytes, as decoded.
+        public static let unverified = Self(number: 9)
     }
 
     /// The kind of the event.
@@ -28,9 +36,28 @@ public struct BlobEvent: Hashable, Sendable {
     /// A number of bytes or a byte offset, depending on ``kind``.
     public let value: Int64
 
+    /// The scheme of the layer that ``Kind/verified`` and ``Kind/unverified`` are about, such as `gzip` or, for a
+    /// member, `zip`; nil for other kinds.
+    public let layer: String?
+
+    /// The checksum that ``Kind/verified`` is about, such as `CRC-32`; nil for other kinds.
+    public let check: String?
+
     /// Creates an event.
-    public init(_ kind: Kind, _ value: Int64 = 0) {
+    public init(_ kind: Kind, _ value: Int64 = 0, layer: String? = nil, check: String? = nil) {
         self.kind = kind
         self.value = value
+        self.layer = layer
+        self.check = check
+    }
+}
+
+extension BlobContext {
+    /// Reports that bytes of a layer reached their end, after all checks there.
+    ///
+    /// - Parameter check: The checksum that covers them; nil when there is none.
+    package func reportEnd(of layer: String, byteCount: Int64, check: String?) {
+        self.eventSink?(
+            BlobEvent(check == nil ? .unverified : .verified, byteCount, layer: layer, check: check))
     }
 }

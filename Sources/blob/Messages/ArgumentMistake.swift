@@ -54,6 +54,12 @@ extension ParsableCommand {
                 continue
             }
             guard word != "help" else { return nil }
+            if path.count == 1, word == "check" {
+                return BlobError(
+                    .invalidArgument,
+                    "'check' is no command any more: 'blob test' verifies files and archives, and plugins are verified "
+                        + "in Swift, by violations(of:expecting:) of BlobStreamsTesting.")
+            }
             let names = commands.filter { $0.configuration.shouldDisplay }.compactMap { $0.configuration.commandName }
             let suggestion = Suggestion.nearest(to: word, among: names).map { " Did you mean '\($0)'?" } ?? ""
             let parent = path.count == 1 ? "" : " of '\(path.joined(separator: " "))'"

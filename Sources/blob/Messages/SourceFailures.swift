@@ -12,13 +12,16 @@ struct SourceFailures {
 
     /// Reports an error, unless `isSilent` is true.
     ///
+    /// - Parameter mayContinueAtLimit: True when a limit is that of one source, after which others can be read.
     /// - Throws: The error itself when the others cannot be read either: the job is cancelled, a limit of all of them
     ///   reached, or the output closed.
-    mutating func note(_ error: any Error, isSilent: Bool = false) throws(BlobError) {
+    mutating func note(
+        _ error: any Error, isSilent: Bool = false, mayContinueAtLimit: Bool = false
+    ) throws(BlobError) {
         let error = BlobError(wrapping: error)
-        guard !self.isFailFast, ![.cancelled, .limitExceeded].contains(error.code), error.operation != "write" else {
-            throw error
-        }
+        guard !self.isFailFast, error.code != .cancelled, error.code != .limitExceeded || mayContinueAtLimit,
+            error.operation != "write"
+        else { throw error }
         if !isSilent { report(error) }
         self.first = self.first ?? error
     }

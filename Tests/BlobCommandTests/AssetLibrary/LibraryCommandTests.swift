@@ -36,7 +36,7 @@ import Testing
             try self.run("sum", url),
             prints: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824  \(url)\n")
         #expect(try self.run("info", url).text.contains("name: note.TXT\n"))
-        expect(try self.run("check", url), prints: "C1-C15 hold for \(url)\n")
+        expect(try self.run("test", url), prints: "\(url): OK, 5 bytes, no checksum\n")
         expect(try self.run("library", "ls"), prints: "\(url)\n")
         expect(try self.run("library", "remove", url), prints: "")
         expect(try self.run("library", "ls"), prints: "")

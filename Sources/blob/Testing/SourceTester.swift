@@ -1,0 +1,297 @@
+import BlobCommandLine
+import BlobStandardSources
+
+/// Reads sources to their ends, and all members of archives, for the checks on the way.
+final class SourceTester {
+    /// The maximum number of nested filters, as that of containers by signature.
+    private static let maximumFilterCount = 8
+
+    private let sources: ArgumentSources
+    private let output: TestOutput
+    /// The recorders of the checks of members, and of the layers around them, and the context that reports to the latter.
+    private let (members, layers) = (PassedChecks.Recorder(), PassedChecks.Recorder())
+    private let context: BlobContext
+    private var copier: Copier<DroppedBytes>
+    private let limit: Int64?
+    private var failures: SourceFailures
+
+    /// - Parameter limit: The maximum number of bytes of all sources together; nil is no limit.
+    init(
+        _ sources: ArgumentSources, _ output: TestOutput, _ context: BlobContext, limit: Int64?,
+        progress: ProgressMode, isFailFast: Bool
+    ) {
+        (self.sources, self.output, self.limit) = (sources, output, limit)
+        self.context = self.layers.context(context)
+        self.copier = Copier(
+            DroppedBytes(), limit: limit, progress: progress, itemCount: nil, self.members.context(context))
+        self.failures = SourceFailures(isFailFast: isFailFast)
+    }
+
+    /// Tests all arguments, and prints the outcomes.
+    ///
+    /// - Throws: The status of the first error, which was reported; an error that ends the command.
+    func test(_ list: ArgumentList) throws {
+        defer { self.copier.finish() }
+        var groups = ArchiveGroups(list.texts.map { self.isPattern($0) ? "" : $0 }, self.sources.registry)
+        var tested: Set<Int> = []
+        do {
+            for (position, argument) in list.texts.enumerated() where !tested.contains(position) {
+                do {
+                    if let group = groups.remove(of: position) {
+                        tested.formUnion(group.members.map(\.position))
+                        try self.test(group, list)
+                    } else {
+                        try self.test(argument)
+                    }
+                } catch {
+                    // Of what cannot be opened there is no outcome.
+                    let error = list.naming(BlobError(wrapping: error), position)
+                    try self.note(error)
+                    try self.output.print(TestOutcome(name: printableArgument(argument), error: error))
+                }
+            }
+        } catch {
+            self.copier.finish()
+            try self.failures.end(with: error)
+        }
+        try self.failures.end()
+    }
+
+    private func isPattern(_ argument: String) -> Bool { self.sources.registry.memberSelection(argument) != nil }
+
+    /// Reports an error; throws it when nothing else can be tested, or should be.
+    private func note(_ error: BlobError) throws(BlobError) {
+        self.copier.finish()
+        let isLimitOfAll = self.limit.map { self.copier.written >= $0 } ?? false
+        try self.failures.note(error, mayContinueAtLimit: !isLimitOfAll)
+    }
+
+    // MARK: One argument
+
+    private func test(_ argument: String) throws {
+        let registry = self.sources.registry
+        if let selection = registry.memberSelection(argument) {
+            let archive = try registry.openArchive(at: selection.container, self.context)
+            var outcome = ArchiveOutcome(name: printableArgument(argument))
+            try self.testMembers(of: archive, selection.container, prefix: String(selection.prefix), &outcome) {
+                selection.contains($0) || $0.name == selection.name
+            }
+            guard outcome.memberCount > 0 || outcome.error != nil else {
+                throw BlobRegistry.MemberSelection.noMatch(argument)
+            }
+            return try self.output.print(outcome)
+        }
+        let locator = try registry.locator(for: argument)
+        if let source = try self.source(argument, locator) { return try self.test(source, argument, locator) }
+        let archive = try registry.openArchive(at: locator, self.context)
+        try self.test(archive, argument, locator) { _ in }
+    }
+
+    /// Returns the source of an argument; nil for one that stands for an archive, such as `zip+x.zip`.
+    private func source(
+        _ argument: String, _ locator: BlobLocator
+    ) throws(BlobError) -> (any BlobInputStreamDataSource)? {
+        do throws(BlobError) {
+            return try ArgumentSources(registry: self.sources.registry).source(argument, self.context)
+        } catch {
+            guard error.code == .invalidLocator, locator.scheme.contains("+") else { throw error }
+            return nil
+        }
+    }
+
+    /// Tests a source, or the members of the archive that it is.
+    private func test(_ source: any BlobInputStreamDataSource, _ argument: String, _ locator: BlobLocator) throws {
+        let content = try self.content(of: source)
+        guard let container = content.container else {
+            var outcome = try self.outcome(of: content.source, printableArgument(argument))
+            outcome.checks.add(self.layers.take())
+            return try self.output.print(outcome)
+        }
+        try self.test(BlobArchive(container), argument, locator) { outcome in
+            // A filter whose bytes were taken from its middle, or a member that was, has not verified all of them.
+            let wrappers = locator.scheme.split(separator: "+").dropLast().map(String.init)
+            let isUnread = (content.filters + wrappers.filter(self.isFilter)).contains {
+                !outcome.layerChecks.include($0) && !outcome.memberChecks.include($0)
+            }
+            guard content.source.traits.contains(.repeatable), outcome.error == nil else { return }
+            let isMember = try !locator.selectors.isEmpty && content.source.info(self.context).isRandomAccess
+            guard isUnread || isMember else { return }
+            try self.copier.copy(content.source, matching: nil)
+            outcome.layerChecks.add(self.members.take())
+        }
+    }
+
+    private func isFilter(_ scheme: String) -> Bool {
+        if case .filter = self.sources.registry.provider(for: scheme)?.kind { true } else { false }
+    }
+
+    /// Tests the members of an archive, and then what `finish` reads.
+    private func test(
+        _ archive: BlobArchive, _ argument: String, _ locator: BlobLocator,
+        finish: (inout ArchiveOutcome) throws -> Void
+    ) throws {
+        let name = printableArgument(argument)
+        var outcome = ArchiveOutcome(name: name)
+        let prefix = "\(name)\(locator.selectors.isEmpty ? "#" : "!/")"
+        try self.testMembers(of: archive, locator, prefix: prefix, &outcome) { _ in true }
+        do {
+            try finish(&outcome)
+        } catch {
+            let error = BlobError(wrapping: error)
+            try self.note(error)
+            outcome.error = error
+        }
+        try self.output.print(outcome)
+    }
+
+    /// The content of a source within its filters, which may be a container.
+    private struct Content {
+        var source: any BlobInputStreamDataSource
+        var filters: [String] = []
+        var container: (any BlobContainer)?
+    }
+
+    /// Takes off the filters that the content or the name shows.
+    private func content(of source: any BlobInputStreamDataSource) throws -> Content {
+        var content = Content(source: source)
+        while content.filters.count <= Self.maximumFilterCount {
+            let identification = try self.sources.registry.identify(content.source, context: self.context)
+            content.source = identification.source
+            guard let provider = identification.provider else { return content }
+            switch provider.kind {
+            case .origin: return content
+            case .container(let open):
+                content.container = try open(content.source, self.context)
+                return content
+            case .filter(let decode):
+                content.filters.append(provider.schemes[0])
+                content.source = try decode(content.source, self.context)
+            }
+        }
+        throw BlobError(
+            .limitExceeded, "There are more nested filters than the limit of \(Self.maximumFilterCount).",
+            operation: "resolve", locator: source.locator?.description)
+    }
+
+    // MARK: Members
+
+    /// Tests the members that are selected, in the order of the archive, and makes the checks at its end.
+    private func testMembers(
+        of archive: BlobArchive, _ locator: BlobLocator, prefix: String, _ outcome: inout ArchiveOutcome,
+        isSelected: (BlobMember) -> Bool
+    ) throws {
+        var lastMessage: String?
+        do {
+            try archive.forEachSource(isWhole: true, self.context) { member, source in
+                guard isSelected(member) else { return }
+                let tested = try self.test(member, source, "\(prefix)\(member.printableName)", locator)
+                outcome.add(tested)
+                lastMessage = tested.error?.message ?? lastMessage
+                try self.output.print(member: tested)
+            }
+        } catch {
+            let error = BlobError(wrapping: error)
+            // After the error of a member, an archive that is read in one pass fails with the same.
+            if error.message != lastMessage || error.code == .cancelled { try self.note(error) }
+            outcome.error = error
+        }
+        outcome.layerChecks.add(self.layers.take())
+    }
+
+    private func test(
+        _ member: BlobMember, _ source: any BlobInputStreamDataSource, _ name: String, _ archive: BlobLocator
+    ) throws -> TestOutcome {
+        let hasBytes = member.kind == .file || member.kind == .hardLink && member.byteCount ?? 0 > 0
+        do {
+            try member.checkHeader()
+            // Without a checksum, no check is left for an empty one.
+            guard hasBytes, member.byteCount != 0 || member.checksum != nil || member.isEncrypted else {
+                return TestOutcome(name: name, index: member.index, byteCount: hasBytes ? 0 : nil)
+            }
+            var outcome = try self.outcome(of: self.sources.decoded(source, self.context), name)
+            outcome.index = member.index
+            return outcome
+        } catch {
+            var error = BlobError(wrapping: error)
+            error.locator = archive.selecting(.name(member.name)).description
+            try self.note(error)
+            return TestOutcome(name: name, index: member.index, error: error)
+        }
+    }
+
+    /// Reads a source to its end.
+    private func outcome(of source: any BlobInputStreamDataSource, _ name: String) throws -> TestOutcome {
+        _ = self.members.take()
+        let start = self.copier.written
+        try self.copier.copy(source, matching: nil)
+        return TestOutcome(name: name, byteCount: self.copier.written - start, checks: self.members.take())
+    }
+
+    // MARK: Several members of one archive
+
+    /// Tests members of an archive that several arguments name, in one pass over it; those that are archives
+    /// themselves have an outcome of their own, before the others.
+    private func test(_ group: ArchiveGroups.Group, _ list: ArgumentList) throws {
+        var outcomes: [Int: TestOutcome?] = [:]
+        var failure: BlobError?
+        do {
+            let archive = try self.sources.registry.openArchive(at: group.archive, self.context)
+            try archive.forEachSource(of: group.members.map(\.selector), self.context) { number, source in
+                let (position, selector) = group.members[number]
+                let name = printableArgument(list.texts[position])
+                do {
+                    let registry = self.sources.registry
+                    let member = try ArgumentSources(registry: registry).member(selector, source, self.context) {
+                        try registry.openContainer(for: group.archive, $0)
+                    }
+                    let content = try self.content(of: OnceSource(underlying: member))
+                    if let container = content.container {
+                        outcomes[position] = .some(nil)
+                        let locator = group.archive.selecting(selector)
+                        try self.test(BlobArchive(container), list.texts[position], locator) { _ in }
+                    } else {
+                        outcomes[position] = try self.outcome(of: content.source, name)
+                    }
+                } catch {
+                    let error = list.naming(BlobError(wrapping: error), position)
+                    try self.note(error)
+                    outcomes[position] = TestOutcome(name: name, error: error)
+                }
+            }
+        } catch {
+            failure = BlobError(wrapping: error)
+            if let failure, !outcomes.values.contains(where: { $0?.error?.message == failure.message }) {
+                try self.note(failure)
+            }
+        }
+        let checks = self.layers.take()
+        for (position, _) in group.members {
+            let missing = TestOutcome(name: printableArgument(list.texts[position]))
+            guard var outcome = outcomes[position, default: missing] else { continue }
+            // The end of the archive concerns all of its members.
+            outcome.error = outcome.error ?? failure
+            outcome.checks.add(checks)
+            try self.output.print(outcome)
+        }
+    }
+}
+
+/// A source that is opened once, so that looking at its beginning costs no second opening.
+private struct OnceSource: BlobLayer {
+    let underlying: any BlobInputStreamDataSource
+
+    var traits: BlobTraits { self.underlying.traits.subtracting([.repeatable, .concurrentReaders]) }
+    var locator: BlobLocator? { self.underlying.locator }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.underlying.open(at: byteOffset, matching: validator, context: context)
+    }
+}
+
+/// An output that drops all bytes.
+struct DroppedBytes: ByteOutput {
+    func write(_ bytes: UnsafeRawBufferPointer) {}
+}

@@ -1,0 +1,68 @@
+import ArgumentParser
+import BlobCommandLine
+import BlobStandardSources
+
+struct TestCommand: NameListCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "test", abstract: "Reads everything, and reports which checksums were right and what has none.",
+        discussion: """
+            Takes off the filters that the content or the name shows, such as gzip and xz, and reads all members of an \
+            archive within them, each to its end. Every checksum of each format on the way is verified. A line for each \
+            locator says OK and which checksums covered it, or FAILED, and each member that fails has a line of its own; \
+            the errors are on standard error, with the byte. After an error the other members and locators are tested; \
+            the status is that of the first error. 'no checksum' says that damage of the bytes cannot be seen, and is no \
+            error: a plain file, a tar without a filter, xz or zstd written without a check.
+
+            An archive within an archive is read as bytes, unless a locator names it: 'outer.zip#inner.tgz'. With -z, \
+            members that are gzip and the like are decoded, too. Indexes are neither used nor made.
+            """)
+
+    @Argument(
+        help: "The locators to test (default: '-', standard input); 'x.zip#dir/*' tests the members that match.")
+    var locators: [String] = []
+
+    @Option(help: "Also test the locators in this file, one per line ('-': standard input).")
+    var fromFile: String?
+
+    @Flag(help: "Print a line for each member, with its checksums; -v does so, too.")
+    var members = false
+
+    @Flag(help: "Print one JSON object per member, and one per locator.")
+    var json = false
+
+    @Flag(help: "Stop at the first error; without this, the rest is tested, and the status is the first error's.")
+    var failFast = false
+
+    @Option(help: "End after this many bytes of all locators together, as decoded.")
+    var maxBytes: ByteCount?
+
+    @Option(help: "Show progress: auto, always, never.")
+    var progress = ProgressMode.auto
+
+    @OptionGroup var retries: RetryOptions
+
+    @OptionGroup var source: SourceOptions
+
+    private var reading: ReadingOptions { ReadingOptions(self.source, self.retries) }
+
+    func validate() throws {
+        guard [.automatic, .none].contains(self.source.index) else {
+            throw ValidationError("test goes without --index: it reads everything.")
+        }
+    }
+
+    func run() throws {
+        Verbosity.isJSON = self.json
+        var context = try self.reading.makeContext()
+        context.index = .none
+        let names = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
+        var list = ArgumentList(names)
+        if let fromFile { try list.add(fromFile, self.source, context) }
+        let output = TestOutput(
+            isJSON: self.json, listsMembers: self.members || Verbosity.isVerbose, isQuiet: Verbosity.isQuiet)
+        let tester = SourceTester(
+            self.reading.makeSources(), output, context, limit: self.maxBytes?.value, progress: self.progress,
+            isFailFast: self.failFast)
+        try tester.test(list)
+    }
+}

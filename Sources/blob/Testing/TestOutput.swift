@@ -1,0 +1,152 @@
+import BlobCommandLine
+import BlobStandardSources
+
+/// The outcome of the test of a member, or of a source without members.
+struct TestOutcome {
+    /// The name as it is accepted again as an argument.
+    let name: String
+    /// The index of a member in its archive; nil for a source of its own.
+    var index: Int?
+    /// The number of bytes that were read; nil for a member without bytes of its own, such as a folder.
+    var byteCount: Int64?
+    var checks = PassedChecks()
+    var error: BlobError?
+
+    /// True for an error that says nothing about the bytes: they were not read.
+    var isUntested: Bool { self.error.map { [.encrypted, .unsupported, .limitExceeded].contains($0.code) } ?? false }
+
+    /// True when bytes were read that no checksum of this member covers.
+    var isBare: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
+}
+
+/// The outcome of the test of an archive.
+struct ArchiveOutcome {
+    let name: String
+    var byteCount: Int64 = 0
+    private(set) var memberCount = 0
+    private(set) var failedCount = 0
+    /// The number of members that could not be read, such as encrypted ones.
+    private(set) var untestedCount = 0
+    /// The number of members whose bytes have no checksum of their own.
+    private(set) var bareCount = 0
+    /// The checks of the layers around the members.
+    var layerChecks = PassedChecks()
+    /// The checks of all members together.
+    private(set) var memberChecks = PassedChecks()
+    /// The error of the archive or a layer around it, which may concern all members.
+    var error: BlobError?
+
+    init(name: String) { self.name = name }
+
+    mutating func add(_ member: TestOutcome) {
+        self.memberCount += 1
+        self.byteCount += member.byteCount ?? 0
+        self.memberChecks.add(member.checks)
+        if member.isBare { self.bareCount += 1 }
+        if member.isUntested { self.untestedCount += 1 } else if member.error != nil { self.failedCount += 1 }
+    }
+
+    var isOK: Bool { self.error == nil && self.failedCount == 0 && self.untestedCount == 0 }
+
+    /// The checksums that were right, those of layers first, and how many members none covers.
+    fileprivate var checkText: String {
+        var all = self.layerChecks
+        all.add(self.memberChecks)
+        var names = all.all.compactMap(\.text)
+        guard !names.isEmpty else { return "no checksum" }
+        if self.bareCount > 0, !self.layerChecks.coverBytes { names.append("\(self.bareCount) without a checksum") }
+        return names.joined(separator: ", ")
+    }
+
+    fileprivate var text: String {
+        let members = "\(self.memberCount) member\(self.memberCount == 1 ? "" : "s")"
+        guard !self.isOK else { return "OK, \(members), \(self.checkText)" }
+        var parts: [String] = []
+        if let error { parts.append(error.testText) }
+        if self.failedCount > 0 { parts.append("\(self.failedCount) of \(members)") }
+        if self.untestedCount > 0 { parts.append("\(self.untestedCount) of \(members) not tested") }
+        if self.failedCount + self.untestedCount == 0 { parts.append("after \(members)") }
+        return "FAILED, \(parts.joined(separator: ", "))"
+    }
+}
+
+/// The lines of results on standard output.
+struct TestOutput {
+    let isJSON: Bool
+    /// True to print a line for each member, and not only for those that fail.
+    let listsMembers: Bool
+    let isQuiet: Bool
+
+    /// Prints the outcome of a member, if that is to be seen.
+    func print(member: TestOutcome) throws {
+        guard self.isJSON || self.listsMembers || member.error != nil else { return }
+        try self.print(member, missing: "no checksum of its own")
+    }
+
+    func print(_ outcome: TestOutcome, missing: String = "no checksum") throws {
+        guard !self.isJSON else { return try printLine(jsonLine(OutcomeReport(outcome))) }
+        guard outcome.error != nil || !self.isQuiet else { return }
+        let text: String
+        if let error = outcome.error {
+            text = "\(outcome.isUntested ? "not tested" : "FAILED"), \(error.testText)"
+        } else if let byteCount = outcome.byteCount {
+            let checks = outcome.checks.all.contains { $0.check != nil } ? outcome.checks.text : missing
+            text = "OK, \(byteCount) byte\(byteCount == 1 ? "" : "s"), \(checks)"
+        } else {
+            text = "OK, no bytes of its own"
+        }
+        try printLine("\(outcome.name): \(text)")
+    }
+
+    func print(_ outcome: ArchiveOutcome) throws {
+        guard !self.isJSON else { return try printLine(jsonLine(ArchiveReport(outcome))) }
+        guard !outcome.isOK || !self.isQuiet else { return }
+        try printLine("\(outcome.name): \(outcome.text)")
+    }
+}
+
+extension BlobError {
+    /// The code, and the byte if it is known.
+    fileprivate var testText: String {
+        self.byteOffset.map { $0 > 0 ? "\(self.code) at byte \($0)" : "\(self.code)" } ?? "\(self.code)"
+    }
+}
+
+private struct OutcomeReport: Encodable {
+    let byteCount: Int64?
+    let checks: [PassedChecks.Check]
+    let error: ErrorText.Fields?
+    let index: Int?
+    let locator: String
+    let status: String
+
+    init(_ outcome: TestOutcome) {
+        (self.byteCount, self.checks, self.index) = (outcome.byteCount, outcome.checks.all, outcome.index)
+        self.error = outcome.error.map { ErrorText($0).fields }
+        self.locator = outcome.name
+        self.status = outcome.error == nil ? "ok" : outcome.isUntested ? "not tested" : "failed"
+    }
+}
+
+private struct ArchiveReport: Encodable {
+    let byteCount: Int64
+    let checks: [PassedChecks.Check]
+    let error: ErrorText.Fields?
+    let failedCount: Int
+    let locator: String
+    let memberCount: Int
+    let notTestedCount: Int
+    let status: String
+    let withoutChecksumCount: Int
+
+    init(_ outcome: ArchiveOutcome) {
+        var checks = outcome.layerChecks
+        checks.add(outcome.memberChecks)
+        (self.byteCount, self.checks, self.locator) = (outcome.byteCount, checks.all, outcome.name)
+        self.error = outcome.error.map { ErrorText($0).fields }
+        (self.memberCount, self.failedCount) = (outcome.memberCount, outcome.failedCount)
+        self.notTestedCount = outcome.untestedCount
+        self.withoutChecksumCount = outcome.layerChecks.coverBytes ? 0 : outcome.bareCount
+        self.status = outcome.isOK ? "ok" : "failed"
+    }
+}
