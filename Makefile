@@ -11,7 +11,7 @@ DEBIAN_PACKAGES := git g++ libc6-dev zlib1g-dev libisal-dev libarchive-dev libsq
   liblzma-dev libzstd-dev libbz2-dev libgexiv2-2 libturbojpeg0 libvips42 python3
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 
-.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check s3-check s3-kills form-check picker-check spark-check spark-test link-check api-check setup archives \
+.PHONY: all demo demo-picture test sanitize fuzz faults asset-changes soak nio draft-check s3-check s3-kills form-check test-check picker-check spark-check spark-test link-check api-check setup archives \
   release install dist deb deb-check docs benchmark benchmark-check clean
 
 all: release
@@ -146,6 +146,12 @@ form-check: setup
 	  starlette python-multipart multipart falcon tornado; }
 	swift build --product blob
 	$(PARSERS)/bin/python Tests/FormParsers/run.py .build/debug/blob
+
+# Compares the verdicts of `blob test` with those of the programs of the formats, over the archives in CORPUS.
+test-check: setup
+	$(if $(CORPUS),,$(error CORPUS names a folder of archives))
+	swift build --product blob --product blob-archive-helper
+	Tests/TestCheck/run.py .build/debug/blob $(CORPUS) --known Tests/TestCheck/differences.tsv
 
 # Cuts lines in 200 ways and reads them, and counts those of a large gzip, with Spark (PyPI; Java from Debian) and the
 # module of Examples/Spark.

@@ -79,7 +79,8 @@ package final class BlockReader: BlobReader {
     ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
-        countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil, recording: BlockRecording? = nil,
+        countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil,
+        recording: BlockRecording? = nil,
         _ context: BlobContext, found: @escaping (BlockStart) -> Void = { _ in }, after parked: ParkedBlock? = nil,
         park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> any BlobReader
     ) {

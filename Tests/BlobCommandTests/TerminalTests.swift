@@ -55,7 +55,7 @@ import Testing
 
     @Test(arguments: [["-q"], ["--quiet"], ["--progress", "never"]])
     func quietShowsNothing(options: [String]) throws {
-        for command in ["cat", "sum", "check"] {
+        for command in ["cat", "sum", "test"] {
             #expect(try self.launch([command, self.file] + options).run().ending == .status(0))
         }
         #expect(self.terminal.text == "")
@@ -64,7 +64,7 @@ import Testing
     @Test func everyCommandThatReadsMuchShowsProgress() throws {
         let gzip = self.folder.path("content.gz")
         _ = try Launch("-c", "gzip -k '\(self.file)'").with { $0.program = "/bin/sh" }.run()
-        for arguments in [["check", self.file], ["index", "build", "-o", self.folder.path("x.index"), gzip]] {
+        for arguments in [["test", self.file], ["index", "build", "-o", self.folder.path("x.index"), gzip]] {
             let before = self.terminal.text.count
             let outcome = try self.launch(arguments).run()
             #expect(outcome.ending == .status(0), "\(self.terminal.text)")
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test func nothingIsDrawnInAPipe() throws {
-        for command in ["cat", "sum", "check"] {
+        for command in ["cat", "sum", "test"] {
             let outcome = try Launch(command, self.file).run()
             #expect(outcome.errors.isEmpty)
             #expect(!outcome.output.contains(UInt8(ascii: "\r")) || command == "cat")

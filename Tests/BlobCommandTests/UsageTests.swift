@@ -14,7 +14,7 @@ import Testing
 
     @Test(arguments: [
         ["--help"], ["-h"], ["help"], [], ["cat", "--help"], ["info", "--help"], ["sum", "-h"], ["schemes", "--help"],
-        ["check", "--help"], ["help", "cat"],
+        ["test", "--help"], ["help", "cat"],
     ])
     func helpIsAResult(arguments: [String]) throws {
         let outcome = try Launch(arguments).run()
@@ -25,7 +25,7 @@ import Testing
 
     @Test func theHelpNamesEveryCommand() throws {
         let text = try Launch("--help").run().text
-        for command in ["cat", "info", "sum", "schemes", "check"] { #expect(text.contains("  \(command) ")) }
+        for command in ["cat", "info", "sum", "schemes", "test"] { #expect(text.contains("  \(command) ")) }
     }
 
     /// The parser finds the `h` of help in them.
@@ -56,7 +56,7 @@ import Testing
         ["cat", "x", "--idle-timeout", "1e30"], ["cat", "x", "--retry=-1"], ["cat", "x", "--retry", "often"],
         ["sum", "x", "--retry=-1"], ["cat", "x", "--limit-rate", "0"], ["cat", "x", "--limit-rate", "9X"],
         ["cat", "x", "--limit-rate", "9223372036854775807k"], ["cat", "x", "--max-ratio", "0"], ["info"],
-        ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["check", "x", "y"],
+        ["sum", "x", "--algorithm", "crc"], ["schemes", "x"], ["check"], ["test", "x", "--index", "i"],
         ["schemes", "--json"],
     ])
     func aMistakeInTheArgumentsIsOneLine(arguments: [String]) throws {
@@ -102,14 +102,14 @@ import Testing
     }
 
     @Test func everyCommandTakesAnIdleTimeout() throws {
-        for command in ["cat", "info", "sum", "check"] {
+        for command in ["cat", "info", "sum", "test"] {
             let outcome = try Launch(command, self.file, "--idle-timeout", "1000000000").run()
             #expect(outcome.ending == .status(0), "\(outcome.errorText)")
         }
     }
 
     @Test func aMissingFileIsNotFoundForEveryCommand() throws {
-        for command in ["cat", "info", "sum", "check"] {
+        for command in ["cat", "info", "sum"] {
             expect(
                 try Launch(command, self.folder.path("none")).run(), failsWith: "notFound", 66,
                 saying: self.folder.path("none"))
@@ -117,13 +117,13 @@ import Testing
     }
 
     @Test func aFolderIsUnsupportedForEveryCommand() throws {
-        for command in ["cat", "info", "sum", "check"] {
+        for command in ["cat", "info", "sum"] {
             expect(try Launch(command, self.folder.path).run(), failsWith: "unsupported", 65, saying: "directory")
         }
     }
 
     @Test func anEmptyArgumentNamesNothing() throws {
-        for command in ["cat", "info", "sum", "check"] {
+        for command in ["cat", "info", "sum"] {
             expect(try Launch(command, "").run(), failsWith: "invalidLocator", 64, saying: "empty")
         }
     }

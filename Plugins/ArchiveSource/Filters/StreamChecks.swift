@@ -10,7 +10,9 @@ final class StreamChecks: Sendable {
 
     /// The checksums that cover all bytes together; nil when a stream or frame has none.
     var name: String? {
-        self.names.withLock { $0.isEmpty || $0.contains(nil) ? nil : $0.compactMap(\.self).sorted().joined(separator: ", ") }
+        self.names.withLock {
+            $0.isEmpty || $0.contains(nil) ? nil : $0.compactMap(\.self).sorted().joined(separator: ", ")
+        }
     }
 }
 

@@ -11,6 +11,7 @@ final class SourceTester {
     /// The recorders of the checks of members, and of the layers around them, and the context that reports to the latter.
     private let (members, layers) = (PassedChecks.Recorder(), PassedChecks.Recorder())
     private let context: BlobContext
+    private let unrecorded: BlobContext
     private var copier: Copier<DroppedBytes>
     private let limit: Int64?
     private var failures: SourceFailures
@@ -21,7 +22,7 @@ final class SourceTester {
         progress: ProgressMode, isFailFast: Bool
     ) {
         (self.sources, self.output, self.limit) = (sources, output, limit)
-        self.context = self.layers.context(context)
+        (self.context, self.unrecorded) = (self.layers.context(context), context)
         self.copier = Copier(
             DroppedBytes(), limit: limit, progress: progress, itemCount: nil, self.members.context(context))
         self.failures = SourceFailures(isFailFast: isFailFast)
@@ -155,7 +156,10 @@ final class SourceTester {
     private func content(of source: any BlobInputStreamDataSource) throws -> Content {
         var content = Content(source: source)
         while content.filters.count <= Self.maximumFilterCount {
-            let identification = try self.sources.registry.identify(content.source, context: self.context)
+            // A source that is opened again reports its checks again.
+            let isRepeatable = content.source.traits.contains(.repeatable)
+            let identification = try self.sources.registry.identify(
+                content.source, context: isRepeatable ? self.unrecorded : self.context)
             content.source = identification.source
             guard let provider = identification.provider else { return content }
             switch provider.kind {

@@ -12,8 +12,11 @@ struct TestOutcome {
     var checks = PassedChecks()
     var error: BlobError?
 
-    /// True for an error that says nothing about the bytes: they were not read.
-    var isUntested: Bool { self.error.map { [.encrypted, .unsupported, .limitExceeded].contains($0.code) } ?? false }
+    /// True for an error that says nothing about the bytes of a member: they were not read.
+    var isUntested: Bool {
+        guard let code = self.error?.code else { return false }
+        return code == .encrypted || self.index != nil && [.unsupported, .limitExceeded].contains(code)
+    }
 
     /// True when bytes were read that no checksum of this member covers.
     var isBare: Bool { self.error == nil && self.byteCount ?? 0 > 0 && !self.checks.coverBytes }
