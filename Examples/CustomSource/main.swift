@@ -55,7 +55,7 @@ await ExampleProgram.run("CustomSource LOCATOR [URL]", taking: 1...2) { argument
         var request = URLRequest(url: try ExampleProgram.serverURL(arguments[1]))
         request.httpMethod = "POST"
         let (answer, response) = try await URLSessionUploader().upload(source, with: request)
-        let text = String(decoding: answer, as: UTF8.self)
+        let text = String(decoding: answer, as: UTF8.self).trimmingCharacters(in: .newlines)
         guard (200...299).contains(response.statusCode) else {
             throw BlobError(.refused, "The server answered \(response.statusCode): \(text)")
         }
@@ -63,7 +63,7 @@ await ExampleProgram.run("CustomSource LOCATOR [URL]", taking: 1...2) { argument
     }
     let bytes = try await source.data(upTo: 1 << 20)
     print(String(decoding: bytes, as: UTF8.self))
-    // What a plugin's own tests do: the kit checks the contracts of the source, and finds one that lies.
+    // As the tests of a plugin do: the kit checks the contracts of a source, and reports a wrong length.
     guard arguments[0].hasPrefix("base64:") else { return }
     print("broken contracts:", await violations(of: source, expecting: bytes))
     print("of a liar:", await violations(of: FaultSource(source, .wrongByteCount(by: 1)), expecting: bytes))

@@ -5,7 +5,7 @@ package import Foundation
 ///
 /// `URLSession` alone would lose the body: on Linux it follows a redirection with an empty one, waits without end for
 /// the answer to a challenge, and reports neither the error of a stream nor an answer that came before its end. So no
-/// redirection is followed, no challenge is answered, and the stream is asked. `URLSessionUploader` does more.
+/// redirection is followed, no challenge is answered, and the state of the stream decides. `URLSessionUploader` does more.
 package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     // Safe: the session uses the stream until it signals `isComplete`, and nothing else is changed after `init` but by
     // the session, before that.
@@ -75,7 +75,7 @@ package final class StreamedUpload: NSObject, URLSessionDataDelegate, @unchecked
     package func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         self.outcome = error.map { .failure($0) } ?? .success(task.response)
         self.end = self.body.state.value
-        // The session does not close the stream on Linux; whoever writes to the other end of a pair would wait.
+        // The session does not close the stream on Linux: a writer at the other end of a pair would wait.
         self.body.close()
         self.isComplete.signal()
     }

@@ -33,14 +33,18 @@ func send(_ source: any BlobInputStreamDataSource, _ method: BlobUploadRequest.M
     }
     do {
         let response = try await BlobUploader().upload(source, with: request)
-        print(response.status, String(decoding: response.body, as: UTF8.self))
+        print(response.status, text(of: response))
     } catch {
         // The answer of a server that refuses may say why.
         if let refusal = error.cause as? BlobUploadRefusal {
-            print(refusal.response.status, String(decoding: refusal.response.body, as: UTF8.self))
+            print(refusal.response.status, text(of: refusal.response))
         }
         throw error
     }
+}
+
+func text(of response: BlobUploadResponse) -> String {
+    String(decoding: response.body, as: UTF8.self).trimmingCharacters(in: .newlines)
 }
 
 /// Sends the bytes as they are.

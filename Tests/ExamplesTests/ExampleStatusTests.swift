@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test(.enabled(if: isBuilt("blob-media-helper") && isBuilt("AssetPicker")))
-    func anAssetThatIsMovedIsReadToItsEndAndOneThatIsEditedHasChanged() throws {
+    func aMovedAssetIsReadToItsEndAndAnEditedOneHasChanged() throws {
         let folder = try TemporaryFolder()
         let library = ["BLOB_LIBRARY": folder.path("library")]
         try Data(Self.noise.utf8).write(to: folder.url("noise.py"))

@@ -1,6 +1,5 @@
 import ArgumentParser
 import AssetLibrarySource
-import BlobCommandLine
 import BlobStandardSources
 import Foundation
 

@@ -1,5 +1,4 @@
 import ArgumentParser
-import BlobCommandLine
 import BlobExtraction
 import BlobPlatform
 import BlobStandardSources

@@ -1,5 +1,4 @@
 import ArgumentParser
-import BlobCommandLine
 import BlobStandardSources
 
 /// The errors of single sources, after which a command goes on with the others, as cat(1) does.

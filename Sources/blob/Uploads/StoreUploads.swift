@@ -1,5 +1,4 @@
 import ArgumentParser
-import BlobCommandLine
 import BlobPlatform
 import BlobStandardSources
 import BlobTransfer
