@@ -264,7 +264,7 @@ let package = Package(
             swiftSettings: partSettings),
         tests("CryptoDigestTests", "BlobStreams", "CryptoDigest"),
         tests(
-            "ExamplesTests", "BlobStreams", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "ChangedAsset",
+            "ExamplesTests", "BlobTestSupport", "blob", "blob-receive", "BoundPairPump", "ChangedAsset",
             "Checksum", "ComposeForm", "CustomSource", "FormRequest", "JoinedStreams", "ObservedSource", "ReadMeForm",
             "ReadMeObserved", "ReadMePlugin", "RunLoopChecksum", "SmallChecksum", "StreamedRequest",
             "SynchronousChecksum"),

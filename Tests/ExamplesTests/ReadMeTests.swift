@@ -52,6 +52,25 @@ import Testing
         #expect(run.status == 0, "\(run.outputText)")
     }
 
+    @Test func aBrokenLinkIsFound() throws {
+        let folder = try TemporaryFolder()
+        try FileManager.default.createDirectory(at: folder.url(".ci"), withIntermediateDirectories: false)
+        try FileManager.default.copyItem(at: root.appendingPathComponent(".ci/docs"), to: folder.url(".ci/docs"))
+        let page = """
+            # A title
+            [Right](README.md#a-title), [too](#a-title), [web](https://example.com/), `[code](nowhere.md)`.
+            [File](nowhere.md), [heading](#no-title), ![picture](nowhere.png), <doc:Nowhere>
+            <picture><source srcset="dark.svg"><img src="light.svg"></picture>
+            """
+        try Data(page.utf8).write(to: folder.url("README.md"))
+        let run = try FinishedProcess("python3", [folder.path(".ci/docs")])
+        let found = ["nowhere.md", "#no-title", "nowhere.png", "doc:Nowhere", "dark.svg", "light.svg"]
+        #expect(run.status == 1)
+        #expect(
+            run.outputText.split(separator: "\n").dropLast() == found.map { "README.md: \($0) is not there" }[...],
+            "\(run.outputText)")
+    }
+
     private static func text(of path: String) throws -> String {
         try String(contentsOf: root.appendingPathComponent(path), encoding: .utf8)
     }
