@@ -32,6 +32,7 @@ echo '$ blob cat papers.tgz#papers/report.txt | tail -1'; blob cat papers.tgz#pa
 show blob cat --offset 100002 --length 18 gzip+numbers.txt.gz
 export BLOB_LIBRARY="$folder/library"
 show blob library create
+echo '$ blob library import photo.png'
 asset=$(blob library import photo.png)
 show blob library ls -l
 
@@ -54,7 +55,9 @@ echo "The digests are the same on both sides."
 
 say "A broken source is an error, never a short end"
 head -c 50000 numbers.txt.gz >broken.gz
+echo '$ blob cat gzip+broken.gz >partial.txt'
 status=0; blob cat gzip+broken.gz >partial.txt 2>error.txt || status=$?
 sed "s|$folder/||" error.txt; echo "exit status $status"
+echo "\$ blob upload gzip+broken.gz $url"
 status=0; blob upload gzip+broken.gz "$url" 2>error.txt || status=$?
 sed "s|$folder/||" error.txt; echo "exit status $status, and nothing arrived: $(tail -n +2 arrived.txt | wc -l) parts as before"

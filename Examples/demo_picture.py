@@ -24,9 +24,9 @@ def draw(lines, colours):
         y = MARGIN + number * LINE + SIZE
         texts.append(f'<text x="{MARGIN}" y="{y}" fill="{colour}">{html.escape(clipped(line))}</text>')
     return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" '
-            f'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="{SIZE}">\n'
+            f'font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, monospace" font-size="{SIZE}" '
+            'xml:space="preserve">\n'
             '<title>A run of the demonstration in a terminal</title>\n'
-            '<style>text { white-space: pre }</style>\n'
             f'<rect x="0.5" y="0.5" width="{width - 1}" height="{height - 1}" rx="8" fill="{background}" stroke="{frame}"/>\n'
             + '\n'.join(texts) + '\n</svg>\n')
 
