@@ -39,6 +39,8 @@ struct TestCommand: NameListCommand {
     @Option(help: "Show progress: auto, always, never.")
     var progress = ProgressMode.auto
 
+    @OptionGroup var listed: ListedLocatorOptions
+
     @OptionGroup var retries: RetryOptions
 
     @OptionGroup var source: SourceOptions
@@ -57,11 +59,12 @@ struct TestCommand: NameListCommand {
         context.index = .none
         let names = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
         var list = ArgumentList(names)
-        if let fromFile { try list.add(fromFile, self.source, context) }
+        let sources = self.reading.makeSources()
+        if let fromFile { try list.add(fromFile, self.source, self.listed, sources.registry, context) }
         let output = TestOutput(
             isJSON: self.json, listsMembers: self.members || Verbosity.isVerbose, isQuiet: Verbosity.isQuiet)
         let tester = SourceTester(
-            self.reading.makeSources(), output, context, limit: self.maxBytes?.value, progress: self.progress,
+            sources, output, context, limit: self.maxBytes?.value, progress: self.progress,
             isFailFast: self.failFast)
         try tester.test(list)
     }
