@@ -104,6 +104,19 @@ import Testing
             }
             #expect(try await ArchiveContainer(MemorySource(bytes), format: .cpio).code(.index(1)) == .corrupted)
         }
+        // Names are certain, and so are the members before the error.
+        let archive = ArchiveContainer(MemorySource(damaged), format: .cpio)
+        #expect(try await archive.code("a.txt") == nil)
+        let names = try await onThread {
+            var names: [String] = []
+            _ = codeThrown {
+                try archive.forEachMember(BlobContext()) {
+                    names.append($0.printableName); return true
+                }
+            }
+            return names
+        }
+        #expect(names == ["empty", "a.txt", "hard"])
     }
 
     @Test(arguments: ["dir/", "soft", "device"])

@@ -6,6 +6,9 @@ import Testing
     /// The symbols of the core that only this package sees and that its plugins use, with the reasons.
     private static let allowed = [
         "AtomicFile": "writing files is the task of their owners",
+        "Fifo": "a queue, as that of swift-collections",
+        "ForwardingReader": "five calls that are passed on",
+        "SequentialSource": "a source that is opened once: others check that themselves",
         "BlockingPool": "work of our own beside the reads shares the pool's bound; others have threads of their own",
         "HandedOver": "a box to move a value between threads, without any state",
         "LocallyDescribedError": "Foundation's errors are described where Foundation is linked",

@@ -3,9 +3,12 @@ import BlobPlatform
 
 /// The facts in the header of a member.
 struct ArchiveEntry {
-    let member: BlobMember
+    var member: BlobMember
     /// The number of names that share the bytes, if the format tells; in a cpio, the last of them has the bytes.
     let linkCount: UInt32
+    /// The error of bytes before this member, or before an earlier one, in which a reader found no header: there may have
+    /// been other members, and the index is uncertain. Nil when it passed over none.
+    var gap: BlobError?
 
     /// - Parameter warning: The warning about a header that was read in spite of it; nil when there is none.
     init(member: BlobMember, warning: String?, linkCount: UInt32) {

@@ -5,13 +5,10 @@ import BlobPlatform
 extension ArchiveEntry {
     /// Creates the entry of a header that libarchive read.
     ///
-    /// - Throws: ``BlobError/Code/corrupted`` when libarchive passed over bytes in search of the header: there may have
-    ///   been other members.
-    init(_ entry: ExchangedEntry, index: Int) throws(BlobError) {
+    /// - Parameter previous: The entry before it; nil for the first one.
+    init(_ entry: ExchangedEntry, after previous: ArchiveEntry?) {
+        let index = previous.map { $0.member.index + 1 } ?? 0
         let warning = entry.facts.contains(.warning) ? String(decoding: entry.warning, as: UTF8.self) : nil
-        if let warning, warning.holds("kipped") {
-            throw BlobError(.corrupted, "The archive is damaged before its member \(index): \(warning).")
-        }
         let kind: BlobMember.Kind =
             // The values of AE_IFMT, AE_IFREG and so on in archive_entry.h, which may differ from the system's.
             switch entry.mode & 0o170000 {
@@ -32,5 +29,9 @@ extension ArchiveEntry {
             permissions: UInt16(entry.mode & 0o7777), linkTarget: isLink ? entry.target : nil,
             isEncrypted: entry.facts.contains(.isEncrypted))
         self.init(member: member, warning: warning, linkCount: entry.linkCount)
+        self.gap = previous?.gap
+        if self.gap == nil, let warning, warning.holds("kipped") {
+            self.gap = BlobError(.corrupted, "The archive is damaged before its member \(index): \(warning).")
+        }
     }
 }

@@ -60,6 +60,7 @@ final class ArchiveWalker: MemberWalker {
         var entry: OpaquePointer?
         let status = try self.handle.call(toleratingWarnings: true) { blob_archive_read_next_header($0, &entry) }
         guard status != ARCHIVE_EOF, let entry else {
+            if let gap = self.current?.gap { throw gap }
             try self.checkEnd()
             return false
         }
@@ -68,7 +69,7 @@ final class ArchiveWalker: MemberWalker {
         self.sum = self.format == .cpio ? CpioSum(header: self.handle.input.kept) : nil
         // Names are converted while they are copied.
         let facts = self.handle.ask { _ in ExchangedEntry(entry, warning: warning.map { Array($0.utf8) }) }
-        self.current = try ArchiveEntry(facts, index: self.index + 1)
+        self.current = ArchiveEntry(facts, after: self.current)
         return true
     }
 

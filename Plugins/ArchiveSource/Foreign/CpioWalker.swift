@@ -53,11 +53,9 @@ final class CpioWalker: MemberWalker {
     func isNamed(_ name: [UInt8]) -> Bool { self.part.isNamed(name) }
 
     var entry: ArchiveEntry {
-        let entry = self.part.entry
-        guard self.precedingCount > 0 else { return entry }
-        var member = entry.member
-        member.index += self.precedingCount
-        return ArchiveEntry(member: member, warning: member.headerFault, linkCount: entry.linkCount)
+        var entry = self.part.entry
+        entry.member.index += self.precedingCount
+        return entry
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {

@@ -31,11 +31,9 @@ final class RARWalker: MemberWalker {
     func isNamed(_ name: [UInt8]) -> Bool { self.base.isNamed(name) }
 
     var entry: ArchiveEntry {
-        let entry = self.base.entry
-        guard self.isEncrypted else { return entry }
-        var member = entry.member
-        member.isEncrypted = true
-        return ArchiveEntry(member: member, warning: member.headerFault, linkCount: entry.linkCount)
+        var entry = self.base.entry
+        if self.isEncrypted { entry.member.isEncrypted = true }
+        return entry
     }
 
     func advance() throws(BlobError) -> Bool {

@@ -62,11 +62,12 @@ final class HelperWalker: MemberWalker {
     func advance() throws(BlobError) -> Bool {
         let answer = try self.ask(ExchangeFrame(.next), .entry, .end)
         guard answer.kind == .entry else {
+            if let gap = self.current?.gap { throw gap }
             try self.checkEnd(answer.a)
             return false
         }
         guard let entry = ExchangedEntry(encoded: answer.payload) else { throw self.isMalformed }
-        self.current = try ArchiveEntry(entry, index: self.index + 1)
+        self.current = ArchiveEntry(entry, after: self.current)
         self.dataEnd = 0
         return true
     }

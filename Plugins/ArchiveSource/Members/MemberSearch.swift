@@ -101,7 +101,10 @@ struct MemberSearch {
     private func advance(_ walker: any MemberWalker, to index: Int?) throws(BlobError) -> ArchiveEntry? {
         while try walker.advance() {
             if let index {
-                if walker.index == index { return walker.entry }
+                guard walker.index == index else { continue }
+                let entry = walker.entry
+                if case .index = self.selector, let gap = entry.gap { throw gap }
+                return entry
             } else if case .name(let name) = self.selector, walker.isNamed(name) {
                 return walker.entry
             }

@@ -5,7 +5,7 @@
 ///
 /// For text of any kind, also a relative reference, or one that is no URL: what may be a password is hidden. The same
 /// text again for a result of this function.
-package func printableURL(_ text: String) -> String { printableURL(Array(text.utf8)[...], keepingQuery: false) }
+public func printableURL(_ text: String) -> String { printableURL(Array(text.utf8)[...], keepingQuery: false) }
 
 /// Returns the text of a locator as ``printableURL(_:)`` does, with its selectors; the query stays if it is that of a
 /// source of this machine. A text that names no host, such as a path, is unchanged.
