@@ -23,6 +23,17 @@ import Testing
         #expect(try await archive.code("20") != nil)
     }
 
+    @Test func anArchiveWhoseWriterWasInterruptedIsNoEmptyOne() async throws {
+        let signature: [UInt8] = [0x37, 0x7A, 0xBC, 0xAF, 0x27, 0x1C, 0, 4]
+        let interrupted = Data(signature + [UInt8](repeating: 0, count: 24) + [0xE0, 0, 0x41])
+        await #expect(throws: BlobError.self) {
+            try await ArchiveContainer(MemorySource(interrupted), format: .sevenzip).members()
+        }
+        // The checksum of 20 zeros.
+        let empty = Data(signature + [0x8D, 0x9B, 0xD5, 0x0F] + [UInt8](repeating: 0, count: 20))
+        #expect(try await ArchiveContainer(MemorySource(empty), format: .sevenzip).members().isEmpty)
+    }
+
     @Test func everyMemberOfASolidArchiveComesOutRight() async throws {
         guard let bytes = try await Made.optional("twenty.7z") else { return }
         let archive = ArchiveContainer(MemorySource(bytes), format: .sevenzip)

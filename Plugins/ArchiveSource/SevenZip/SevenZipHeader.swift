@@ -92,6 +92,13 @@ struct SevenZipHeader {
         let (offset, count, checksum) = start.withUnsafeBytes {
             ($0.number64(at: 12), $0.number64(at: 20), $0.number32(at: 28))
         }
+        // A writer that was interrupted leaves zeros there, of which the checksum is not zero.
+        guard start.count < self.startByteCount || count > 0 || self.isStart(start) else {
+            throw BlobError(
+                .corrupted,
+                "The beginning of the 7z archive names no header, and its checksum is wrong: it was not completed.",
+                byteOffset: 8)
+        }
         // Nothing follows the signature header of an archive without members.
         guard start.count == self.startByteCount, count > 0,
             let offset = Int64(exactly: offset), offset <= .max - self.startByteCount
