@@ -41,7 +41,7 @@ struct StoredMember: Sendable {
             guard self.isIn(scanner.info) else {
                 throw BlobError(.changed, "The archive changed while it was being opened.")
             }
-            return try makeCheckingReader(self.info, scanner)
+            return try makeCheckingReader(self.info, scanner, context)
         }
         let reader = try base.open(at: self.range.lowerBound + byteOffset, matching: self.validator, context: context)
         return StoredMemberReader(reader, info: self.info, end: self.range.upperBound) {

@@ -30,7 +30,8 @@ extension ArchiveCatalogue {
 /// A member that was found, and the way to read it.
 struct FoundMember {
     typealias MakeCheckingReader =
-        @Sendable (_ info: BlobInfo, _ scanner: ArchiveScanner) throws(BlobError) -> any BlobReader
+        @Sendable (_ info: BlobInfo, _ scanner: ArchiveScanner, _ context: BlobContext) throws(BlobError)
+        -> any BlobReader
 
     let member: BlobMember
     /// The length in bytes; nil when only the end shows it.

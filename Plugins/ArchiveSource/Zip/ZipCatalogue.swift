@@ -71,7 +71,7 @@ struct ZipCatalogue: ArchiveCatalogue {
                 + (entry.encryption.map { [("encryption", $0.name)] } ?? []),
             makeReader: { info throws(BlobError) in try found.makeReader(info, over: self.base, context) },
             indexed: isWrapped ? nil : DeflatedMember(found, over: self.base, self.tables.policy),
-            makeCheckingReader: { [data = found.data] info, scanner throws(BlobError) in
+            makeCheckingReader: { [data = found.data] info, scanner, context throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
                 return try ZipReader(again, .stored, info: info, context)
             })
