@@ -91,7 +91,7 @@ import Testing
         let first = try #require(try JSONSerialization.jsonObject(with: Data(lines[3].utf8)) as? [String: Any])
         #expect(first["name"] as? String == "new%0Aline")
         #expect(first["byte_count"] as? Int == 8)
-        #expect(first["index"] as? Int == 3)
+        #expect(first["member_index"] as? Int == 3)
         #expect(first["kind"] as? String == "file")
         #expect(first["modification_time"] as? String == "2023-11-14T22:13:20Z")
     }

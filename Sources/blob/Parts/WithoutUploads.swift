@@ -39,6 +39,8 @@
     struct StoreOptions: ParsableArguments {}
 
     struct WebOptions: ParsableArguments {
+        var forPasswordFile: WebOptions { self }
+
         func applied(
             to registry: BlobRegistry, _ connection: ConnectionOptions, _ store: StoreOptions
         ) -> BlobRegistry { registry }
