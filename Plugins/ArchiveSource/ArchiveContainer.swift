@@ -159,9 +159,13 @@ extension ArchiveContainer {
         try self.inOnePass(isInOrder: self.isSequential(context))
     }
 
-    private func inOnePass(isInOrder: Bool) -> (container: ArchiveContainer, pass: ArchivePass) {
+    /// - Parameter isListed: True when the members are listed meanwhile.
+    private func inOnePass(
+        isInOrder: Bool, isListed: Bool = false
+    ) -> (container: ArchiveContainer, pass: ArchivePass) {
         let base = isInOrder ? InOrderSource(underlying: self.base) : self.base
-        let pass = ArchivePass(base, self.format, self.tables)
+        let pass = ArchivePass(
+            base, self.format, self.tables, readsDirectory: isListed && self.format.hasDirectory)
         return (ArchiveContainer(self, base, pass), pass)
     }
 
@@ -172,7 +176,7 @@ extension ArchiveContainer {
         isWhole: Bool, _ context: BlobContext, _ body: (BlobMember, any BlobInputStreamDataSource) throws -> Void
     ) throws {
         let isInOrder = try isWhole && !self.format.needsRandomAccess || self.isSequential(context)
-        let (container, pass) = self.inOnePass(isInOrder: isInOrder)
+        let (container, pass) = self.inOnePass(isInOrder: isInOrder, isListed: true)
         if isInOrder {
             var next = 0
             while let member = try pass.member(from: next, context) {

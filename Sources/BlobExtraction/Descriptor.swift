@@ -36,6 +36,13 @@ struct FileIdentity: Hashable {
         self.init(status)
     }
 
+    /// Creates the identity of an open file; nil when the system does not report it.
+    init?(_ file: Descriptor) {
+        var status = stat()
+        guard fstat(file.number, &status) == 0 else { return nil }
+        self.init(status)
+    }
+
     init(_ status: stat) {
         self.device = UInt64(truncatingIfNeeded: status.st_dev)
         self.number = UInt64(status.st_ino)
@@ -45,9 +52,11 @@ struct FileIdentity: Hashable {
 extension [UInt8] {
     /// Calls `body` with these bytes as a path.
     func withPath<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
-        (self.map { CChar(bitPattern: $0) } + [0]).withUnsafeBufferPointer { buffer in
+        withUnsafeTemporaryAllocation(byteCount: self.count + 1, alignment: 1) { buffer in
+            buffer.copyBytes(from: self)
+            buffer[self.count] = 0
             // Not empty: it ends with a zero.
-            buffer.baseAddress.map(body) ?? body("")
+            return buffer.bindMemory(to: CChar.self).baseAddress.map { body($0) } ?? body("")
         }
     }
 }

@@ -6,6 +6,7 @@ package struct MemberPath: Hashable, Sendable {
     package let bytes: [UInt8]
 
     private static let slash = UInt8(ascii: "/")
+    private static let dot = UInt8(ascii: ".")
     private static let parent = Array("..".utf8)
     private static let current = Array(".".utf8)
 
@@ -29,10 +30,16 @@ package struct MemberPath: Hashable, Sendable {
             throw unsafe("is longer than \(Self.maximumByteCount) bytes")
         }
         guard name.first != Self.slash else { throw unsafe("is absolute") }
+        if Self.isPath(name) {
+            self.bytes = name
+            return
+        }
         let parts = Self.parts(of: name)
         guard !parts.contains(Self.parent[...]) else { throw unsafe("has '..' as a part") }
         self.bytes = Array(parts.joined(separator: CollectionOfOne(Self.slash)))
     }
+
+    package func hash(into hasher: inout Hasher) { self.bytes.withUnsafeBytes { hasher.combine(bytes: $0) } }
 
     /// The path of the folder that the member is in; empty for the topmost one.
     package var folder: MemberPath {
@@ -68,6 +75,16 @@ package struct MemberPath: Hashable, Sendable {
         let parts = up + Self.parts(of: target)
         let relative = parts.isEmpty ? Self.current : Array(parts.joined(separator: CollectionOfOne(Self.slash)))
         return self.isLinkBeneath(relative) ? relative : nil
+    }
+
+    /// Returns true for a name that is a path already, as most are: no part begins with a dot or is empty.
+    private static func isPath(_ name: [UInt8]) -> Bool {
+        var previous = Self.slash
+        for byte in name {
+            if previous == Self.slash, byte == Self.slash || byte == Self.dot { return false }
+            previous = byte
+        }
+        return previous != Self.slash
     }
 
     private static func parts(of name: [UInt8]) -> [ArraySlice<UInt8>] {

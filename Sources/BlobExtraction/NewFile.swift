@@ -10,6 +10,8 @@ package final class NewFile {
     private let staging: Descriptor
     private let file: Descriptor
     private var isFinished = false
+    /// The identity of the file, from ``finish()`` on.
+    private(set) var identity: FileIdentity?
 
     /// Creates the file with the permissions of the member, without set-id bits and what the file mode creation mask
     /// takes away.
@@ -37,6 +39,7 @@ package final class NewFile {
     /// Sets the time of the file, which is complete, and closes it.
     func finish() throws(BlobError) {
         if let times = self.member.times { _ = futimens(self.file.number, times) }
+        self.identity = FileIdentity(self.file)
         try self.file.finish(doing: "Could not write \(BlobMember.printable(self.path.bytes))")
         self.isFinished = true
     }

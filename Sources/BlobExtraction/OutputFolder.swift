@@ -98,23 +98,26 @@ package final class OutputFolder {
     /// Creates a file, which is written and then given to ``commit(_:)``. One at a time.
     package func makeFile(_ member: BlobMember) throws(BlobError) -> NewFile {
         let path = try Self.path(of: member)
-        let folder = try self.openFolder(of: path)
-        // Found now rather than after the bytes.
-        try self.checkPlace(path, folder)
+        let parent = path.folder
+        let folder = try self.open(parent)
+        // Found now rather than after the bytes; a folder made by this value rarely has what is not known.
+        if self.folderNumbers[parent] == nil || self.madePaths.contains(path.hashValue) {
+            try self.checkPlace(path, folder)
+        }
         return try NewFile(member, path, in: folder, staging: self.stagingFolder())
     }
 
     /// Gives a file its name. One with bytes of a hard link takes the place of its target and of earlier links to that.
     package func commit(_ file: NewFile) throws(BlobError) {
         try file.finish()
-        try self.nameStagedFile(file.path, file.folder)
+        try self.nameStagedFile(file.path, file.folder, file.identity)
         guard file.member.kind == .hardLink, let target = try? MemberPath(file.member.linkTarget ?? []) else { return }
         for path in [target] + (self.links.removeValue(forKey: target) ?? []) where path != file.path {
             guard let folder = self.tree.find(path.folder),
                 let old = FileIdentity(path.name, in: folder, type: S_IFREG), self.made.contains(old)
             else { continue }
             try self.stageLink(to: file.path, file.folder)
-            try self.nameStagedFile(path, folder, replacing: old)
+            try self.nameStagedFile(path, folder, self.stagedIdentity(), replacing: old)
         }
     }
 
@@ -136,7 +139,7 @@ package final class OutputFolder {
         if let times = member.times {
             _ = name.withPath { utimensat(staging.number, $0, times, AT_SYMLINK_NOFOLLOW) }
         }
-        try self.nameStagedFile(path, folder)
+        try self.nameStagedFile(path, folder, self.stagedIdentity())
     }
 
     /// Makes a hard link to a file that was extracted before.
@@ -155,7 +158,7 @@ package final class OutputFolder {
         let folder = try self.openFolder(of: path)
         try self.checkPlace(path, folder)
         try self.stageLink(to: target, from)
-        try self.nameStagedFile(path, folder)
+        try self.nameStagedFile(path, folder, self.stagedIdentity())
         self.links[target, default: []].append(path)
     }
 
@@ -235,15 +238,16 @@ package final class OutputFolder {
 
     /// Gives the staged file its name.
     ///
-    /// - Parameter old: A file that is replaced even when existing files are kept.
+    /// - Parameters:
+    ///   - identity: The identity of the staged file.
+    ///   - old: A file that is replaced even when existing files are kept.
     private func nameStagedFile(
-        _ path: MemberPath, _ folder: Descriptor, replacing old: FileIdentity? = nil
+        _ path: MemberPath, _ folder: Descriptor, _ identity: FileIdentity?, replacing old: FileIdentity? = nil
     ) throws(BlobError) {
         var isNamed = false
         defer { if !isNamed { self.discardStagedFile() } }
         let (staging, name) = (try self.stagingFolder(), StagingFolder.fileName)
         if self.isReplacing, old == nil { try self.checkPlace(path, folder) }
-        let identity = FileIdentity(name, in: staging)
         let replaced = self.isReplacing || old != nil ? FileIdentity(path.name, in: folder) : nil
         guard old == nil || replaced == nil || replaced == old else {
             throw BlobError(.changed, "\(BlobMember.printable(path.bytes)) was replaced by another program.")
@@ -255,11 +259,19 @@ package final class OutputFolder {
                     : renameat(staging.number, name, folder.number, new)
             }
         }
-        guard result == 0 else { throw writeFailure("Could not name \(BlobMember.printable(path.bytes))") }
+        guard result == 0 else {
+            let failure = writeFailure("Could not name \(BlobMember.printable(path.bytes))")
+            if failure.systemErrorNumber == EEXIST { try self.checkPlace(path, folder) }
+            throw failure
+        }
         // When both names are of one file already, a rename leaves both.
         isNamed = replaced == nil || replaced != identity
         if let identity { self.made.insert(identity) }
         self.madePaths.insert(path.hashValue)
+    }
+
+    private func stagedIdentity() throws(BlobError) -> FileIdentity? {
+        FileIdentity(StagingFolder.fileName, in: try self.stagingFolder())
     }
 
     /// Removes the staged file, if it still has its first name.

@@ -36,7 +36,7 @@ final class StagingFolder {
             guard descriptor >= 0 || errno != ENOENT else { continue }
             let folder = try Descriptor(descriptor, doing: "Could not open a folder for incomplete files")
             guard flock(folder.number, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
-                Self.identity(of: folder) == FileIdentity(name, in: parent, type: S_IFDIR)
+                FileIdentity(folder) == FileIdentity(name, in: parent, type: S_IFDIR)
             else { continue }
             (self.descriptor, self.name, isTaken) = (folder, name, true)
             return
@@ -52,7 +52,9 @@ final class StagingFolder {
 
     /// True for a name that such a folder may have, in any case of its letters.
     static func isName(_ name: [UInt8]) -> Bool {
-        String(decoding: name, as: UTF8.self).lowercased().utf8.starts(with: self.prefix)
+        // Only a dot is one in lower case.
+        guard name.first == self.prefix.first else { return false }
+        return String(decoding: name, as: UTF8.self).lowercased().utf8.starts(with: self.prefix)
     }
 
     /// Removes the folders that processes of this user left when they were killed.
@@ -74,11 +76,6 @@ final class StagingFolder {
 
     private static func open(_ name: [UInt8], in parent: Descriptor) -> CInt {
         name.withPath { openat(parent.number, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) }
-    }
-
-    private static func identity(of folder: Descriptor) -> FileIdentity? {
-        var status = stat()
-        return fstat(folder.number, &status) == 0 ? FileIdentity(status) : nil
     }
 
     /// The names of the staging folders that a folder may have.

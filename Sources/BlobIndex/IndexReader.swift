@@ -42,7 +42,7 @@ package struct IndexReader: Sendable {
         var number: UInt64 = 0
         var shift: UInt64 = 0
         while true {
-            let byte = try self.fixed(UInt8.self)
+            let byte = self.bytes[try self.advance(by: 1)]
             let bits = UInt64(byte & 0x7F)
             guard shift < 63 || (shift == 63 && bits <= 1) else { throw self.failure("has a number past 64 bits") }
             number |= bits << shift

@@ -35,6 +35,25 @@ import Testing
         }
     }
 
+    /// Members that are listed and read are found in the directory: a look-up in a table asks whether the archive is
+    /// still the same, and decodes dozens of records.
+    @Test func aListedMemberCostsNoQuestionAboutTheArchive() async throws {
+        let base = DescribedSource(
+            base: MemorySource(try await Made.archive("many.zip"), validator: .strong("zip")))
+        try await onThread {
+            for _ in 0..<2 {
+                var count = 0
+                try BlobArchive(base, format: .zip).forEachSource(isWhole: true, BlobContext()) { member, source in
+                    let bytes = try source.data(upTo: 1 << 20)
+                    #expect(bytes == Self.text(member.index))
+                    count += 1
+                }
+                #expect(count == 300)
+            }
+            #expect(base.descriptions.withLock { $0 } < 20)
+        }
+    }
+
     /// The extents of members that overlap are found once, and a table is blamed once, however many members fail; also where
     /// no table is kept, because the base has no validator.
     @Test(arguments: [true, false], [true, false])
@@ -196,5 +215,24 @@ private struct OnceBrokenSource: BlobLayer {
             if self.base.byteOffset == 0, self.fails() { throw BlobError(.io, "The disk is bad here.") }
             return try self.base.read(into: &output)
         }
+    }
+}
+
+/// A source that counts the questions about its facts.
+private struct DescribedSource: BlobInputStreamDataSource {
+    let base: any BlobInputStreamDataSource
+    let descriptions = Locked(0)
+
+    var traits: BlobTraits { self.base.traits }
+
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        self.descriptions.withLock { $0 += 1 }
+        return try self.base.info(context)
+    }
+
+    func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobReader {
+        try self.base.open(at: byteOffset, matching: validator, context: context)
     }
 }

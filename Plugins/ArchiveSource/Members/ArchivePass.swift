@@ -30,12 +30,18 @@ package final class ArchivePass: Sendable {
     private let base: any BlobInputStreamDataSource
     private let format: ArchiveFormat
     private let tables: TableHolder
+    private let readsDirectory: Bool
     private let state = Locked(State())
 
-    init(_ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ tables: TableHolder) {
+    /// - Parameter readsDirectory: True when the archive's own directory is read as a whole in any case: then members
+    ///   are found in it by their indices, which costs less than a look-up in a table for each.
+    init(
+        _ base: any BlobInputStreamDataSource, _ format: ArchiveFormat, _ tables: TableHolder, readsDirectory: Bool
+    ) {
         self.base = base
         self.format = format
         self.tables = tables
+        self.readsDirectory = readsDirectory
     }
 
     /// Returns true when the member may lie behind the reader that is kept, so that reading it begins another pass.
@@ -108,6 +114,7 @@ package final class ArchivePass: Sendable {
     func table(
         for selector: BlobLocator.Selector, _ catalogue: any ArchiveCatalogue, _ context: BlobContext
     ) throws(BlobError) -> MemberTable? {
+        if self.readsDirectory, case .index = selector { return nil }
         // Without a pass from beginning to end, a table may be built first.
         let isIdle = self.state.withLock { state in
             if case .beginning = state.position { !state.isUnchecked } else { false }

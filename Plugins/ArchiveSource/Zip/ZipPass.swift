@@ -31,18 +31,19 @@ final class ZipPass: Sendable {
     }
 
     private let parked = Locked<HandedOver<Parked>?>(nil)
-    private let extents = Locked<(info: BlobInfo, extents: ZipExtents)?>(nil)
+    private let extents = Locked<(info: BlobInfo, result: Result<ZipExtents, BlobError>)?>(nil)
 
-    /// Returns the places of all members, which are gathered once for each content.
+    /// Returns the places of all members, which are gathered once for each content, also of one that has a fault.
     func extents(_ directory: ZipDirectory, _ context: BlobContext) throws(BlobError) -> ZipExtents {
         let info = directory.scanner.info
         let known = self.extents.withLock { $0 }
         if let known, known.info.validator == info.validator, known.info.byteCount == info.byteCount {
-            return known.extents
+            return try known.result.get()
         }
-        let extents = try directory.extents(context)
-        self.extents.withLock { $0 = (info, extents) }
-        return extents
+        let result = Result { () throws(BlobError) in try directory.extents(context) }
+        if case .failure(let error) = result, error.code != .inconsistent { throw error }
+        self.extents.withLock { $0 = (info, result) }
+        return try result.get()
     }
 
     /// Calls `body` with the directory and the reader of the members: those of the member before, if its reader is gone

@@ -17,10 +17,12 @@ public struct BlobValidator: Hashable, Sendable {
     ///
     /// For sources that are built on others.
     public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> Self {
-        let text = recipe + "(" + parts.map(\.text).joined(separator: ",") + ")"
+        var text = recipe + "(" + parts.map(\.text).joined(separator: ",") + ")"
         if parts.allSatisfy(\.isStrong) { return .strong(text) }
         // The token of a weak identity stays short, however many parts there are: two independent 64-bit hashes.
-        return .weak("\(text.utf8.count)-\(Int64(bitPattern: fnv1a(text.utf8)))-\(fnv1a(text.utf8.reversed()))")
+        return text.withUTF8 { bytes in
+            .weak("\(bytes.count)-\(Int64(bitPattern: fnv1a(bytes)))-\(fnv1a(bytes.reversed()))")
+        }
     }
 
     /// The strength and the token in one word, for people, logs and index files.

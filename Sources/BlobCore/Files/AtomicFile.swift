@@ -152,7 +152,7 @@ private func writeFailure(_ act: String, _ path: String) -> BlobError {
 ///
 /// - Throws: ``BlobError/Code/io`` with the `errno`; the number of bytes written before it is unknown.
 package func writeAll(
-    _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, named name: String
+    _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, named name: @autoclosure () -> String
 ) throws(BlobError) {
     var rest = bytes
     while !rest.isEmpty {
@@ -165,7 +165,7 @@ package func writeAll(
                 _ = poll(&request, 1, -1)
                 continue
             }
-            throw writeFailure("Could not write to", name)
+            throw writeFailure("Could not write to", name())
         }
         rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
     }

@@ -67,6 +67,25 @@ import Testing
         chmod(self.root + "/a/b", 0o755)
     }
 
+    /// In a folder made here, names are not looked up before the bytes are written.
+    @Test(arguments: [true, false]) func aNameThatIsTakenInANewFolderIsKept(_ resolvesInKernel: Bool) throws {
+        let folder = try self.folder(resolvesInKernel)
+        try self.write("first", to: "d/a", in: folder)
+        let twice = #expect(throws: BlobError.self) { try self.write("second", to: "d/a", in: folder) }
+        #expect(twice?.systemErrorNumber == EEXIST)
+        let member = BlobMember(index: 0, name: Array("d/b".utf8))
+        let file = try folder.makeFile(member)
+        try self.outside.write("other", to: "out/d/b")
+        let taken = #expect(throws: BlobError.self) { try folder.commit(file) }
+        #expect(taken?.systemErrorNumber == EEXIST && taken?.message.contains("exists, and is kept") == true)
+        try self.write("x", to: "d/c/x", in: folder)
+        let isFolder = #expect(throws: BlobError.self) { try self.write("y", to: "d/c", in: folder) }
+        #expect(isFolder?.systemErrorNumber == EISDIR)
+        folder.finish()
+        #expect(self.outside.read("out/d/a") == "first" && self.outside.read("out/d/b") == "other")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: self.root) == ["d"])
+    }
+
     @Test func onlyTargetsThatAreBeneathTheFolderThroughAnyLinkAreLinkedTo() throws {
         let folder = try self.folder(true)
         for (name, target) in [
