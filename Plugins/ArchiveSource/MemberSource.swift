@@ -135,8 +135,11 @@ struct MemberSource: BlobLayer {
         let found = try self.catalogue.find(self.selector, known, isAlone: isAlone, context)
         let base = found.baseInfo
         let hasIndex = try found.indexed?.hasIndex(context) ?? false
-        let name = String(
-            decoding: found.member.name.split(separator: UInt8(ascii: "/")).last ?? [], as: UTF8.self)
+        let slash = UInt8(ascii: "/")
+        let path = found.member.name[...]
+        let end = path.lastIndex { $0 != slash }.map { $0 + 1 } ?? 0
+        let start = path[..<end].lastIndex(of: slash).map { $0 + 1 } ?? 0
+        let name = String(decoding: path[start..<end], as: UTF8.self)
         let info = BlobInfo(
             byteCount: found.byteCount, name: name.isEmpty ? nil : name,
             validator: base.validator.map { .combined("\(self.format.rawValue)#\(self.selector.text)", [$0]) },

@@ -184,7 +184,7 @@ package final class OutputFolder {
         guard !path.bytes.isEmpty || member.kind == .directory else {
             throw BlobError(.unsupported, "The name of this member is that of the folder itself.")
         }
-        guard path.names.first.map(StagingFolder.isName) != true else {
+        guard !StagingFolder.isName(path.bytes) else {
             throw BlobError(.unsupported, "The name of this member is one of those for incomplete files.")
         }
         return path

@@ -50,7 +50,7 @@ final class StagingFolder {
         _ = self.name.withPath { unlinkat(self.parent.number, $0, AT_REMOVEDIR) }
     }
 
-    /// True for a name that such a folder may have, in any case of its letters.
+    /// True for a name that such a folder may have, in any case of its letters, and for a path beneath it.
     static func isName(_ name: [UInt8]) -> Bool {
         // Only a dot is one in lower case.
         guard name.first == self.prefix.first else { return false }

@@ -4,7 +4,7 @@ extension BlobMember {
     /// Formats a checksum for a member: `crc32:` and eight digits. Fast, because a listing formats one for each member.
     static func text(ofChecksum checksum: UInt32) -> String {
         String(unsafeUninitializedCapacity: 14) { buffer in
-            for (place, byte) in "crc32:".utf8.enumerated() { buffer[place] = byte }
+            _ = buffer.initialize(from: "crc32:".utf8)
             for place in 0..<8 {
                 let digit = UInt8(truncatingIfNeeded: checksum >> (28 - 4 * UInt32(place)) & 15)
                 buffer[6 + place] = digit < 10 ? 0x30 + digit : 0x61 - 10 + digit

@@ -41,6 +41,7 @@ struct ZipEntry: Equatable {
 
     /// The checksums of the bytes, as decrypted; AES has an authentication code, which is read before the end.
     var check: String? {
+        guard self.encryption != nil else { return "CRC-32" }
         let names = [self.hasChecksum ? "CRC-32" : nil, self.encryption?.authentication]
         return names.compactMap(\.self).isEmpty ? nil : names.compactMap(\.self).joined(separator: ", ")
     }

@@ -36,10 +36,10 @@ final class ZipPass: Sendable {
     /// Returns the places of all members, which are gathered once for each content, also of one that has a fault.
     func extents(_ directory: ZipDirectory, _ context: BlobContext) throws(BlobError) -> ZipExtents {
         let info = directory.scanner.info
-        let known = self.extents.withLock { $0 }
-        if let known, known.info.validator == info.validator, known.info.byteCount == info.byteCount {
-            return try known.result.get()
+        let known = self.extents.withLock { known in
+            known?.info.validator == info.validator && known?.info.byteCount == info.byteCount ? known?.result : nil
         }
+        if let known { return try known.get() }
         let result = Result { () throws(BlobError) in try directory.extents(context) }
         if case .failure(let error) = result, error.code != .inconsistent { throw error }
         self.extents.withLock { $0 = (info, result) }
