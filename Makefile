@@ -74,7 +74,9 @@ demo-picture: release
 # to wait for them. At most two tests a core run at once: with all of them begun, each wait lasts as long as their turns.
 LONG_TESTS := ^(ArchiveSource|AssetLibrarySource|BlobCommand|BlobTestSupport|Examples|GzipSource|HTTPSource|S3Source)Tests\.
 
+# A test that leaves its threads takes memory and processors from those after it: at the end there are at most a hundred.
 test: export SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH = 4
+test: export BLOBSTREAMS_THREAD_LIMIT = 100
 test: setup
 	swift build --build-tests
 	swift test --skip-build --skip '$(LONG_TESTS)'

@@ -236,7 +236,9 @@ let package = Package(
         readMe("Plugin"),
         // What the tests of several modules share.
         .target(
-            name: "BlobTestSupport", dependencies: ["BlobCore"], path: "Tests/BlobTestSupport", swiftSettings: settings),
+            name: "BlobTestSupport", dependencies: ["BlobCore", "CThreadLimit"], path: "Tests/BlobTestSupport",
+            swiftSettings: settings),
+        .target(name: "CThreadLimit", path: "Tests/CThreadLimit"),
         tests(
             "ArchiveSourceTests", exclude: ["Fixtures"], "BlobTestSupport", "BlobBlocks", "BlobIndex", "BlobStreams",
             "BlobStreamsTesting", "FileSource", "GzipSource", "ArchiveSource", "blob-archive-helper"),
@@ -256,7 +258,7 @@ let package = Package(
             "BlobReceivingTests", "BlobMultipart", "BlobStreams", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
         tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
-        tests("BlobTestSupportTests", "BlobTestSupport"),
+        tests("BlobTestSupportTests", "BlobPlatform", "BlobTestSupport", "CThreadLimit"),
         tests(
             "BlobURLSessionTests", "BlobTestSupport", "BlobStreams", "BlobStreamsTesting", "BlobURLSession"),
         .testTarget(

@@ -1,12 +1,26 @@
 package import BlobCore
 package import Foundation
 
-/// A source whose bytes pass by once: those of a pipe, which a thread of its own writes.
+/// A source whose bytes pass by once: those of a pipe, which a thread of its own writes from the opening on.
 package func pipeSource(_ bytes: Data, info: BlobInfo = BlobInfo()) -> any BlobInputStreamDataSource {
-    let pipe = BlobPipe(capacity: 1000, info: info)
-    Thread.detachNewThread {
-        try? pipe.write(bytes)
-        pipe.finish()
+    PipeSource(bytes: bytes, pipe: BlobPipe(capacity: 1000, info: info))
+}
+
+private struct PipeSource: ForwardingSource {
+    let bytes: Data
+    let pipe: BlobPipe
+
+    var base: any BlobInputStreamDataSource { self.pipe.source }
+
+    func reader(
+        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
+    ) throws -> any BlobReader {
+        let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
+        // Ends with the reader: without one, it would wait for room in vain.
+        Thread.detachNewThread { [bytes, pipe] in
+            try? pipe.write(bytes)
+            pipe.finish()
+        }
+        return reader
     }
-    return pipe.source
 }

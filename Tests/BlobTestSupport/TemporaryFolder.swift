@@ -2,9 +2,12 @@ import BlobCore
 package import Foundation
 
 /// A folder that is removed, with all that is in it, when it is released.
+///
+/// Threads that wait for the other end of one of its FIFOs then wait no longer.
 package final class TemporaryFolder: Sendable {
     /// The path as the system names it, so that open descriptors are found by it.
     package let path: String
+    private let fifos = Locked<[String]>([])
 
     /// Makes a folder in the one for temporary files.
     package init() throws {
@@ -16,7 +19,12 @@ package final class TemporaryFolder: Sendable {
         self.path = String(cString: resolved)
     }
 
-    deinit { Self.remove(Array(self.path.utf8)) }
+    deinit {
+        // Opens both ends at once. Held until the names are gone: whoever comes later finds none.
+        let ends = self.fifos.withLock { $0 }.map { open($0, O_RDWR | O_NONBLOCK | O_CLOEXEC) }
+        Self.remove(Array(self.path.utf8))
+        for end in ends where end >= 0 { close(end) }
+    }
 
     /// Removes a file, or a folder with what is in it.
     private static func remove(_ path: [UInt8]) {
@@ -90,6 +98,7 @@ package final class TemporaryFolder: Sendable {
         guard mkfifo(self.path(name), 0o644) == 0 else {
             throw BlobError(systemError: errno, doing: "Could not make a FIFO")
         }
+        self.fifos.withLock { $0.append(self.path(name)) }
         return self.path(name)
     }
 

@@ -3,15 +3,14 @@ import BlobTestSupport
 import Foundation
 import Testing
 
-/// A server for one test: takes connections one after the other and does with each what the test says.
+/// A server for one test: does with each connection what the test says. Ends when it is released.
 final class ScriptedServer: Sendable {
-    private let listener: LoopbackListener
-    private let connections = Locked(0)
+    private let server: LoopbackServer
 
-    var url: String { "http://127.0.0.1:\(self.listener.port)/x" }
+    var url: String { "http://127.0.0.1:\(self.server.port)/x" }
 
     /// How many connections there were.
-    var connectionCount: Int { self.connections.withLock { $0 } }
+    var connectionCount: Int { self.server.connectionCount }
 
     /// - Parameters:
     ///   - receiveBufferByteCount: How much the system takes for the script; nil is what it likes.
@@ -19,25 +18,12 @@ final class ScriptedServer: Sendable {
     init(
         receiveBufferByteCount: CInt? = nil, _ script: @escaping @Sendable (Connection) throws -> Void
     ) throws {
-        let listener = try LoopbackListener(receiveBufferByteCount: receiveBufferByteCount)
-        self.listener = listener
-        Thread.detachNewThread { [connections] in
-            while true {
-                let descriptor = accept(listener.descriptor, nil, nil)
-                // Closed here, so that its number is nobody else's while this thread uses it.
-                guard descriptor >= 0 else { return _ = close(listener.descriptor) }
-                connections.withLock { $0 += 1 }
-                let connection = Connection(descriptor)
-                Thread.detachNewThread {
-                    try? script(connection)
-                    connection.close()
-                }
-            }
-        }
+        self.server = try LoopbackServer(receiveBufferByteCount: receiveBufferByteCount)
+        self.server.start { try? script(Connection($0)) }
     }
 
-    /// Ends the server. Without it, it stays until the process ends: a test need not hold it to the end.
-    func stop() { shutdown(self.listener.descriptor, Int32(SHUT_RDWR)) }
+    /// Ends the server before it is released.
+    func stop() { self.server.stop() }
 
     /// One connection. Used by one thread.
     final class Connection: @unchecked Sendable {
@@ -50,8 +36,6 @@ final class ScriptedServer: Sendable {
             var limit = timeval(tv_sec: 20, tv_usec: 0)
             setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
         }
-
-        fileprivate func close() { Foundation.close(self.descriptor) }
 
         func send(_ text: String) { self.send(Array(text.utf8)) }
 

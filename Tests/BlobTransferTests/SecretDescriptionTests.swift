@@ -20,7 +20,6 @@ import Testing
                 "HTTP/1.1 403 No s3cretQuery\r\nSet-Cookie: a=s3cretCookie\r\nContent-Length: \(head.utf8.count)\r\n\r\n\(head)"
             )
         }
-        defer { server.stop() }
         let url = server.url.replacing("http://", with: "http://me:s3cretPassword@") + "?sig=s3cretQuery#s3cretFragment"
         var request = BlobUploadRequest(.put, url, fields: [BlobHTTPField("X-Key", "s3cretField")])
         request.settings.proxy = ""

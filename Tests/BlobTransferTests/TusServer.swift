@@ -22,8 +22,10 @@ final class TusServer: Sendable {
         var byteCount = 0
     }
 
-    let url: String
+    private let server: ScriptedServer
     private let state: Locked<State>
+
+    var url: String { self.server.url }
 
     /// The bytes of the upload.
     var stored: [UInt8] { self.state.withLock { $0.stored } }
@@ -43,7 +45,7 @@ final class TusServer: Sendable {
     ) throws {
         let state = Locked(State())
         self.state = state
-        let server = try ScriptedServer { connection in
+        self.server = try ScriptedServer { connection in
             connection.receiveBody(0)
             let head = String(decoding: connection.received.prefix(4096), as: UTF8.self)
             let method = String(head.prefix { $0 != " " })
@@ -57,7 +59,6 @@ final class TusServer: Sendable {
             }
             Self.serve(connection, head, method, fault(number, method), state)
         }
-        self.url = server.url
     }
 
     private static func serve(

@@ -3,12 +3,10 @@ import Foundation
 
 /// A connection and what was read ahead of it.
 final class HTTPConnection {
-    let descriptor: CInt
+    private let descriptor: CInt
     private var buffer = Data()
 
     init(_ descriptor: CInt) { self.descriptor = descriptor }
-
-    func close() { _ = Foundation.close(self.descriptor) }
 
     func endWriting() { shutdown(self.descriptor, CInt(SHUT_WR)) }
 

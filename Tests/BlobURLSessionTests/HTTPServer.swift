@@ -29,15 +29,14 @@ final class HTTPServer: Sendable {
 
     /// The requests in the order in which their answers, or connections, ended.
     let requests = Recorder<ReceivedRequest>()
-    private let listener: LoopbackListener
+    private let server: LoopbackServer
     private let handler: Handler
-    private let connections = Locked<[CInt]?>([])
     private let counts = Locked<[String: Int]>([:])
 
     init(_ handler: @escaping Handler) throws {
         self.handler = handler
-        self.listener = try LoopbackListener()
-        Thread { self.accept() }.start()
+        self.server = try LoopbackServer()
+        self.server.start { [weak self] in self?.serve(HTTPConnection($0)) }
     }
 
     /// Reads the body and says 200, as most tests want it.
@@ -49,19 +48,11 @@ final class HTTPServer: Sendable {
     }
 
     func url(_ path: String = "/") -> URL {
-        URL(string: "http://127.0.0.1:\(self.listener.port)\(path)") ?? URL(fileURLWithPath: "/")
+        URL(string: "http://127.0.0.1:\(self.server.port)\(path)") ?? URL(fileURLWithPath: "/")
     }
 
     /// Ends all connections. Handlers that wait for something else end on their own.
-    func stop() {
-        let connections = self.connections.withLock { connections in
-            defer { connections = nil }
-            return connections ?? []
-        }
-        // The accepting thread closes the descriptor, and each connection's thread its own.
-        shutdown(self.listener.descriptor, CInt(SHUT_RDWR))
-        for connection in connections { shutdown(connection, CInt(SHUT_RDWR)) }
-    }
+    func stop() { self.server.stop() }
 
     /// How many requests there were before for `path`.
     fileprivate func nextNumber(of path: String) -> Int {
@@ -71,23 +62,6 @@ final class HTTPServer: Sendable {
         }
     }
 
-    private func accept() {
-        while true {
-            let connection = Foundation.accept(self.listener.descriptor, nil, nil)
-            guard connection >= 0 else { break }
-            let isRunning = self.connections.withLock { connections in
-                connections?.append(connection)
-                return connections != nil
-            }
-            guard isRunning else {
-                _ = Foundation.close(connection)
-                break
-            }
-            Thread { self.serve(HTTPConnection(connection)) }.start()
-        }
-        _ = Foundation.close(self.listener.descriptor)
-    }
-
     private func serve(_ connection: HTTPConnection) {
         while let request = connection.readHead() {
             let exchange = HTTPExchange(connection, request, number: self.nextNumber(of: request.path))
@@ -95,8 +69,6 @@ final class HTTPServer: Sendable {
             self.requests.append(exchange.request)
             guard exchange.keepsConnection else { break }
         }
-        self.connections.withLock { $0?.removeAll { $0 == connection.descriptor } }
-        connection.close()
     }
 }
 

@@ -158,9 +158,10 @@ extension TemporaryFolder {
     func fifo(_ bytes: Data) throws -> String {
         let path = try self.makeFIFO(UUID().uuidString)
         Thread.detachNewThread {
-            let descriptor = open(path, O_WRONLY)  // Waits for the reader.
-            guard descriptor >= 0 else { return }
             _ = signal(SIGPIPE, SIG_IGN)
+            let descriptor = open(path, O_WRONLY)  // Waits for the reader, or the end of the folder.
+            guard descriptor >= 0 else { return }
+            defer { close(descriptor) }
             bytes.withUnsafeBytes { bytes in
                 var rest = bytes
                 while !rest.isEmpty {
@@ -169,7 +170,6 @@ extension TemporaryFolder {
                     rest = UnsafeRawBufferPointer(rebasing: rest.dropFirst(count))
                 }
             }
-            close(descriptor)
         }
         return path
     }

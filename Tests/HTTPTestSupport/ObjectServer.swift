@@ -53,7 +53,6 @@ package final class ObjectServer: Sendable {
         var object: Object
         var requests: [Request] = []
         var requestCount = 0
-        var connectionCount = 0
         var sentByteCount = 0
     }
 
@@ -62,7 +61,7 @@ package final class ObjectServer: Sendable {
     /// The number of open connections of all servers of the process, each of which has a thread.
     package static var openConnectionCount: Int { self.openCount.withLock { $0 } }
 
-    private let listener: LoopbackListener
+    private let server: LoopbackServer
     private let state: Locked<State>
     private let script: Script?
     private let recordsRequests: Bool
@@ -71,21 +70,13 @@ package final class ObjectServer: Sendable {
     ///   - recordsRequests: False for a server that runs for long: records take memory.
     ///   - script: Answers some requests; the connection is closed after a request that it answered.
     package init(_ object: Object, recordsRequests: Bool = true, script: Script? = nil) throws {
-        let listener = try LoopbackListener()
-        (self.listener, self.state, self.script) = (listener, Locked(State(object: object)), script)
+        (self.server, self.state, self.script) = (try LoopbackServer(), Locked(State(object: object)), script)
         self.recordsRequests = recordsRequests
-        Thread.detachNewThread { [weak self] in
-            while case let descriptor = accept(listener.descriptor, nil, nil), descriptor >= 0 {
-                self?.state.withLock { $0.connectionCount += 1 }
-                Self.openCount.withLock { $0 += 1 }
-                Thread.detachNewThread { [weak self] in
-                    let connection = Connection(descriptor)
-                    while let request = connection.receiveRequest(), self?.answer(request, connection) == true {}
-                    close(descriptor)
-                    Self.openCount.withLock { $0 -= 1 }
-                }
-            }
-            close(listener.descriptor)
+        self.server.start { [weak self] descriptor in
+            Self.openCount.withLock { $0 += 1 }
+            let connection = Connection(descriptor)
+            while let request = connection.receiveRequest(), self?.answer(request, connection) == true {}
+            Self.openCount.withLock { $0 -= 1 }
         }
     }
 
@@ -93,12 +84,10 @@ package final class ObjectServer: Sendable {
         try self.init(Object(bytes), script: script)
     }
 
-    deinit { shutdown(self.listener.descriptor, Int32(SHUT_RDWR)) }
-
-    package var port: UInt16 { self.listener.port }
+    package var port: UInt16 { self.server.port }
     package var url: String { "http://127.0.0.1:\(self.port)/folder/object.bin" }
     package var requests: [Request] { self.state.withLock { $0.requests } }
-    package var connectionCount: Int { self.state.withLock { $0.connectionCount } }
+    package var connectionCount: Int { self.server.connectionCount }
     /// The number of bytes of bodies that were sent, or begun to be.
     package var sentByteCount: Int { self.state.withLock { $0.sentByteCount } }
 

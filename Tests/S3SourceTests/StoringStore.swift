@@ -42,35 +42,26 @@ final class StoringStore: Sendable {
     /// Called with the number of each request, from 0, once it was received and before it is served.
     typealias Script = @Sendable (Int, Request) -> Reaction
 
-    private let listener: LoopbackListener
+    private let server: LoopbackServer
     private let state = Locked(State())
     private let script: Script
     private let maximumListCount: Int
 
     /// - Parameter maximumListCount: The number of parts in each answer that lists them.
     init(maximumListCount: Int = 2, script: @escaping Script = { _, _ in .serve }) throws {
-        let listener = try LoopbackListener()
-        (self.listener, self.script, self.maximumListCount) = (listener, script, maximumListCount)
-        Thread.detachNewThread { [weak self] in
-            while case let descriptor = accept(listener.descriptor, nil, nil), descriptor >= 0 {
-                Thread.detachNewThread { [weak self] in
-                    var connection = StoreConnection(descriptor)
-                    while let request = connection.receive(), let answer = self?.answer(request) {
-                        connection.send(answer)
-                        if request.method == "GET", request.query.isEmpty, answer.hasPrefix("HTTP/1.1 200 ") {
-                            connection.send(self?.objects[request.path] ?? [])
-                        }
-                    }
-                    close(descriptor)
+        (self.server, self.script, self.maximumListCount) = (try LoopbackServer(), script, maximumListCount)
+        self.server.start { [weak self] descriptor in
+            var connection = StoreConnection(descriptor)
+            while let request = connection.receive(), let answer = self?.answer(request) {
+                connection.send(answer)
+                if request.method == "GET", request.query.isEmpty, answer.hasPrefix("HTTP/1.1 200 ") {
+                    connection.send(self?.objects[request.path] ?? [])
                 }
             }
-            close(listener.descriptor)
         }
     }
 
-    deinit { shutdown(self.listener.descriptor, Int32(SHUT_RDWR)) }
-
-    var port: UInt16 { self.listener.port }
+    var port: UInt16 { self.server.port }
     var object: [UInt8]? { self.state.withLock { $0.objects["/bucket/key"]?.bytes } }
     var objects: [String: [UInt8]] { self.state.withLock { $0.objects.mapValues(\.bytes) } }
     var uploads: [String: [Int: [UInt8]]] {
@@ -96,7 +87,7 @@ final class StoringStore: Sendable {
     /// An uploader with parts of 1,000 bytes, without pauses.
     func uploader(maximumCount: Int = 10_000) throws -> S3Uploader {
         let store = S3Store(
-            try S3Endpoint("http://127.0.0.1:\(self.listener.port)"), KeyChain(VerifyingStore.keys),
+            try S3Endpoint("http://127.0.0.1:\(self.port)"), KeyChain(VerifyingStore.keys),
             region: "us-east-1", BlobTransferSettings())
         var uploader = S3Uploader(store)
         uploader.limits = PartLimits(

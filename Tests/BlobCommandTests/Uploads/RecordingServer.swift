@@ -19,31 +19,21 @@ final class RecordingServer: Sendable {
         }
     }
 
-    let port: UInt16
-    private let listener: LoopbackListener
+    private let server: LoopbackServer
     private let received = Locked<[Request]>([])
 
+    var port: UInt16 { self.server.port }
     var requests: [Request] { self.received.withLock { $0 } }
 
     /// - Parameter answer: Returns an answer whole, after which the connection is closed.
     init(_ answer: @escaping @Sendable (Request) -> [UInt8]) throws {
-        let listener = try LoopbackListener()
-        (self.listener, self.port) = (listener, listener.port)
-        Thread.detachNewThread { [received] in
-            while case let descriptor = accept(listener.descriptor, nil, nil), descriptor >= 0 {
-                Thread.detachNewThread {
-                    if let request = Self.receive(descriptor) {
-                        received.withLock { $0.append(request) }
-                        _ = answer(request).withUnsafeBytes { sendQuietly(descriptor, $0) }
-                    }
-                    close(descriptor)
-                }
-            }
-            close(listener.descriptor)
+        self.server = try LoopbackServer()
+        self.server.start { [received] descriptor in
+            guard let request = Self.receive(descriptor) else { return }
+            received.withLock { $0.append(request) }
+            _ = answer(request).withUnsafeBytes { sendQuietly(descriptor, $0) }
         }
     }
-
-    deinit { shutdown(self.listener.descriptor, Int32(SHUT_RDWR)) }
 
     /// Returns an answer with a length, and a cookie that is never to come back.
     static func answer(_ status: String, _ lines: [String] = [], _ body: [UInt8] = []) -> [UInt8] {
