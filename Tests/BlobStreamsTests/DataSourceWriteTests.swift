@@ -134,8 +134,7 @@ import Testing
 
     @Test func aNamedPipeIsWrittenToAndStays() async throws {
         let folder = try TemporaryFolder()
-        let pipe = folder.url("pipe")
-        try #require(mkfifo(pipe.path, 0o600) == 0)
+        let pipe = URL(fileURLWithPath: try folder.makeFIFO("pipe"))
         async let reading = onThread { try FileHandle(forReadingFrom: pipe).readToEnd() }
         let count = try await MemorySource(bytes).write(to: pipe)
         #expect(count == 300_000)

@@ -16,7 +16,7 @@ struct kind {
     int count;
 };
 
-static int limit;
+static int limit, patience;
 
 /// Appends the first line of a file about a thread to a name.
 static void append(char *name, const char *thread, const char *file) {
@@ -54,7 +54,7 @@ static int count_threads(struct kind *kinds) {
 
 static void check(void) {
     int count = count_threads(NULL);
-    for (int turn = 0; turn < 100 && count > limit; turn += 1) {
+    for (int turn = 0; turn < patience * 10 && count > limit; turn += 1) {
         poll(NULL, 0, 100);
         count = count_threads(NULL);
     }
@@ -69,21 +69,22 @@ static void check(void) {
     _exit(1);
 }
 
-void thread_limit_set(int new_limit) {
+void thread_limit_set(int new_limit, int seconds) {
     if (limit == 0) atexit(check);
     limit = new_limit;
+    patience = seconds;
 }
 
 __attribute__((constructor)) static void begin(void) {
     const char *text = getenv("BLOBSTREAMS_THREAD_LIMIT");
     if (text == NULL) return;
-    thread_limit_set(atoi(text));
+    thread_limit_set(atoi(text), 10);
     // A process that a test starts ends with the threads of that test.
     unsetenv("BLOBSTREAMS_THREAD_LIMIT");
 }
 
 #else
 
-void thread_limit_set(int limit) { (void)limit; }
+void thread_limit_set(int limit, int seconds) { (void)limit, (void)seconds; }
 
 #endif

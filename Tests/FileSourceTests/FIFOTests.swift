@@ -11,8 +11,7 @@ import Testing
 
     init() throws {
         self.folder = try TemporaryFolder()
-        self.path = self.folder.path("fifo")
-        try #require(mkfifo(self.path, 0o644) == 0)
+        self.path = try self.folder.makeFIFO("fifo")
     }
 
     private var source: FileSource { FileSource(path: self.path) }

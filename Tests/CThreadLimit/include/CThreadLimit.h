@@ -1,8 +1,8 @@
 #pragma once
 
-/// Makes this process fail at its end, on Linux, when more threads than this are left then: it lists them by their names
-/// and what they wait for, and exits with status 1. Threads that are about to end have ten seconds to do so.
+/// Makes this process fail at its end, on Linux, when more threads than `limit` are still there after some seconds: it
+/// lists them by their names and by the functions of the kernel in which they wait, and exits with status 1.
 ///
-/// A program that links this target does so by itself when BLOBSTREAMS_THREAD_LIMIT is set, but its child processes do
-/// not.
-void thread_limit_set(int limit);
+/// In a program that links this target, the environment variable BLOBSTREAMS_THREAD_LIMIT sets the limit, with ten
+/// seconds; its child processes do not inherit it.
+void thread_limit_set(int limit, int seconds);
