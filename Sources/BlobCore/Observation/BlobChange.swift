@@ -35,11 +35,11 @@ public struct BlobChange<Value: Sendable>: Sendable {
 }
 
 extension BlobRegistration {
-    convenience init<State>(of observer: Observer<State>, by core: ObservableCore<State>) {
+    convenience init<State>(of observer: Observer<State>, _ key: UInt64, by core: ObservableCore<State>) {
         self.init(
             removal: onlyOnce {
                 observer.cancel()
-                core.remove(observer)
+                core.remove(key)
             })
     }
 }

@@ -4,6 +4,10 @@
 /// made a change, or one that is already delivering. It never delivers under a lock: handlers may read, update, observe
 /// and cancel. With a ``BlobDelivery``, a handler runs on a run loop, a queue or an actor instead.
 ///
+/// A method that changes the value may therefore return before a handler was called for it, when another thread is
+/// delivering; that thread then makes the call, unless the token is cancelled or released first. Keep the token until
+/// the handler has seen the value that is waited for.
+///
 /// Changes made while a handler runs wait for it without limit. A rule given to ``init(_:coalescing:isLast:)`` keeps
 /// them few, by coalescing changes that not every observer has to see.
 ///
@@ -59,8 +63,8 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// its task is cancelled, at once and permanently. The sequence does not keep this object alive.
     public var states: BlobSequence<State, Never> {
         BlobSequence { [core] in
-            let queue = core.addQueue()
-            let registration = BlobRegistration(of: queue, by: core)
+            let (queue, key) = core.addQueue()
+            let registration = BlobRegistration(of: queue, key, by: core)
             return {
                 let state = await withTaskCancellationHandler {
                     await withCheckedContinuation { queue.resume($0) }
@@ -110,8 +114,12 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
     /// of the lock; several threads may call it at once and out of order, so it must look at the value.
     package func onChange(_ wake: @escaping @Sendable () -> Void) -> BlobRegistration {
         let waker = BlobWaker(wake)
-        self.core.add(waker)
-        return BlobRegistration(removal: onlyOnce { [core] in core.remove(waker) })
+        let key = self.core.add(waker)
+        return BlobRegistration(
+            removal: onlyOnce { [core] in
+                core.remove(key)
+                withExtendedLifetime(waker) {}
+            })
     }
 
     /// Calls `handler` for each change of the value at `keyPath`, until the observation is cancelled or released.
@@ -152,8 +160,8 @@ public final class BlobObservable<State: Equatable & Sendable>: Sendable {
         defer { withExtendedLifetime(self) {} }
         let handler = HandlerObserver(options, concerns: concerns, handler)
         let observer = delivery.connect.map { Mailbox(handler, of: self, self.core.rules, connect: $0) } ?? handler
-        self.core.add(observer, isInitialWanted: options.contains(.initial))
-        return BlobRegistration(of: observer, by: self.core)
+        let key = self.core.add(observer, isInitialWanted: options.contains(.initial))
+        return BlobRegistration(of: observer, key, by: self.core)
     }
 
     /// Blocks until `condition` returns a value for the state; it is checked again after each change.

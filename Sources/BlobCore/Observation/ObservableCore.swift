@@ -13,8 +13,9 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     private let lock = Locked(false)  // Not of `Void`, which would lie past the end of the lock's memory.
     let rules: ObservableRules<State>
     private let state = UnsafeMutablePointer<State>.allocate(capacity: 1)  // The lock orders its accesses.
-    private var observers: [AnyObserver] = []  // Each is an `Observer<State>`.
-    private var wakers: [BlobWaker] = []
+    private var observers = Audience<AnyObserver>()  // Each is an `Observer<State>`.
+    private var wakers = Audience<BlobWaker>()
+    private var lastKey: UInt64 = 0
     private var hasAudience = false  // True when there are any of these.
     private var pending: [Delivery] = []
     private var hasPending = false  // True when `pending` is not empty.
@@ -58,7 +59,7 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
     /// Releases the lock, then calls the wakers and notifies the observers.
     private func endUpdate(from old: State, delivers: Bool) {
         guard self.state.pointee != old else { return self.lock.unlock() }
-        let (wakers, observers) = (self.wakers, self.observers)
+        let (wakers, observers) = (self.wakers.members, self.observers.members)
         guard !observers.isEmpty else {
             self.lock.unlock()
             for waker in wakers { waker.wake() }
@@ -91,53 +92,66 @@ final class ObservableCore<State: Equatable & Sendable>: @unchecked Sendable {  
 
     // MARK: The audience
 
-    func add(_ observer: Observer<State>, isInitialWanted: Bool) {
-        self.lock.withLock { _ in
-            self.hasAudience = true
-            self.observers.append(observer)
-            guard isInitialWanted else { return }
-            self.enqueue(self.state.pointee, self.state.pointee, isInitial: true, for: [observer])
+    /// Adds an observer.
+    ///
+    /// - Returns: Its key, for ``remove(_:)``.
+    func add(_ observer: Observer<State>, isInitialWanted: Bool) -> UInt64 {
+        let key = self.lock.withLock { _ in
+            let key = self.nextKey()
+            self.observers.add(observer, key: key)
+            if isInitialWanted {
+                self.enqueue(self.state.pointee, self.state.pointee, isInitial: true, for: [observer])
+            }
+            return key
         }
         if isInitialWanted { self.deliver() }
+        return key
     }
 
     /// Adds a queue that begins with the current value: no change in between is lost or repeated.
-    func addQueue() -> StateQueue<State> {
+    func addQueue() -> (StateQueue<State>, key: UInt64) {
         self.lock.withLock { _ in
-            let queue = StateQueue(self.state.pointee, self.rules)
-            if self.hasEnded { queue.end() } else { self.observers.append(queue) }
+            let (queue, key) = (StateQueue(self.state.pointee, self.rules), self.nextKey())
+            if self.hasEnded { queue.end() } else { self.observers.add(queue, key: key) }
             self.hasAudience = !self.hasEnded
-            return queue
+            return (queue, key)
         }
     }
 
-    func add(_ waker: BlobWaker) {
+    /// Adds a waker.
+    ///
+    /// - Returns: Its key, for ``remove(_:)``.
+    func add(_ waker: BlobWaker) -> UInt64 {
         self.lock.withLock { _ in
-            self.hasAudience = true
-            self.wakers.append(waker)
+            let key = self.nextKey()
+            self.wakers.add(waker, key: key)
+            return key
         }
     }
 
-    /// Removes an observer or a waker.
-    func remove(_ member: AnyObject) {
-        // Released outside the lock, with whatever their handlers hold.
-        let old = self.lock.withLock { _ in
-            defer {
-                self.observers.removeAll { $0 === member }
-                self.wakers.removeAll { $0 === member }
-                self.hasAudience = !self.observers.isEmpty || !self.wakers.isEmpty
-            }
-            return (self.observers, self.wakers)
+    /// Returns the key of a member that is being added; called under the lock.
+    private func nextKey() -> UInt64 {
+        self.hasAudience = true
+        self.lastKey += 1
+        return self.lastKey
+    }
+
+    /// Removes an observer or a waker, which the caller retains: it is released outside of the lock, with all that its
+    /// handler retains.
+    func remove(_ key: UInt64) {
+        self.lock.withLock { _ in
+            self.observers.remove(key)
+            self.wakers.remove(key)
+            self.hasAudience = !self.observers.members.isEmpty || !self.wakers.members.isEmpty
         }
-        withExtendedLifetime(old) {}
     }
 
     /// Ends all observers, because no more changes will come. Must not be called while a thread delivers.
     func end() {
         let observers = self.lock.withLock { _ in
             self.hasEnded = true
-            defer { self.observers = [] }
-            return self.observers
+            defer { self.observers.removeAll() }
+            return self.observers.members
         }
         for observer in observers { observer.typed(for: State.self).end() }
     }

@@ -132,9 +132,17 @@ open class BlobInputStream: InputStream, StreamDelegate {
     ///
     /// Removes the stream from its run loops. Any thread may call this; in synchronous mode the reader is closed before
     /// this returns, unless another thread is using it.
+    ///
+    /// Observers of ``state`` see all states up to ``BlobStreamState/Phase/closed``, also when the stream is released
+    /// right after this: on this thread before this returns or, while another thread notifies them, on that thread
+    /// afterwards. A token that is released earlier drops the states that its observer has not seen: keep it until the
+    /// observer has seen `closed`, or iterate ``BlobObservable/states``.
     open override func close() { self.engine.close() }
 
     /// The status of the stream; `reading` while a read runs. Any thread may call this; never waits.
+    ///
+    /// As in Foundation's own streams, one that was opened without bytes is `open`, and `atEnd` only after a read or
+    /// the event for its end.
     open override var streamStatus: Stream.Status { self.engine.status }
 
     /// The ``BlobError`` that ended the stream, or that made the last read fail before opening or after closing. Any
@@ -148,8 +156,9 @@ open class BlobInputStream: InputStream, StreamDelegate {
         set { self.engine.delegate = newValue }
     }
 
-    /// Delivers events on `runLoop` in `mode`, and keeps it running, until the stream is removed from it or closed. Any
-    /// thread may call this for any run loop; for a run loop of another thread it takes effect when that runs next.
+    /// Delivers events on `runLoop` in `mode`, and keeps it running, until the stream is removed from it or closed;
+    /// does nothing after closing. Any thread may call this for any run loop; for a run loop of another thread it takes
+    /// effect when that runs next, at the latest.
     open override func schedule(in runLoop: RunLoop, forMode mode: RunLoop.Mode) {
         self.engine.schedule(in: runLoop, mode)
     }
@@ -174,12 +183,13 @@ open class BlobInputStream: InputStream, StreamDelegate {
     ///
     /// A stream at its end is open again after its offset is set back. In synchronous mode the source is opened at the
     /// offset before this returns; in asynchronous mode, and before opening, an offset that turns out to be past the
-    /// end is an error of the stream. Setting the same offset costs nothing. Any thread may call this; in synchronous
-    /// mode it waits for the source.
+    /// end is an error of the stream. Setting the same offset costs nothing. As after a read, the delegate receives
+    /// `hasBytesAvailable` when there are bytes at the offset. Any thread may call this; in synchronous mode it waits
+    /// for the source.
     ///
     /// - Returns: False when the offset is refused: it is not a number, is negative or past the length, the source
-    ///   cannot be opened there or again, its content changed, or the stream is closed or failed. The stream is then
-    ///   unchanged.
+    ///   cannot be opened there or again, its content changed, or the stream is closed, failed, or at its end and
+    ///   cancelled. The stream is then unchanged.
     open override func setProperty(_ property: BlobStreamProperty?, forKey key: Stream.PropertyKey) -> Bool {
         guard key == .fileCurrentOffsetKey else {
             return self.engine.withProperties { $0.setProperty(property, forKey: key) } ?? false

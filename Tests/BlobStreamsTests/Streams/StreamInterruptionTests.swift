@@ -53,7 +53,7 @@ import Testing
     func eachStageIsSeenOnceAndInOrder(_ mode: BlobStreamMode) async throws {
         let seen = Recorder<BlobStreamState>()
         let source = self.source([.invalidated, .recovering, .recovered, .recovering, .recovering, .recovered])
-        try await onThread {
+        let token = try await onThread {
             let stream = BlobInputStream(source, mode: mode)
             let token = stream.state.observe(\.self, options: [.initial, .new]) { change in
                 if let state = change.new { seen.append(state) }
@@ -61,9 +61,11 @@ import Testing
             stream.open()
             #expect(stream.readAll(by: 1) == [0, 1, 2, 3, 4])
             stream.close()
-            withExtendedLifetime(token) {}
+            return token
         }
+        // Another thread may be delivering.
         let last = await seen.first { $0.phase == .closed }
+        token.cancel()
         #expect(last?.recoveries == 2)
         self.expect(
             seen.values, phases: [.notOpen, .opening, .open, .atEnd, .closed],
@@ -94,7 +96,7 @@ import Testing
     func contentThatChangedIsInvalidatedAndThenFails(_ mode: BlobStreamMode) async throws {
         let seen = Recorder<BlobStreamState>()
         let source = self.source([.invalidated, .recovering], failing: true)
-        try await onThread {
+        let token = try await onThread {
             let stream = BlobInputStream(source, mode: mode)
             let token = stream.state.observe(\.self) { change in
                 if let state = change.new { seen.append(state) }
@@ -102,12 +104,14 @@ import Testing
             stream.open()
             #expect(stream.readAll(by: 1) == nil)
             #expect(stream.state.value.interruption == nil && !stream.state.value.isRecovering)
-            withExtendedLifetime(token) {}
+            return token
         }
-        let last = await seen.first { $0.phase == .failed }
+        // Another thread may be delivering; the release of the stream closes it.
+        let last = await seen.first { $0.phase == .closed }
+        token.cancel()
         #expect(last?.error?.code == .changed)
         self.expect(
-            seen.values, phases: [.opening, .open, .failed],
+            seen.values, phases: [.opening, .open, .failed, .closed],
             interruptions: [Step(.open), Step(.open, .invalidated), Step(.open, .recovering), Step(.open)])
     }
 

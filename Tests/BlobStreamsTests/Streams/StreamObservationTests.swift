@@ -17,9 +17,72 @@ import Testing
             stream.open()
             #expect(stream.readAll()?.count == 200_000)
             stream.close()
+            phases.waitForValues(count: 8)
             token.cancel()
         }
         #expect(phases.values == [.notOpen, .opening, .open, .atEnd, .opening, .open, .atEnd, .closed])
+    }
+
+    /// What `close()` promises: the thread that is delivering goes on, although nobody has the stream any more.
+    @Test func statesBeforeAClosingReachObserversThatAnotherThreadNotifies() async throws {
+        let (isEntered, gate, phases) = (Latch(), Latch(), Recorder<BlobStreamState.Phase>())
+        let token = try await onThread {
+            let stream = BlobInputStream(MemorySource(count: 10))
+            let token = stream.state.observe(\.phase) { change in
+                phases.append(change.new ?? .notOpen)
+                guard change.new == .opening else { return }
+                isEntered.open()
+                gate.wait()
+            }
+            let shared = HandedOver(stream)  // Streams may be used on several threads.
+            Thread { shared.value.open() }.start()
+            isEntered.wait()
+            #expect(stream.readAll() == testBytes(10))
+            stream.close()
+            #expect(phases.values == [.opening], "Neither a read nor closing waits for an observer.")
+            return token
+        }
+        gate.open()
+        #expect(await phases.values(count: 4) == [.opening, .open, .atEnd, .closed])
+        token.cancel()
+    }
+
+    @Test func aTokenThatIsReleasedWhileAnotherThreadNotifiesDropsTheRest() async throws {
+        let (isEntered, gate, phases) = (Latch(), Latch(), Recorder<BlobStreamState.Phase>())
+        try await onThread {
+            let stream = BlobInputStream(MemorySource(count: 10))
+            var token: BlobRegistration? = stream.state.observe(\.phase) { change in
+                phases.append(change.new ?? .notOpen)
+                isEntered.open()
+                gate.wait()
+            }
+            let (shared, isOpened) = (HandedOver(stream), Latch())  // As above.
+            Thread {
+                shared.value.open()
+                isOpened.open()
+            }.start()
+            isEntered.wait()
+            stream.close()
+            withExtendedLifetime(token) {}
+            token = nil
+            gate.open()
+            isOpened.wait()
+        }
+        #expect(phases.values == [.opening])
+    }
+
+    /// A removal that copied or searched the others would take seconds.
+    @Test func tenThousandObserversAreReleasedInTimeThatIsNotSquare() async throws {
+        try await onThread {
+            let stream = BlobInputStream(MemorySource(count: 1))
+            for isReversed in [false, true] {
+                var tokens = (0..<10_000).map { _ in stream.state.observe(\.phase) { _ in } }
+                if isReversed { tokens.reverse() }
+                let time = ContinuousClock().measure { tokens.forEach { $0.cancel() } }
+                // A fifth of a second on a busy machine.
+                #expect(time < .seconds(2))
+            }
+        }
     }
 
     @Test func progressIsSeenWithItsOldValue() async throws {
