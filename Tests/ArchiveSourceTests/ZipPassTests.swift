@@ -93,7 +93,7 @@ import Testing
             }
             #expect(codes.allSatisfy { $0 == .inconsistent })
             // A pass for each would read the directory as often as there are members; a member alone reads the trailer.
-            let alone = isPass ? 0 : codes.count * (22 + 65_535 + 4096) * 2
+            let alone = isPass ? 0 : codes.count * (22 + 65_535 + 4096) * 4
             #expect(read.withLock { $0 } < 100 * bytes.count + codes.count * 4096 + alone)
         }
     }

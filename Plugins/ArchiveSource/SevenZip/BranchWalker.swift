@@ -46,7 +46,8 @@ final class BranchWalker: MemberWalker {
     }
 
     func advance() throws(BlobError) -> Bool {
-        if self.index >= 0 { try self.dropData() }
+        // Damage of one member is no reason to refuse the next, which has a checksum of its own.
+        while self.index >= 0, self.byteOffset < self.byteCounts[self.index] { _ = try self.nextBlock() }
         guard self.index + 1 < self.byteCounts.count else { return false }
         self.index += 1
         (self.byteOffset, self.sum) = (0, CRC32())
