@@ -94,8 +94,10 @@ import Testing
         try await onThread {
             let code = codeThrown {
                 _ = try SevenZipHeader.check(source, BlobContext())
-                _ = try ArchiveContainer(source, format: .sevenzip).member(.name(Array("m".utf8)), context: BlobContext())
-                    .data(upTo: 100)
+                _ = try ArchiveContainer(source, format: .sevenzip).member(
+                    .name(Array("m".utf8)), context: BlobContext()
+                )
+                .data(upTo: 100)
             }
             #expect([.limitExceeded, .unsupported, .corrupted].contains(code), "\(file)")
         }
