@@ -39,6 +39,9 @@ protocol MemberWalker: AnyObject {
     /// zeros. At the end, returns no bytes and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
 
+    /// Reads and drops the bytes of the member.
+    func dropData() throws(BlobError)
+
     /// Reads a sequential base to its end, after the last member, which runs its final checks.
     func finish() throws(BlobError)
 }
@@ -50,7 +53,6 @@ extension MemberWalker {
     /// Nil: formats without a checksum of members, and those whose checksums are verified elsewhere.
     var check: String? { nil }
 
-    /// Reads and drops the bytes of the member.
     func dropData() throws(BlobError) {
         while try !self.nextBlock().bytes.isEmpty {}
     }

@@ -46,12 +46,16 @@ final class BranchWalker: MemberWalker {
     }
 
     func advance() throws(BlobError) -> Bool {
-        // Damage of one member is no reason to refuse the next, which has a checksum of its own.
-        while self.index >= 0, self.byteOffset < self.byteCounts[self.index] { _ = try self.nextBlock() }
+        if self.index >= 0 { try self.dropData() }
         guard self.index + 1 < self.byteCounts.count else { return false }
         self.index += 1
         (self.byteOffset, self.sum) = (0, CRC32())
         return true
+    }
+
+    /// Without a look at the checksum: damage of one member is no reason to refuse the next, which has one of its own.
+    func dropData() throws(BlobError) {
+        while self.byteOffset < self.byteCounts[self.index] { _ = try self.nextBlock() }
     }
 
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64) {
