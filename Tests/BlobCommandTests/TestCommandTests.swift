@@ -59,7 +59,7 @@ import Testing
             """)
         expect(
             try self.test(
-                "a.gz", "zlib+a.zz", "a.bz2", "crc64.xz", "crc32.xz", "sha256.xz", "none.xz", "both.xz", "a.lzma",
+                "a.gz", "zlib+a.zz", "a.bz2", "crc64.xz", "crc32.xz", "sha256.xz", "none.xz", "a.lzma",
                 "a.txt", "empty"),
             prints: """
                 a.gz: OK, 5 bytes, gzip CRC-32
@@ -69,12 +69,17 @@ import Testing
                 crc32.xz: OK, 5 bytes, xz CRC-32
                 sha256.xz: OK, 5 bytes, xz SHA-256
                 none.xz: OK, 5 bytes, no checksum
-                both.xz: OK, 10 bytes, xz CRC-64, 5 bytes without a checksum
                 a.lzma: OK, 5 bytes, no checksum
                 a.txt: OK, 5 bytes, no checksum
                 empty: OK, 0 bytes, no checksum
 
                 """)
+        // libarchive, in a build without liblzma, does not report the checks of each stream.
+        let both = try self.test("both.xz")
+        #expect(
+            both.ending == .status(0)
+                && ["xz CRC-64, 5 bytes without a checksum", "no checksum"].map { "both.xz: OK, 10 bytes, \($0)\n" }
+                    .contains(both.text), "\(both.text)")
     }
 
     @Test func archivesNameTheChecksumsAroundTheirMembersAndTheirOwn() throws {
