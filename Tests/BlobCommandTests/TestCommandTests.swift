@@ -79,7 +79,8 @@ import Testing
         #expect(
             both.ending == .status(0)
                 && ["xz CRC-64, 5 bytes without a checksum", "no checksum"].map { "both.xz: OK, 10 bytes, \($0)\n" }
-                    .contains(both.text), "\(both.text)")
+                    .contains(both.text),
+            "\(both.text)")
     }
 
     @Test func archivesNameTheChecksumsAroundTheirMembersAndTheirOwn() throws {
