@@ -149,7 +149,7 @@ form-check: setup
 	swift build --product blob
 	$(PARSERS)/bin/python Tests/FormParsers/run.py .build/debug/blob
 
-# Compares the verdicts of `blob test` with those of the programs of the formats, over the archives in CORPUS.
+# Compares `blob test` with `gzip -t`, `unzip -t` and their relatives, over the archives in CORPUS.
 test-check: setup
 	$(if $(CORPUS),,$(error CORPUS names a folder of archives))
 	swift build --product blob --product blob-archive-helper

@@ -3,7 +3,7 @@ import BlobTransfer
 import Foundation
 import MultipartFormData
 
-/// What servers take.
+/// The form in which a server takes an asset.
 enum UploadForm: String, CaseIterable, Sendable {
     /// Resumable uploads (tus 1.0.0): another process continues where this one was killed.
     case tus

@@ -20,7 +20,7 @@ final class DecompressingReader: BlobReader {
     private let format: CompressionFormat
     private let context: BlobContext
     private var phase: Phase
-    /// The bytes in libarchive's buffer that are not delivered yet, or those of the input that are not decoded.
+    /// The undelivered bytes in libarchive's buffer, or the undecoded bytes of the input.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
     private var decodedByteCount: Int64 = 0
     private let checks: StreamChecks?

@@ -20,7 +20,7 @@ struct S3Client: Sendable {
     struct Answer: Sendable {
         let head: ResponseHead
         let body: [UInt8]
-        /// What the store may repeat, and an error must not.
+        /// The secrets of the request, which a store may repeat and an error must not.
         let secrets: SentSecrets
 
         /// - Throws: ``BlobError/Code/corrupted`` when the body is no document of this name.

@@ -34,7 +34,7 @@ extension TransferRequest {
     /// Creates the request that asks for the object that an upload would replace.
     init(asking upload: BlobUploadRequest) throws(BlobError) {
         self.init(try TransferURL(upload.url))
-        // Those of the body, and the conditions of the upload: with `If-None-Match: *` the answer would be 304.
+        // Without fields of the body and conditions of the upload: `If-None-Match: *` would get a 304.
         self.privateFields = upload.fields.filter { field in
             !["content-", "if-"].contains { field.name.lowercased().hasPrefix($0) }
         }
