@@ -11,7 +11,8 @@ struct S3Client: Sendable {
         var firstPause = Duration.seconds(1)
         var maximumRetryCount = 5
         var idleLimit = BlobTransferSettings.defaultIdleLimit
-        var bytesPerSecond: Int64?
+        /// The rate that the requests share.
+        var pace: RatePace?
         /// Receives each error after which a request is repeated, the number of that attempt, and of those in a row.
         var onRetry: (@Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void)?
     }
@@ -105,7 +106,7 @@ struct S3Client: Sendable {
         }
         var request = BlobUploadRequest(method, url.text, fields: fields)
         (request.settings, request.idleLimit) = (store.settings, self.limits.idleLimit)
-        request.rateLimit = self.limits.bytesPerSecond
+        request.pace = self.limits.pace
         if let onProgress { request.onProgress = { sent, _ in onProgress(sent) } }
         let secrets = SentSecrets([url.text], fields, store.settings)
         do throws(BlobError) {

@@ -65,6 +65,9 @@ public struct S3Uploader: Sendable {
     /// The maximum rate in bytes per second, above 0; nil, the default, is no limit. With one, parts go one at a time.
     public var rateLimit: Int64?
 
+    /// The rate that this upload shares with others, in place of ``rateLimit``.
+    package var pace: RatePace?
+
     /// The longest time without activity on a connection; 60 seconds by default.
     public var idleLimit = BlobTransferSettings.defaultIdleLimit
 
@@ -139,7 +142,8 @@ public struct S3Uploader: Sendable {
     func client(of address: S3Address, _ context: BlobContext) throws(BlobError) -> S3Client {
         var limits = S3Client.Limits()
         (limits.firstPause, limits.maximumRetryCount) = (self.firstPause, self.maximumRetryCount)
-        (limits.idleLimit, limits.bytesPerSecond) = (self.idleLimit, self.rateLimit)
+        limits.idleLimit = self.idleLimit
+        limits.pace = self.pace ?? self.rateLimit.map { RatePace(bytesPerSecond: $0) }
         limits.onRetry = { error, number, limit in
             self.onRetry?(error)
             self.onAttempt?(error, number, limit)

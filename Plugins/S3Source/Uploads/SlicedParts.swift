@@ -48,7 +48,8 @@ struct SlicedParts: Sendable {
         _ body: @escaping @Sendable (Int) async throws(BlobError) -> Value
     ) async throws(BlobError) -> [Value] {
         let count = self.plan.count ?? 1
-        let workerCount = self.job.settings.rateLimit == nil ? min(self.job.settings.maximumPartsAtOnce, count) : 1
+        let isLimited = self.job.settings.rateLimit != nil || self.job.settings.pace != nil
+        let workerCount = isLimited ? 1 : min(self.job.settings.maximumPartsAtOnce, count)
         let state = Locked(State<Value>())
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<workerCount {

@@ -27,7 +27,7 @@ struct ResumableUpload: Sendable {
         self.ranges = zip(bounds, bounds.dropFirst()).map { $0..<$1 }
         self.progress = Locked(Array(repeating: 0, count: self.ranges.count))
         var request = uploader.request
-        request.rateLimit = request.rateLimit.map { max(1, $0 / count) }
+        request.pace = request.ownPace
         (request.onAnswer, request.onProgress, request.maximumRetryCount) = (nil, nil, 0)
         self.requests = try ResumableRequests(request, self.context)
         self.client =

@@ -33,6 +33,9 @@ public struct BlobUploadRequest: Sendable {
     /// The maximum rate in bytes per second, above 0; nil for no limit.
     public var rateLimit: Int64?
 
+    /// The rate that this request shares with others, in place of ``rateLimit``.
+    package var pace: RatePace?
+
     /// The longest time without activity on the connection; nil uses the idle limit of the context, that of the source.
     public var idleLimit: Duration?
 
@@ -91,6 +94,9 @@ extension BlobUploadRequest {
     var neededMediaTypeDetection: MediaTypeDetection? {
         self.fields.contains { $0.name.lowercased() == "content-type" } ? nil : self.mediaTypeDetection
     }
+
+    /// The rate of this request, which others may share.
+    var ownPace: RatePace? { self.pace ?? self.rateLimit.map { RatePace(bytesPerSecond: $0) } }
 
     /// The URL in the form in which it is printed.
     package var printableURL: String { BlobCore.printableURL(self.url) }

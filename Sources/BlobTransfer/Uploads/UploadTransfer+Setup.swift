@@ -30,8 +30,8 @@ extension UploadTransfer {
 
     /// The body, if it has been read, and its connection is one that others use, too.
     private var wholeBody: UnsafeRawBufferPointer? {
-        guard self.upload.method == .put, self.connection != .own, self.upload.rateLimit == nil, let byteCount,
-            byteCount > 0, !self.isEncrypted || byteCount <= Self.maximumEncryptedByteCount
+        guard self.upload.method == .put, self.connection != .own, !self.isPaced, let byteCount, byteCount > 0,
+            !self.isEncrypted || byteCount <= Self.maximumEncryptedByteCount
         else { return nil }
         return self.pump.wholeBody(byteCount)
     }

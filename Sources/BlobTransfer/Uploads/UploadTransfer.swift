@@ -36,7 +36,8 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
     /// The URL, once the request is set up.
     var url: TransferURL?
     private(set) var loop: TransferLoop?
-    private var rateLimit: RateLimit?
+    private let rateLimit: RateLimit?
+    var isPaced: Bool { self.rateLimit != nil }
     private var isPaused = false
     private var hasPausedForInput = false
     private var isAnswerPaused = false
@@ -77,7 +78,7 @@ final class UploadTransfer: LoopTransfer, SocketUser, @unchecked Sendable {  // 
         self.isEncrypted = upload.url.prefix(7).lowercased() != "http://"
         self.byteCount = upload.isChunked ? nil : self.info.byteCount
         (self.pump, self.exchange, self.sourceLimit) = (pump, exchange, idleLimit)
-        self.rateLimit = upload.rateLimit.map { RateLimit(bytesPerSecond: $0) }
+        self.rateLimit = upload.ownPace.map { RateLimit($0) }
     }
 
     // MARK: On any thread

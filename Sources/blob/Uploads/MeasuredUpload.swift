@@ -20,7 +20,8 @@ struct MeasuredUpload {
         self.uploader = try BlobUploader()
         (self.output, self.number) = (output, number)
         var request = request
-        (request.maximumRetryCount, request.onRetry) = (options.retry, output.retryReporter(of: options.retry))
+        let retryCount = options.retry ?? 0
+        (request.maximumRetryCount, request.onRetry) = (retryCount, output.retryReporter(of: retryCount))
         request.maximumRedirectionCount = options.followsRedirections ? Self.maximumRedirectionCount : 0
         request.onProgress = { sent, byteCount in output.show(number, sent, of: byteCount) }
         self.request = request

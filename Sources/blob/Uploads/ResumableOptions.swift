@@ -84,12 +84,12 @@ struct ResumableOptions: ParsableArguments {
     /// Uploads a source, and returns the URL of the upload.
     func send(
         _ source: any BlobInputStreamDataSource, _ upload: BlobUploadRequest, _ state: UploadStateFile?,
-        boundary: String?, patience: Int, _ context: BlobContext,
+        boundary: String?, patience: Int?, _ context: BlobContext,
         onAttempt: @escaping @Sendable (_ error: BlobError, _ number: Int, _ limit: Int) -> Void
     ) throws(BlobError) -> String {
         var uploader = ResumableUploader(upload)
         (uploader.stateFile, uploader.boundary) = (state, boundary)
-        uploader.patience = patience > 0 ? patience : nil
+        uploader.patience = patience
         (uploader.wireProtocol, uploader.partCount) = (self.resumption.wire ?? .tus, self.partCount)
         uploader.onAttempt = onAttempt
         let (outcome, ended) = (Locked(Result<String, BlobError>.success("")), WaitSignal())

@@ -19,9 +19,9 @@ struct StoreUploads: Sendable {
         _ resumable: ResumableOptions
     ) throws(BlobError) {
         var uploader = try S3Uploader(store)
-        uploader.rateLimit = upload.rateLimit
+        uploader.pace = upload.pace
         if let idleLimit = upload.idleLimit { uploader.idleLimit = idleLimit }
-        if request.retry > 0 { uploader.maximumRetryCount = request.retry }
+        if let retry = request.retry { uploader.maximumRetryCount = retry }
         (self.uploader, self.upload, self.jobs, self.resumable) = (uploader, upload, list.jobs, resumable)
     }
 

@@ -7,15 +7,15 @@ struct UploadOptions: ParsableArguments {
     @Option(name: [.customShort("X", allowingJoined: true), .customLong("request")], help: "PUT or POST.")
     var method: UploadMethod?
 
-    @Option(help: "Send at most this many bytes per second; k, M and G stand for powers of 1024.")
+    @Option(help: "Send at most this many bytes per second, all uploads together; k, M and G are powers of 1024.")
     var limitRate: ByteRate?
 
     @Option(
         help: """
             Retry at most this many times after transient errors; a POST only if the server received none of it, or \
-            refused it.
+            refused it (default: 0, of s3:// 5, and as --resumable says).
             """)
-    var retry = 0
+    var retry: Int?
 
     @Flag(
         name: [.customShort("L"), .customLong("location")],
@@ -40,7 +40,7 @@ struct UploadOptions: ParsableArguments {
     var contentEncoding = ContentEncoding.identity
 
     func validate() throws {
-        guard self.retry >= 0 else { throw ValidationError("--retry cannot be negative.") }
+        guard self.retry ?? 0 >= 0 else { throw ValidationError("--retry cannot be negative.") }
         try Seconds.validate(self.maxTime, "--max-time")
     }
 
@@ -49,7 +49,7 @@ struct UploadOptions: ParsableArguments {
         _ defaultMethod: BlobUploadRequest.Method, _ url: String, _ source: SourceOptions, _ context: BlobContext
     ) throws -> BlobUploadRequest {
         var upload = try BlobUploadRequest(self.method?.requestMethod ?? defaultMethod, url, source, context)
-        upload.rateLimit = self.limitRate?.bytesPerSecond
+        upload.pace = self.limitRate.map { RatePace(bytesPerSecond: $0.bytesPerSecond) }
         return upload
     }
 
