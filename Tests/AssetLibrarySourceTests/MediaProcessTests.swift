@@ -66,6 +66,19 @@ import Testing
         #expect(try await self.error(at: "/bin/false")?.code == .unavailable)
     }
 
+    @Test(.enabled(if: isLinux && hasVips), arguments: UnconfinedHelper.Calls.allCases)
+    func aHelperThatIsNotConfinedIsUsedOnlyWhereThatIsAllowed(_ calls: UnconfinedHelper.Calls) async throws {
+        let folder = try TemporaryFolder()
+        let path = try UnconfinedHelper.make(of: "blob-media-helper", in: folder, refusing: calls)
+        let error = try await self.error(at: path)
+        #expect(error?.code == .unavailable && error?.isTransient == false)
+        let missing = calls == .filter ? "no filter of system calls" : "no limit of memory, no limit of files"
+        #expect(error?.message.contains("does not confine it: \(missing)") == true, "\(error?.message ?? "")")
+        var context = BlobContext()
+        context.allowsUnconfinedMedia = true
+        #expect(try await self.error(at: path, context: context) == nil)
+    }
+
     /// The loader of the system takes the first file of the name, and there it is none.
     @Test(.enabled(if: isLinux)) func aMissingLibraryIsNamedWithItsPackage() async throws {
         let folder = try TemporaryFolder()

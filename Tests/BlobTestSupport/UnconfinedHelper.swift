@@ -1,6 +1,6 @@
 import Foundation
 
-/// A program that runs `blob-archive-helper` in a system that refuses to confine it, as some containers do.
+/// A program that runs a helper in a system that refuses to confine it, as some containers do.
 package enum UnconfinedHelper {
     /// The system calls that confine a helper.
     package enum Calls: String, CaseIterable, Sendable {
@@ -9,8 +9,10 @@ package enum UnconfinedHelper {
     }
 
     /// Makes the program, in which the system calls fail with EPERM; returns its path.
-    package static func make(in folder: TemporaryFolder, refusing calls: Calls) throws -> String {
-        let helper = productsFolder.appendingPathComponent("blob-archive-helper").path
+    package static func make(
+        of program: String = "blob-archive-helper", in folder: TemporaryFolder, refusing calls: Calls
+    ) throws -> String {
+        let helper = productsFolder.appendingPathComponent(program).path
         let path = try folder.write(
             """
             #!/usr/bin/env python3
@@ -33,7 +35,7 @@ package enum UnconfinedHelper {
             if prctl(22, ctypes.c_ulong(2), ctypes.byref(header), zero, zero) != 0: sys.exit('no filter')
             os.execv('\(helper)', ['\(helper)'] + sys.argv[1:])
 
-            """, to: "helper-\(calls)")
+            """, to: "\(program)-\(calls)")
         try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         return path
     }

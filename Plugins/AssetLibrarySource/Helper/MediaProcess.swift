@@ -31,8 +31,9 @@ final class MediaProcess {
     ///   - path: The path of the program; nil to look for it.
     ///   - variables: Further variables of its environment.
     ///   - fault: A fault for tests.
-    /// - Throws: ``BlobError/Code/unavailable`` when there is no helper, it is of another version, or its library is
-    ///   missing; the errors of ``HelperProcess``.
+    /// - Throws: ``BlobError/Code/unavailable`` when there is no helper, it is of another version, its library is
+    ///   missing, or the system does not confine it and the context does not allow that; the errors of
+    ///   ``HelperProcess``.
     init(
         for task: MediaTask, at path: String? = nil, memoryByteCount: Int = memoryByteCount,
         limits: HelperLimits = limits, variables: [String] = [], fault: String? = nil, _ context: BlobContext
@@ -44,7 +45,11 @@ final class MediaProcess {
         }
         let arguments = [task.rawValue, String(memoryByteCount)] + [fault].compactMap { $0 }
         self.process = try HelperProcess(found, arguments, variables: variables, limits: limits, context)
-        _ = try self.process.confinement()
+        if let missing = try self.process.confinement().missing, !context.allowsUnconfinedMedia {
+            throw BlobError(
+                .unavailable, "Media is decoded by a helper process, and the system does not confine it: \(missing).",
+                isTransient: false)
+        }
         let answer: ExchangeFrame
         do throws(BlobError) {
             answer = try self.process.answer(

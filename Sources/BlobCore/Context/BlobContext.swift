@@ -47,6 +47,10 @@ public struct BlobContext: Sendable {
     /// members of an archive needs no decoder, and has its own bounds.
     public var memoryLimit: Int64 = 128 << 20
 
+    /// True to have pictures and films of strangers decoded by a helper process even where the system does not confine
+    /// it; false by default, which is ``BlobError/Code/unavailable``. Of archives, their isolation decides.
+    public var allowsUnconfinedMedia = false
+
     /// A closure that returns the password of an archive, or nil when it knows none; by default there is no closure.
     ///
     /// Called with the locator of the archive, as far as it has one, when encrypted bytes are about to be read: on the

@@ -1,13 +1,28 @@
-public import ArgumentParser
-public import BlobStandardSources
+import ArgumentParser
+import BlobStandardSources
 
-extension ArchiveFormat: ExpressibleByArgument {
-    /// The names of the formats that have to be allowed.
-    public static var allValueStrings: [String] { self.isolated.map(\.rawValue).sorted() }
+/// What is decoded without a confined helper process only when the user says so.
+enum AllowedFormat: Hashable, ExpressibleByArgument {
+    case archive(ArchiveFormat)
+    /// Pictures and films.
+    case media
+
+    private static let mediaName = "media"
+
+    static var allValueStrings: [String] { ArchiveFormat.isolated.map(\.rawValue).sorted() + [self.mediaName] }
 
     /// Creates a format from its name; nil if it is not one that has to be allowed.
-    public init?(argument: String) {
-        guard let format = ArchiveFormat(rawValue: argument), Self.isolated.contains(format) else { return nil }
-        self = format
+    init?(argument: String) {
+        if argument == Self.mediaName {
+            self = .media
+        } else if let format = ArchiveFormat(rawValue: argument), ArchiveFormat.isolated.contains(format) {
+            self = .archive(format)
+        } else {
+            return nil
+        }
+    }
+
+    var archive: ArchiveFormat? {
+        if case .archive(let format) = self { format } else { nil }
     }
 }

@@ -59,10 +59,11 @@ struct SourceOptions: ParsableArguments {
     @Option(
         help: """
             Read archives of this format even without the program blob-archive-helper, in this process, or where the \
-            system does not confine that program (may be given more than once): \(ArchiveFormat.isolated.map(\.rawValue).sorted().joined(separator: ", ")). Their readers \
-            are known to fail badly on damaged archives.
+            system does not confine that program (may be given more than once). Their readers are known to fail badly on \
+            damaged archives. 'media' is for pictures and films of a library, and blob-media-helper where it is not \
+            confined.
             """)
-    var allowFormat: [ArchiveFormat] = []
+    var allowFormat: [AllowedFormat] = []
 
     // Side by side: in a debug build, the argument parser checks the options of a group anew for each group around it.
     @OptionGroup var web: WebOptions
@@ -81,7 +82,8 @@ struct SourceOptions: ParsableArguments {
 
     private func registry(_ web: WebOptions) -> BlobRegistry {
         let registry = BlobRegistry.forCommand(
-            library: self.library, unrenderable: self.unrenderable, allowing: Set(self.allowFormat))
+            library: self.library, unrenderable: self.unrenderable,
+            allowing: Set(self.allowFormat.compactMap(\.archive)))
         return web.applied(to: registry, self.connection, self.store)
     }
 
@@ -101,6 +103,7 @@ struct SourceOptions: ParsableArguments {
         context.index = self.index
         if let spoolLimit { context.spoolLimit = spoolLimit.value }
         if let memoryLimit { context.memoryLimit = memoryLimit.value }
+        context.allowsUnconfinedMedia = self.allowFormat.contains(.media)
         context.mayBlock = true  // Commands may block the threads on which they read.
         if let passwordFile {
             let password = try PasswordFile(passwordFile, self.registry(self.web.forPasswordFile)).password(context)

@@ -20,6 +20,9 @@ extension BlobError {
             let format = ArchiveFormat.isolated.first { self.message.contains("the format \($0.rawValue) ") }
             advice = "--allow-format \((format ?? .sevenzip).rawValue) does."
         }
+        if self.code == .unavailable, self.message.hasPrefix("Media is"), self.message.contains("does not confine") {
+            advice = "--allow-format media does."
+        }
         return advice.map(self.adding) ?? self
     }
 

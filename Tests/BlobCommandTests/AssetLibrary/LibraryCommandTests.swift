@@ -103,6 +103,12 @@ import Testing
         }
         expect(
             try launch("BLOB_MEDIA_HELPER=/nowhere/helper"), failsWith: "unavailable", 69, saying: "/nowhere/helper")
+        if isLinux {
+            let helper = try UnconfinedHelper.make(of: "blob-media-helper", in: self.folder, refusing: .filter)
+            expect(
+                try launch("BLOB_MEDIA_HELPER=\(helper)"), failsWith: "unavailable", 69,
+                saying: "--allow-format media does.")
+        }
         let outcome = try launch("")
         if outcome.ending == .status(0) {
             #expect(FileManager.default.contents(atPath: output)?.starts(with: [0xFF, 0xD8]) == true)
