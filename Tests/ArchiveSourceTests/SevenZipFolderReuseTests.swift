@@ -134,6 +134,38 @@ import Testing
         }
     }
 
+    /// A search of all members for each name would take minutes.
+    @Test(.timeLimit(.minutes(1))) func eachOfManyNamesIsFound() throws {
+        let count = 20_000
+        // Folders with and without a slash, and names that occur twice.
+        let names = (0..<count).map { index in
+            index % 100 > 0 ? "name \(index / 2)" : index % 200 > 0 ? "folder\(index / 200)/" : "folder\(index / 200)"
+        }
+        let units: [UInt16] = names.flatMap { Array($0.utf16) + [0] }
+        let members = try #require(
+            SevenZipMembers(
+                names: units.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8($0 >> 8)] },
+                attributes: [UInt32](repeating: 0, count: count), times: [UInt64?](repeating: nil, count: count),
+                hasBytes: (0..<count).map { $0 % 100 != 0 }, areEmptyFiles: nil))
+        for index in 0..<count {
+            let name = members.member(index, byteCount: 1, isEncrypted: false).name
+            let expected =
+                switch index % 200 {
+                case 0: [index, index + 100]
+                case 100: [index - 100, index]
+                case 1, 101: [index]
+                default: [index / 2 * 2, index / 2 * 2 + 1]
+                }
+            guard members.indices(named: name) == expected else {
+                Issue.record("\(names[index]): \(members.indices(named: name)), not \(expected)")
+                break
+            }
+        }
+        for name in ["folder0", "name 1000000", "", "/", "name 1/"] {
+            #expect(members.indices(named: Array(name.utf8)).isEmpty, "\(name)")
+        }
+    }
+
     @Test func aNameWithAMarkIsLeftToLibarchive() throws {
         func members(_ names: String...) -> SevenZipMembers? {
             let units: [UInt16] = names.flatMap { Array($0.utf16) + [0] }

@@ -1,7 +1,8 @@
 import BlobCore
 import BlobPlatform
 
-/// The members of a 7z as its header describes them, except of the bytes: about 30 bytes for each, and its name.
+/// The members of a 7z as its header describes them, except of the bytes: about 30 bytes for each, and its name, and 12
+/// more once a name was looked for.
 ///
 /// Names, kinds and permissions come out as from libarchive.
 struct SevenZipMembers {
@@ -17,6 +18,7 @@ struct SevenZipMembers {
     private let nameOffsets: [Int32]
     private var modes: [UInt32]
     private let times: [UInt64?]
+    private let chains = Locked<NameChains?>(nil)
     /// True when libarchive shows the same names: no name has characters that it joins to others.
     let hasPlainNames: Bool
 
@@ -97,22 +99,29 @@ struct SevenZipMembers {
     private func isDirectory(_ index: Int) -> Bool { self.modes[index] & Self.typeMask == Self.directory }
 
     /// Returns the indices of the members with a name, in ascending order.
+    ///
+    /// - Complexity: O(members) the first time, and then O(members with the name).
     func indices(named name: [UInt8]) -> [Int] {
         guard let text = String(validating: name, as: UTF8.self) else { return [] }
         let units = text.utf16.flatMap { [UInt8(truncatingIfNeeded: $0), UInt8(truncatingIfNeeded: $0 >> 8)] }
         // The slash at the end of a folder's name is often not stored.
-        let bare = units.count > 2 && units.suffix(2) == Self.slash[...] ? units.count - 2 : nil
-        return self.names.withUnsafeBytes { names in
-            units.withUnsafeBytes { units in
-                (0..<self.count).filter { index in
-                    let own = self.rawName(index)
-                    guard own.count == units.count || own.count == bare else { return false }
-                    let isSame = UnsafeRawBufferPointer(rebasing: names[own])
-                        .isEqual(to: UnsafeRawBufferPointer(rebasing: units[..<own.count]))
-                    guard isSame else { return false }
-                    return own.count == bare ? self.isDirectory(index) : !self.isDirectory(index) || bare != nil
-                }
+        guard units.count > 2, units.suffix(2) == Self.slash[...] else {
+            return self.indices(stored: units[...]).filter { !self.isDirectory($0) }
+        }
+        let bare = self.indices(stored: units.dropLast(2)).filter(self.isDirectory)
+        return (self.indices(stored: units[...]) + bare).sorted()
+    }
+
+    /// Returns the indices of the members whose names are stored in these bytes, in ascending order.
+    private func indices(stored name: ArraySlice<UInt8>) -> [Int] {
+        self.names.withUnsafeBytes { names in
+            let own = { UnsafeRawBufferPointer(rebasing: names[self.rawName($0)]) }
+            let chains = self.chains.withLock { chains in
+                let known = chains ?? NameChains(count: self.count, name: own)
+                chains = known
+                return known
             }
+            return name.withUnsafeBytes { name in chains.candidates(name).filter { own($0).isEqual(to: name) } }
         }
     }
 
@@ -145,6 +154,37 @@ struct SevenZipMembers {
             specialKind: kind == .special ? BlobMember.SpecialKind(mode: UInt32(self.modes[index])) : nil,
             byteCount: kind == .file ? byteCount : nil, modificationTime: time,
             permissions: UInt16(self.modes[index] & 0o7777), isEncrypted: isEncrypted)
+    }
+}
+
+/// Names by their hashes.
+private struct NameChains {
+    /// The first name of each remainder of hashes, and the name after each one; -1 for none.
+    private var (first, next): ([Int32], [Int32])
+
+    /// - Parameters:
+    ///   - count: The number of names, at most `Int32.max`.
+    ///   - name: Returns the name with a number.
+    init(count: Int, name: (Int) -> UnsafeRawBufferPointer) {
+        let bucketCount = 1 << (Int.bitWidth - max(count, 1).leadingZeroBitCount)
+        self.first = Array(repeating: -1, count: bucketCount)
+        self.next = Array(repeating: -1, count: count)
+        for number in (0..<count).reversed() {
+            let bucket = self.bucket(of: name(number))
+            self.next[number] = self.first[bucket]
+            self.first[bucket] = Int32(number)
+        }
+    }
+
+    private func bucket(of name: UnsafeRawBufferPointer) -> Int {
+        var hasher = Hasher()
+        hasher.combine(bytes: name)
+        return hasher.finalize() & (self.first.count - 1)
+    }
+
+    /// Returns the numbers of the names that may be equal to this one, in ascending order.
+    func candidates(_ name: UnsafeRawBufferPointer) -> [Int] {
+        sequence(first: Int(self.first[self.bucket(of: name)])) { Int(self.next[$0]) }.prefix { $0 >= 0 }
     }
 }
 

@@ -21,12 +21,14 @@ enum SevenZipMethod {
         0x03_03_08_05: "SPARC", 0x03_04_01: "PPMD", 0x03_7F_01: "experimental", 0x04_01_00: "Copy",
         0x04_01_01: "Shrink",
         0x04_01_06: "Implode", 0x04_01_08: "Deflate", 0x04_01_09: "Deflate64", 0x04_01_0A: "Imploding",
-        0x04_01_0C: "BZip2", 0x04_01_0E: "LZMA", 0x04_01_5F: "xz", 0x04_01_60: "Jpeg", 0x04_01_61: "WavPack",
+        0x04_01_0C: "BZip2", 0x04_01_0E: "LZMA", 0x04_01_5D: "ZSTD", 0x04_01_5F: "xz",
+        0x04_01_60: "Jpeg", 0x04_01_61: "WavPack",
         0x04_01_62: "PPMd", 0x04_01_63: "AES", 0x04_02_02: "BZip2", 0x04_03_01: "Rar1", 0x04_03_02: "Rar2",
         0x04_03_03: "Rar3", 0x04_03_05: "Rar5", 0x04_04_01: "Arj", 0x04_04_02: "Arj4", 0x04_05: "Z", 0x04_06: "Lzh",
         0x04_08: "Cab", 0x04_09_01: "Deflate (NSIS)", 0x04_09_02: "BZip2 (NSIS)", 0x04_F7_10_01: "LZHAM",
         0x04_F7_11_01: "ZSTD", 0x04_F7_11_02: "BROTLI", 0x04_F7_11_04: "LZ4", 0x04_F7_11_05: "LZ5",
-        0x04_F7_11_06: "LIZARD", 0x06_F0_01_01: "AES", 0x06_F1_01_01: "ZipCrypto", 0x06_F1_03_03: "Rar29AES",
+        0x04_F7_11_06: "LIZARD", 0x04_F7_12_01: "WavPack2",
+        0x06_F0_01_01: "AES", 0x06_F1_01_01: "ZipCrypto", 0x06_F1_03_03: "Rar29AES",
         0x06_F1_07_01: "AES256",
     ]
 
