@@ -99,6 +99,24 @@ import Testing
     }
 
     /// A reader that is still in use keeps its bytes to itself.
+    /// The fault of a directory is kept as its extents are.
+    @Test(arguments: [true, false]) func aWrongCountOfMembersIsFoundOnce(hasValidator: Bool) async throws {
+        var bytes = try await Made.archive("many.zip")
+        // The numbers of the members in the trailer (APPNOTE.TXT, 4.3.16), which says 300.
+        for place in [bytes.count - 14, bytes.count - 12] { bytes[place] -= 1 }
+        let (read, limit) = (Locked(0), 10 * bytes.count)
+        let memory = hasValidator ? MemorySource(bytes, validator: .strong("zip")) : MemorySource(bytes)
+        let base = memory.counting { count, _, _ in read.withLock { $0 += count } }
+        try await onThread {
+            var codes: [BlobError.Code?] = []
+            try BlobArchive(base, format: .zip).forEachSource(of: (0..<300).map { .index($0) }) { _, source in
+                codes.append(codeThrown { try source.data(upTo: 1 << 20) })
+            }
+            #expect(codes == Array(repeating: .inconsistent, count: 300))
+            #expect(read.withLock { $0 } < limit)
+        }
+    }
+
     @Test func membersCanBeReadSideBySide() async throws {
         let (archive, _) = try await Self.archive()
         try await onThread {

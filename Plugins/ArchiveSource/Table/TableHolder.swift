@@ -26,6 +26,8 @@ final class TableHolder: Sendable {
         /// True after a search without the table failed as one with it.
         var isBeyondDoubt = false
         var searchCount = 0
+        /// True after the archive could not be listed to its end, through its own fault.
+        var isUnlistable = false
     }
 
     private let base: any BlobInputStreamDataSource
@@ -139,9 +141,14 @@ final class TableHolder: Sendable {
     ) throws(BlobError) -> MemberTable? {
         if let table = try self.table(context) { return table }
         guard self.shouldBuild() else { return nil }
-        // Damage elsewhere does not prevent reading a member.
-        try? list(self.ownRecording(context))
-        try context.check()
+        do {
+            try list(self.ownRecording(context))
+        } catch {
+            try context.check()
+            // Damage elsewhere does not prevent reading a member, and is not looked for again.
+            let error = BlobError(wrapping: error)
+            if error.mayBeCausedByTable, error.code != .encrypted { self.state.withLock { $0.isUnlistable = true } }
+        }
         return try self.table(context)
     }
 
@@ -153,7 +160,8 @@ final class TableHolder: Sendable {
         else { return false }
         return self.state.withLock {
             $0.searchCount += 1
-            return $0.validator != nil && $0.searchCount >= Self.patience[self.format] ?? Self.usualPatience
+            let isDue = $0.searchCount >= Self.patience[self.format] ?? Self.usualPatience
+            return $0.validator != nil && !$0.isUnlistable && isDue
         }
     }
 
