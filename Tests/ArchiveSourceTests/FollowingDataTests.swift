@@ -166,6 +166,27 @@ import Testing
         #expect(try await sequential.code("one") == .trailingData)
     }
 
+    /// With random access, a member is read alone. From beginning to end, the end of the archive counts where only that
+    /// protects the bytes of members.
+    @Test(arguments: [
+        ("a.ar", ArchiveFormat.ar), ("links.cpio", .cpio), ("small.7z", .sevenzip), ("several.rar", .rar),
+    ])
+    func aMemberIsPromisedAndNotWhatFollowsItsArchive(_ file: String, _ format: ArchiveFormat) async throws {
+        guard let bytes = try await Made.optional(file) else { return }
+        let members = try await ArchiveContainer(MemorySource(bytes), format: format).members()
+        let index = try #require(members.first { $0.kind == .file }).index
+        let expected = try await ArchiveContainer(MemorySource(bytes), format: format).data(.index(index))
+        let junk = Data("something else".utf8)
+        for rest in [junk, Data(count: 70_000) + junk] {
+            let archive = ArchiveContainer(MemorySource(bytes + rest), format: format)
+            #expect(try await archive.data(.index(index)) == expected)
+            #expect(try await self.list(MemorySource(bytes + rest), format).code != nil)
+            let sequential = ArchiveContainer(SequentialSource(bytes + rest), format: format)
+            // A 7z is copied, and then has random access.
+            #expect(try await (sequential.code(.index(index)) == nil) == (format == .sevenzip), "\(rest.count)")
+        }
+    }
+
     @Test func ofTwoZipsTheFirstIsNotForgotten() async throws {
         let (first, second) = (try await Made.archive("a.zip"), try await Made.archive("small.zip"))
         #expect(try await self.list(MemorySource(first + second), .zip).code == .trailingData)

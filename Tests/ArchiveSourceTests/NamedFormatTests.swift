@@ -51,6 +51,23 @@ import Testing
         #expect(try await self.identified(before + Self.zstd).scheme == "zstd")
     }
 
+    /// As of Windows' Explorer, which packs files over 2 GiB so.
+    @Test func aMethodOfAZipThatIsNotReadHasItsName() async throws {
+        var bytes = try await Made.archive("small.zip")
+        // The methods of both headers of the first member (APPNOTE.TXT, 4.4.5).
+        let entry = try #require(bytes.range(of: Data([0x50, 0x4B, 1, 2]))).lowerBound
+        for place in [8, entry + 10] { bytes.replaceSubrange(place..<(place + 2), with: [9, 0]) }
+        let archive = ArchiveContainer(MemorySource(bytes), format: .zip)
+        #expect(try await archive.members().map(\.printableName) == ["one", "two"])
+        let error = try await onThread {
+            #expect(throws: BlobError.self) {
+                try archive.member(.name("one"), context: BlobContext()).data(upTo: 100)
+            }
+        }
+        #expect(error?.code == .unsupported && error?.message.contains("(9: deflation-64-bit)") == true)
+        #expect(try await archive.code("two") == nil)
+    }
+
     @Test func lzopIsRefusedByName() async throws {
         let bytes = Data([0x89, 0x4C, 0x5A, 0x4F, 0x00, 0x0D, 0x0A, 0x1A, 0x0A, 0x10, 0x30, 0x20])
         let error = await errorThrown { try await self.identified(bytes) }
