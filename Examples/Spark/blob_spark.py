@@ -447,10 +447,16 @@ def drop(firsts, target, options):
         print(f"parts of {len(firsts)} blobs may be left in the store: {error}", file=sys.stderr)
 
 
-def main():
-    from pyspark.sql import SparkSession
+class Parser(argparse.ArgumentParser):
+    """A parser of arguments whose errors end with the status of `blob` for them."""
 
-    parser = argparse.ArgumentParser(description="Stores the blobs of a manifest; the status is 1 if some have failed.")
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(64, f"{self.prog}: {message}\n")
+
+
+def main():
+    parser = Parser(description="Stores the blobs of a manifest; the status is 1 if some have failed.")
     parser.add_argument("manifest", help="lines of a locator, a tab and its bytes")
     parser.add_argument("target", help="a URL that ends with '/'")
     parser.add_argument("report", help="a new folder, for one line of JSON a blob")
@@ -459,6 +465,8 @@ def main():
     parser.add_argument("--part-size", type=int, default=PART, help="the bytes of a part in S3 stores, from 5242880")
     parser.add_argument("--put", default="", help="options of blob put: --put='--max-time 600'")
     options = {name: value for name, value in vars(parser.parse_args()).items() if value is not None}
+    from pyspark.sql import SparkSession
+
     spark = SparkSession.builder.appName("blob").getOrCreate()
     counts = copy(spark, options["manifest"], options["target"], options["report"], options)
     spark.stop()

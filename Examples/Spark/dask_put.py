@@ -1,12 +1,17 @@
-"""Stores the blobs of a manifest by a Dask cluster: dask_put.py SCHEDULER MANIFEST TARGET REPORT [BLOB]"""
+"""Stores the blobs of a manifest by a Dask cluster."""
 
 import sys
 
-from dask.distributed import Client, as_completed
-
-import blob_spark
+USAGE = "usage: dask_put.py SCHEDULER MANIFEST TARGET REPORT [BLOB]"
 
 if __name__ == "__main__":
+    if not 5 <= len(sys.argv) <= 6:
+        print(USAGE, file=sys.stderr)
+        sys.exit(64)
+    from dask.distributed import Client, as_completed
+
+    import blob_spark
+
     scheduler, manifest, target, report, blob = (sys.argv[1:] + ["blob"])[:5]
     client = Client(scheduler)
     client.upload_file(blob_spark.__file__)

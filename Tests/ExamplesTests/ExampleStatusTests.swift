@@ -50,6 +50,13 @@ import Testing
         #expect(run.errors.lowercased().contains("usage: \(program.lowercased()) "), "\(run.errors)")
     }
 
+    @Test(arguments: ["blob_spark.py", "dask_put.py"])
+    func withoutArgumentsAScriptHasAUsage(_ script: String) throws {
+        let run = try FinishedProcess("python3", [root.appendingPathComponent("Examples/Spark/\(script)").path])
+        #expect(run.status == 64 && run.output.isEmpty)
+        #expect(run.errors.hasPrefix("usage: \(script) "), "\(run.errors)")
+    }
+
     @Test(arguments: uses) func aFailureHasALineAndTheStatusOfItsCode(_ use: Use) throws {
         let folder = try TemporaryFolder()
         try folder.write(makeContent(300_000), to: "whole")
