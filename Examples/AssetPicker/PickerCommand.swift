@@ -10,7 +10,7 @@ struct PickerCommand: AsyncParsableCommand {
         commandName: "AssetPicker", abstract: "Lets a person choose assets in a browser, and uploads them.",
         discussion: """
             Only this machine reaches the page, and only by the printed URL, which is as good as a password. Started \
-            again with the same folder of state, it has the same URL, and goes on with the uploads.
+            again with the same folder of state, it has the same URL, and continues the uploads.
             """)
 
     @Argument(help: "The asset library, a folder of photos, or the database of digiKam or Shotwell.")

@@ -14,7 +14,7 @@ enum UploadForm: String, CaseIterable, Sendable {
     case form
 }
 
-/// Uploads the assets of a queue, which outlives the process: another one goes on where this one was killed.
+/// Uploads the assets of a queue, which outlives the process: the next one continues where this one was killed.
 actor PickerUploads {
     /// The time without activity after which a connection is given up, and another one tried.
     private static let idleLimit = Duration.seconds(60)
@@ -114,7 +114,7 @@ actor PickerUploads {
         let onRecovery = { @Sendable [queue] (error: BlobError) in queue.update { $0.note(error.message, id) } }
         var request = self.request
         request.onProgress = { [queue] sent, byteCount in queue.update { $0.note(sent, of: byteCount, id) } }
-        // A server that is away is waited for; one that refuses is not.
+        // An upload waits for a server that cannot be reached, and ends when the server refuses it.
         request.maximumRetryCount = .max
         request.onRetry = onRecovery
         switch self.form {

@@ -17,7 +17,7 @@ struct UploadItem: Codable, Equatable, Sendable {
     var message: String?
 }
 
-/// The uploads in the order in which they were chosen: events in, what to start out.
+/// The uploads in the order in which they were chosen: takes events, and returns the uploads to start.
 struct UploadQueue: Equatable, Sendable {
     private(set) var items: [UploadItem]
 
@@ -25,14 +25,14 @@ struct UploadQueue: Equatable, Sendable {
     private(set) var version: Int
 
     /// - Parameters:
-    ///   - items: The items of an earlier run; those that were under way wait again.
+    ///   - items: The items of an earlier run; uploads that it did not end wait again.
     ///   - version: A number above all versions of earlier runs.
     init(_ items: [UploadItem] = [], version: Int) {
         (self.items, self.version) = (items, version)
         for index in items.indices where items[index].phase == .uploading { self.items[index].phase = .waiting }
     }
 
-    /// Adds assets; one that failed before is tried again, and any other that is there already is ignored.
+    /// Adds assets. An asset in the queue is tried again if it failed, and is ignored otherwise.
     mutating func add(_ assets: [PickerAsset]) {
         for asset in assets {
             if let index = self.items.firstIndex(where: { $0.id == asset.id }) {
@@ -64,7 +64,7 @@ struct UploadQueue: Equatable, Sendable {
         self.change(id) { ($0.sent, $0.byteCount, $0.message) = (sent, byteCount ?? $0.byteCount, nil) }
     }
 
-    /// Notes an error after which an upload goes on.
+    /// Notes an error after which an upload continues.
     mutating func note(_ message: String, _ id: String) {
         self.change(id) { $0.message = message }
     }

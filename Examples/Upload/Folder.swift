@@ -5,7 +5,8 @@ import S3Source
 
 /// Stores the files of a folder in a store of S3, four at once.
 ///
-/// The store and the keys are those of AWS's tools: `AWS_ENDPOINT_URL_S3`, `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`.
+/// The environment names the store and its keys, as for the tools of AWS: `AWS_ENDPOINT_URL_S3`, `AWS_ACCESS_KEY_ID`
+/// and `AWS_SECRET_ACCESS_KEY`.
 func uploadFolder(_ folder: String, to prefix: String) async throws {
     guard prefix.hasSuffix("/") else {
         throw BlobError(.invalidArgument, "A prefix ends with '/', unlike '\(prefix)'.")

@@ -18,9 +18,9 @@ public import BlobCore
 ///
 /// Data after the end of an archive throw ``BlobError/Code/trailingData`` after the last member: in a listing, and where
 /// the end is read for a member. Zeros, as tapes and disks leave, are none, nor is the signature of a program that unpacks
-/// the archive; after a tar and beside a zip, only another archive of the format is, because many have other data there. A
-/// cpio is read on, as an initramfs: zeros and further archives may follow, and at last one that is
-/// compressed by gzip or in a ``CompressionFormat``. A disc image with a UDF file system whose files ISO 9660 does not list
+/// the archive; after a tar and beside a zip, only another archive of the format is, because many have other data there.
+/// After a cpio, zeros and further archives may follow, as in an initramfs, and their members are read too; the last archive
+/// may be compressed by gzip or in a ``CompressionFormat``. A disc image with a UDF file system whose files ISO 9660 does not list
 /// throws ``BlobError/Code/unsupported``.
 ///
 /// The name of a zip member is the bytes stored in the zip. If no member has the requested name, the names that other

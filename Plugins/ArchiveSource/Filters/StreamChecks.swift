@@ -17,7 +17,7 @@ final class StreamChecks: Sendable {
 }
 
 extension CompressionFormat {
-    /// The checksum that each stream of the format has; nil when headers tell, or when there is none.
+    /// The checksum of every stream in the format; nil when the headers name it, or when the format has none.
     private var fixedChecksum: String? {
         switch self {
         case .bzip2, .lzip: "CRC-32"
@@ -25,10 +25,10 @@ extension CompressionFormat {
         }
     }
 
-    /// Returns an inspector of the compressed bytes, for windows after the first header and to note checksums; nil when
-    /// there is nothing to look for.
+    /// Returns an inspector of the compressed bytes, which checks the windows of later streams and notes checksums; nil
+    /// when the format needs none.
     ///
-    /// - Parameter checks: Receives the checksums; nil when nobody wants to know.
+    /// - Parameter checks: The receiver of the checksums; nil to note none.
     func inspector(_ checks: StreamChecks?, _ context: BlobContext) -> (any StreamInspector)? {
         if let fixedChecksum { checks?.note(fixedChecksum) }
         return switch self {

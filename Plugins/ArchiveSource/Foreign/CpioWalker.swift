@@ -14,7 +14,7 @@ final class CpioWalker: MemberWalker {
     /// True for archives in a compressed stream, in which no other one follows.
     private let isCompressed: Bool
     private let hasRandomAccess: Bool
-    /// The bytes of the base. With random access, needed between two archives alone.
+    /// The bytes of the base. With random access, only needed between two archives.
     private var scanner: ArchiveScanner?
     /// The current archive, or the ones in a compressed stream.
     private var part: any MemberWalker

@@ -1,12 +1,12 @@
 import BlobCore
 
-/// The facts about a UDF file system beside the ISO 9660 one of a disc image, from the first sectors of the image
+/// The facts about the UDF file system of a disc image that also has an ISO 9660 one, from the first sectors of the image
 /// (ECMA-119, ECMA-167 and OSTA UDF 2.60; numbers in parentheses are sections of ECMA-167, part 3).
 ///
-/// Bridge discs list the same files in both. Others, such as the installers of Windows, list all files in UDF, and in
-/// ISO 9660 a single one that says so.
+/// A bridge disc lists the same files in both file systems. Other discs, such as the installers of Windows, list all files
+/// in UDF only; their ISO 9660 file system holds a single text file that says so.
 struct DiscVolume {
-    /// The number of bytes examined: the anchor of UDF is in sector 256, and what it names precedes it.
+    /// The number of bytes examined: the anchor of UDF is in sector 256, and the descriptors that it names come before it.
     static let byteCount = 300 * sectorByteCount
     static let sectorByteCount = 2048
 
@@ -18,7 +18,7 @@ struct DiscVolume {
 
     /// The numbers of files and directories, the root included; nil when the volume does not state them.
     private(set) var counts: (files: UInt32, directories: UInt32)?
-    /// True when the trees of ISO 9660 have no directory but the root.
+    /// True when the root is the only directory of each ISO 9660 tree.
     private(set) var isFlat = true
 
     /// Returns nil for an image without UDF.
@@ -43,16 +43,17 @@ struct DiscVolume {
         self.counts = Self.counts(in: beginning)
     }
 
-    /// True when UDF has files or directories that a catalogue of so many does not list.
+    /// True when the UDF file system has more files or directories than these.
     func hasMore(thanFiles fileCount: Int, directories directoryCount: Int) -> Bool {
         guard let counts else { return false }
         return counts.files > fileCount || counts.directories > directoryCount
     }
 
-    /// True when the catalogue of ISO 9660 cannot be that of the files in UDF.
+    /// True when the ISO 9660 file system cannot list the files of the UDF one: it has no directories, and UDF has some,
+    /// or an unknown number.
     var isBare: Bool { self.isFlat && self.counts?.directories != 1 }
 
-    /// The error for an image whose files are in UDF alone.
+    /// The error for an image with files that only UDF lists.
     var isUnsupported: BlobError {
         let what = self.counts.map { " of \($0.files) files" } ?? ""
         return BlobError(
