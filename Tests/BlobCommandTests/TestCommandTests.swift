@@ -171,6 +171,30 @@ import Testing
         expect(try self.test("b.gz"), failsWith: "unsupported", 65, after: Array("b.gz: FAILED, unsupported\n".utf8))
     }
 
+    /// The first bytes identify the tar, so that the damage may be within what is read for that: 36 KiB.
+    @Test func membersBeforeEarlyDamageOfAFilterAreTested() throws {
+        try self.make(
+            """
+            whole = tar("w:gz", 4)
+            write("cut.tgz", whole[:len(whole) - 1000])
+            write("sum.tgz", whole[:-8] + bytes([whole[-8] ^ 1]) + whole[-7:])
+            write("tiny.tgz", whole[:30])
+            """)
+        let cut = try self.test("--members", "cut.tgz")
+        let count = try self.byteCount("cut.tgz")
+        #expect(cut.ending == .status(65))
+        #expect(cut.text.hasPrefix("cut.tgz#d/0.txt: OK, 1000 bytes, no checksum of its own\n"), "\(cut.text)")
+        #expect(cut.text.contains("\ncut.tgz: FAILED, truncated at byte \(count), 1 of 4 members\n"), "\(cut.text)")
+        #expect(cut.errorText.split(separator: "\n").count == 1, "\(cut.errorText)")
+        let sumByteCount = try self.byteCount("sum.tgz")
+        expect(
+            try self.test("sum.tgz"), failsWith: "checksumMismatch", 65, saying: "CRC-32",
+            after: Array("sum.tgz: FAILED, checksumMismatch at byte \(sumByteCount - 8), after 4 members\n".utf8))
+        expect(
+            try self.test("tiny.tgz"), failsWith: "truncated", 65,
+            after: Array("tiny.tgz: FAILED, truncated at byte 30\n".utf8))
+    }
+
     private func byteCount(_ name: String) throws -> Int {
         try #require(FileManager.default.contents(atPath: self.folder.path(name))).count
     }

@@ -44,16 +44,22 @@ extension BlobGuardedReader {
     /// Returns the next bytes, fewer than `byteCount` only at the end. Memory grows with the bytes that have arrived.
     func data(upTo byteCount: Int) throws -> Data {
         var data = Data()
-        while data.count < byteCount {
-            let count = data.count
-            data.count += min(byteCount - count, 128 * 1024)
+        try self.append(to: &data, upTo: byteCount)
+        return data
+    }
+
+    /// Appends the next bytes to `data` until it has `byteCount`, and fewer only at the end or before an error.
+    func append(to data: inout Data, upTo byteCount: Int) throws {
+        var count = data.count
+        defer { data.count = count }
+        while count < byteCount {
+            data.count = count + min(byteCount - count, 128 * 1024)
             let read = try data.withUnsafeMutableBytes {
                 try self.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
             }
-            data.count = count + read
-            if read == 0 { break }
+            guard read > 0 else { return }
+            count += read
         }
-        return data
     }
 }
 

@@ -10,7 +10,8 @@ extension BlobRegistry {
     ///
     /// - Returns: The provider that decodes the source, nil when there is none; and the source to continue with, which
     ///   has all bytes even when it can be read only once and its beginning was read.
-    /// - Throws: The errors of reading the source.
+    /// - Throws: The errors of reading the source. After damage within these bytes, the bytes before it may still identify
+    ///   the source by a signature or as a format without one; the error is then left to its readers.
     public func identify(
         _ source: any BlobInputStreamDataSource, context: BlobContext = BlobContext()
     ) throws(BlobError) -> (provider: BlobProvider?, source: any BlobInputStreamDataSource) {
@@ -18,9 +19,14 @@ extension BlobRegistry {
         let extents = self.providers.flatMap(\.signatures).map { $0.byteOffset + $0.bytes.count }
         do {
             let peeked = try self.peek(source, max(extents.max() ?? 0, recognizers), context)
+            if let provider = self.providerBySignature(of: peeked.beginning)
+                ?? self.providerByContent(of: peeked.beginning)
+            {
+                return (provider, peeked.source)
+            }
+            if let damage = peeked.damage { throw damage }
             let provider =
-                try self.providerBySignature(of: peeked.beginning) ?? self.providerByContent(of: peeked.beginning)
-                ?? peeked.info.mediaType.flatMap(self.provider(forMediaType:))
+                try peeked.info.mediaType.flatMap(self.provider(forMediaType:))
                 ?? peeked.info.name.flatMap(self.provider(forFileName:))
                 ?? (peeked.info.isRandomAccess ? self.providerByLookingInto(source, context) : nil)
             return (provider, peeked.source)
@@ -62,6 +68,9 @@ extension BlobRegistry {
         }
     }
 
+    /// The errors that say that bytes are wrong or missing, and not that they could not be read.
+    private static let damageCodes: Set<BlobError.Code> = [.corrupted, .truncated, .checksumMismatch, .sizeMismatch]
+
     /// Returns the first of the providers with the highest score.
     private func best(_ score: (BlobProvider) -> Int?) -> BlobProvider? {
         var best: (provider: BlobProvider, score: Int)?
@@ -74,24 +83,32 @@ extension BlobRegistry {
 
     /// Reads the first bytes of a source.
     ///
-    /// - Returns: The bytes, the info, and the source to read from now on.
+    /// - Returns: The bytes, the info, and the source to read from now on; the error of data that are damaged after the
+    ///   bytes.
     private func peek(
         _ source: any BlobInputStreamDataSource, _ byteCount: Int, _ context: BlobContext
-    ) throws -> (beginning: Data, info: BlobInfo, source: any BlobInputStreamDataSource) {
+    ) throws -> (beginning: Data, info: BlobInfo, source: any BlobInputStreamDataSource, damage: BlobError?) {
         // A child, so that the later reader can cancel it too.
         let context = context.makeChild()
         let reader = try source.open(context: context)
-        let (beginning, info) = (try reader.data(upTo: byteCount), reader.info)
+        let info = reader.info
+        var (beginning, damage): (Data, BlobError?) = (Data(), nil)
+        do {
+            try reader.append(to: &beginning, upTo: byteCount)
+        } catch let error as BlobError where Self.damageCodes.contains(error.code) {
+            damage = error
+        }
         guard !source.traits.contains(.repeatable) else {
             reader.close()
-            return (beginning, info, source)
+            return (beginning, info, source, damage)
         }
         // The source can be read only once: the bytes that were read are put before the rest.
         let rest = HandedOver(reader)  // To the one opening that takes it.
-        let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
+        let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) {
+            [beginning] later in
             PeekedReader(beginning, rest.value, later.cancellation.onCancel { context.cancellation.cancel() })
         }
-        return (beginning, info, whole)
+        return (beginning, info, whole, damage)
     }
 }
 
