@@ -29,6 +29,53 @@ import Testing
         }
     }
 
+    /// Large members are read past the buffer of the archive, from 64 KiB on.
+    @Test(arguments: [1000, 1 << 16, 1 << 18])
+    func largeMembersOfATarAreReadWithBuffersOfEachSize(_ capacity: Int) async throws {
+        let counts = [0, 1, 65_535, 65_536, 65_537, 262_144, 1, 1_000_000, 300_000]
+        let folder = try TemporaryFolder()
+        for (index, count) in counts.enumerated() {
+            try folder.write(Array(makeContent(count + index).suffix(count)), to: "\(index)")
+        }
+        let names = counts.indices.map(String.init)
+        let made = try FinishedProcess("tar", ["-C", folder.path, "-cf", folder.path("a.tar")] + names)
+        try #require(made.status == 0, "\(made.errors)")
+        let bytes = try Data(contentsOf: folder.url("a.tar"))
+        try await onThread {
+            let archive = BlobArchive(MemorySource(bytes), format: .tar)
+            var found: [Data] = []
+            try archive.forEachSource(isWhole: true, BlobContext()) { _, source in
+                let (content, error) = try Self.read(source, capacity)
+                #expect(error == nil)
+                found.append(content)
+            }
+            #expect(found == counts.enumerated().map { Data(makeContent($1 + $0).suffix($1)) })
+            // The last member, cut off within the bytes that are not in the buffer.
+            let place = try #require(try archive.members().last).index
+            let cut = BlobArchive(MemorySource(bytes.prefix(bytes.count - 100_000)), format: .tar)
+            let (content, error) = try Self.read(cut.source(.index(place)), capacity)
+            #expect(error?.code == .truncated)
+            #expect(found[place].starts(with: content) && content.count > 190_000)
+        }
+    }
+
+    /// Reads the bytes of a source with a buffer of `capacity` bytes, up to an error.
+    private static func read(
+        _ source: any BlobInputStreamDataSource, _ capacity: Int
+    ) throws -> (content: Data, error: BlobError?) {
+        let reader = try source.open()
+        defer { reader.close() }
+        var (content, buffer) = (Data(), [UInt8](repeating: 0, count: capacity))
+        do {
+            while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
+                content.append(contentsOf: buffer[..<count])
+            }
+        } catch {
+            return (content, BlobError(wrapping: error))
+        }
+        return (content, nil)
+    }
+
     @Test(arguments: [ArchiveIsolation.helper, .inProcess])
     func theMembersOfAXarAreReadInAnyOrder(_ isolation: ArchiveIsolation) async throws {
         let files = ["three.xar", "reversed.xar"]

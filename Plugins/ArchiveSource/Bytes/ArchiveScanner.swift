@@ -55,7 +55,25 @@ final class ArchiveScanner {
         return UnsafeRawBufferPointer(rebasing: self.buffer[place..<min(self.count, place + Int(clamping: count))])
     }
 
-    /// Returns the offset of the first byte from an offset on that is not zero; nil when there is none.
+    /// Appends bytes at an offset straight from the base, which spares a copy.
+    ///
+    /// - Returns: The number of bytes, at most `count`; 0 at the end of the base, when bytes at the offset are in the
+    ///   buffer, and when the base was not read up to it.
+    func read(
+        at byteOffset: Int64, atMost count: Int64, into output: inout OutputRawSpan
+    ) throws(BlobError) -> Int {
+        guard byteOffset == self.cursor.byteOffset else { return 0 }
+        let appended = try output.withUnsafeMutableBytes { (buffer, initializedCount) throws(BlobError) in
+            let room = buffer[initializedCount...].prefix(Int(clamping: count))
+            let appended = try self.cursor.read(into: UnsafeMutableRawBufferPointer(rebasing: room))
+            initializedCount += appended
+            return appended
+        }
+        (self.start, self.count) = (self.cursor.byteOffset, 0)
+        return appended
+    }
+
+    /// Returns the offset of the first nonzero byte at or after an offset; nil when there is none.
     func firstNonzero(from byteOffset: Int64, _ context: BlobContext) throws(BlobError) -> Int64? {
         var place = byteOffset
         while case let bytes = try self.some(at: place, atMost: Int64(self.buffer.count)), !bytes.isEmpty {

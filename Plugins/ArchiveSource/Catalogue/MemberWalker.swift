@@ -39,6 +39,11 @@ protocol MemberWalker: AnyObject {
     /// zeros. At the end, returns no bytes and the length of the member.
     func nextBlock() throws(BlobError) -> (bytes: UnsafeRawBufferPointer, byteOffset: Int64)
 
+    /// Appends the next bytes of the member, which follow the last ones without a gap, straight from the base.
+    ///
+    /// - Returns: The number of bytes; 0 when ``nextBlock()`` must be used, which has them in a buffer.
+    func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int
+
     /// Reads and drops the bytes of the member.
     func dropData() throws(BlobError)
 
@@ -52,6 +57,9 @@ extension MemberWalker {
 
     /// Nil: formats without a checksum of members, and those whose checksums are verified elsewhere.
     var check: String? { nil }
+
+    /// 0: the bytes are in a buffer in any case.
+    func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int { 0 }
 
     func dropData() throws(BlobError) {
         while try !self.nextBlock().bytes.isEmpty {}

@@ -65,8 +65,23 @@ final class MemberReader: BlobReader {
             case .beginning, .data: break
             }
             if self.zeroCount > 0 || !self.block.isEmpty { return self.deliver(&output) }
+            if try self.readDirectly(&output) { return }
             try self.advance()
         }
+    }
+
+    /// Appends bytes without a copy in between; returns false when there are none such.
+    private func readDirectly(_ output: inout OutputRawSpan) throws(BlobError) -> Bool {
+        guard let found, found.checksum == nil else { return false }
+        self.phase = .data
+        found.lease?.isRead = true
+        let count = try found.walker.readDirectly(into: &output)
+        guard count > 0 else { return false }
+        self.byteOffset += Int64(count)
+        if let byteCount = self.info.byteCount, self.byteOffset > byteCount {
+            throw self.wrongSize(byteCount, isMore: true)
+        }
+        return true
     }
 
     private func deliver(_ output: inout OutputRawSpan) {

@@ -71,6 +71,15 @@ final class RecordingWalker: MemberWalker {
         try self.noting { () throws(BlobError) in try self.base.nextBlock() }
     }
 
+    func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
+        do {
+            return try self.base.readDirectly(into: &output)
+        } catch {
+            self.failure = error
+            throw error
+        }
+    }
+
     /// Finishes the pass, and keeps the table when all members were passed.
     func finish() throws(BlobError) {
         try self.noting { () throws(BlobError) in try self.base.finish() }

@@ -93,6 +93,20 @@ final class TarBlocks {
         return bytes
     }
 
+    /// The number of bytes from which a read of its own costs less than a copy out of the buffer: 64 KiB.
+    private static let directByteCount = 64 * 1024
+
+    /// Appends bytes of ``data`` straight from the base, and moves behind them.
+    ///
+    /// - Returns: The number of bytes; 0 when ``read(atMost:)`` must be used: at the end of the base, for bytes in the
+    ///   buffer, and for so few that it costs less.
+    func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
+        guard self.data.count >= Self.directByteCount, output.freeCapacity >= Self.directByteCount else { return 0 }
+        let count = try self.scanner.read(at: self.data.lowerBound, atMost: Int64(self.data.count), into: &output)
+        self.data = (self.data.lowerBound + Int64(count))..<self.data.upperBound
+        return count
+    }
+
     /// Moves to the first whole block after `byteCount` bytes behind `start`, or to the end of ``data``.
     func skipBlocks(_ byteCount: Int64, from start: Int64) {
         self.data = min(start + Self.endOfBlocks(byteCount), self.data.upperBound)..<self.data.upperBound

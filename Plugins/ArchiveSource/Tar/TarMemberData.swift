@@ -32,6 +32,15 @@ struct TarMemberData {
         return (bytes, offset)
     }
 
+    /// Appends bytes of a file without holes straight from the base, as ``TarBlocks/readDirectly(into:)`` does.
+    mutating func readDirectly(_ blocks: TarBlocks, into output: inout OutputRawSpan) throws(BlobError) -> Int {
+        guard !self.isSparse else { return 0 }
+        let count = try blocks.readDirectly(into: &output)
+        self.partPosition += Int64(count)
+        self.byteOffset += Int64(count)
+        return count
+    }
+
     /// Returns the part that the next bytes belong to; nil after the last one.
     private mutating func currentPart(in blocks: TarBlocks) -> TarSparsePart? {
         guard let parts else { return blocks.data.isEmpty ? nil : TarSparsePart(byteOffset: 0, byteCount: .max) }

@@ -121,6 +121,10 @@ final class TarWalker: MemberWalker {
             ?? (UnsafeRawBufferPointer(start: nil, count: 0), max(self.byteCount, self.data.byteOffset))
     }
 
+    func readDirectly(into output: inout OutputRawSpan) throws(BlobError) -> Int {
+        try self.data.readDirectly(self.blocks, into: &output)
+    }
+
     private func take(_ header: TarHeader, into extensions: inout TarExtensions) throws(BlobError) {
         // Afterwards the header may no longer be in the buffer.
         let type = header.type
