@@ -13,7 +13,7 @@ struct ChecksumCheck {
     init(_ algorithms: [CryptoDigest], _ options: SumCommand) {
         self.algorithms = algorithms.isEmpty ? CryptoDigest.all : algorithms
         self.options = options
-        self.failures = SourceFailures(isFailFast: options.failFast)
+        self.failures = SourceFailures(isFailFast: options.pass.failFast)
     }
 
     /// Adds the lines of a list; a list that cannot be read or has no checksum is reported, and the others count.

@@ -42,25 +42,16 @@ struct SumCommand: NameListCommand {
     @Flag(help: "With -c: fail if a line is no checksum.")
     var strict = false
 
-    @Option(help: "Also read the locators in this file, one per line ('-': standard input).")
-    var fromFile: String?
-
-    @Flag(help: "Stop at the first error; without this, the others are read, and the status is the first error's.")
-    var failFast = false
-
-    @Option(help: "Show progress: auto, always, never.")
-    var progress = ProgressMode.auto
-
     @OptionGroup var listed: ListedLocatorOptions
 
-    @OptionGroup var retries: RetryOptions
+    @OptionGroup var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
 
-    private var reading: ReadingOptions { ReadingOptions(self.source, self.retries) }
+    private var reading: ReadingOptions { ReadingOptions(self.source, self.pass) }
 
     func validate() throws {
-        guard !self.check || !self.tag && self.fromFile == nil else {
+        guard !self.check || !self.tag && self.pass.fromFile == nil else {
             throw ValidationError("-c goes without --tag and --from-file.")
         }
         guard self.check || !self.status && !self.ignoreMissing && !self.strict else {
@@ -71,9 +62,9 @@ struct SumCommand: NameListCommand {
     func run() throws {
         let context = try self.reading.makeContext()
         let sources = self.reading.makeSources()
-        let names = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
+        let names = self.locators.isEmpty && self.pass.fromFile == nil ? ["-"] : self.locators
         let chosen = self.algorithm.flatMap(\.algorithms)
-        let line = ProgressLine(self.progress)
+        let line = ProgressLine(self.pass.progress)
         defer { line.clear() }
         guard !self.check else {
             var check = ChecksumCheck(chosen, self)
@@ -82,7 +73,7 @@ struct SumCommand: NameListCommand {
         }
         let algorithms = chosen.isEmpty ? [.sha256] : chosen
         var arguments = ArgumentList(names)
-        if let fromFile {
+        if let fromFile = self.pass.fromFile {
             try arguments.add(fromFile, isZero: self.zero, self.source, self.listed, sources.registry, context)
         }
         try arguments.expand(sources.registry, context)
@@ -90,7 +81,7 @@ struct SumCommand: NameListCommand {
         let hashing = Hashing(
             algorithms, itemCount: hasPipedPattern ? nil : arguments.texts.count, line, context)
         var members = SharedMembers(arguments.texts, sources)
-        var failures = SourceFailures(isFailFast: self.failFast)
+        var failures = SourceFailures(isFailFast: self.pass.failFast)
         for (position, argument) in arguments.texts.enumerated() {
             do {
                 if let selection = sources.registry.pipedSelection(argument, context) {

@@ -1,45 +1,13 @@
-import ArgumentParser
 import BlobStandardSources
 
-/// The options of commands that read the bytes of locators, as one pass over each.
-struct RetryOptions: ParsableArguments {
-    @Option(
-        help: """
-            Try again at most this many times in a row after an error that another attempt may help against, such as a \
-            lost connection; without --resume, only before the first byte was read.
-            """)
-    var retry: Int?
-
-    @Flag(
-        help: """
-            Go on at the byte reached when trying again (with --retry; 5 times in a row without it), if the content is \
-            still the same: by its digest or ETag, or by its date or the like and the last 4 KiB, which are compared. \
-            Otherwise the error is 'changed'.
-            """)
-    var resume = false
-
-    /// The rules for trying again; nil without any of the options.
-    var rules: BlobRetry? {
-        guard self.retry != nil || self.resume else { return nil }
-        var rules = BlobRetry()
-        if let retry { rules.maximumFailureCount = retry + 1 }
-        rules.resumes = self.resume
-        return rules
-    }
-
-    func validate() throws {
-        guard (0..<Int.max).contains(self.retry ?? 0) else { throw ValidationError("--retry cannot be negative.") }
-    }
-}
-
-/// The options for sources and those for trying again, which stand side by side in a command, as ``SourceOptions``
+/// The options for sources and those of a pass over them, which stand side by side in a command, as ``SourceOptions``
 /// says.
 struct ReadingOptions {
     let source: SourceOptions
     private let rules: BlobRetry?
 
-    init(_ source: SourceOptions, _ retries: RetryOptions) {
-        (self.source, self.rules) = (source, retries.rules)
+    init(_ source: SourceOptions, _ pass: PassOptions) {
+        (self.source, self.rules) = (source, pass.retries)
     }
 
     /// Returns the registry of everything that locators can name, in which all that has bytes of its own is tried

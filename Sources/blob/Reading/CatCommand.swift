@@ -4,7 +4,11 @@ import BlobStandardSources
 
 struct CatCommand: NameListCommand {
     static let configuration = CommandConfiguration(
-        commandName: "cat", abstract: "Prints the bytes of locators, one after the other.")
+        commandName: "cat", abstract: "Prints the bytes of locators, one after the other.",
+        discussion: """
+            A locator of which no byte can be read is reported, and the others are printed; an error after the first byte \
+            of a locator is the end.
+            """)
 
     /// The length in bytes up to which a list is read before its first locator is printed: 64 MiB.
     private static let maximumListByteCount: Int64 = 64 << 20
@@ -29,9 +33,6 @@ struct CatCommand: NameListCommand {
             valueName: "lines"))
     var records: Records?
 
-    @Option(help: "Also print the locators in this file, one per line ('-': standard input).")
-    var fromFile: String?
-
     @Option(help: "Print the ranges in this file, lines of 'OFFSET LENGTH', of one locator ('-': standard input).")
     var ranges: String?
 
@@ -45,41 +46,31 @@ struct CatCommand: NameListCommand {
             """)
     var verifyFirst = false
 
-    @Flag(
-        help: """
-            Stop at the first error. Without this, a source of which no byte can be read is reported, and the others \
-            are printed; the status is that of the first error.
-            """)
-    var failFast = false
-
     @Option(help: "Fail if there are more bytes than this.")
     var maxBytes: ByteCount?
-
-    @Option(help: "Show progress: auto, always, never.")
-    var progress = ProgressMode.auto
 
     @Option(help: "Print at most this many bytes per second.")
     var limitRate: ByteRate?
 
     @OptionGroup var listed: ListedLocatorOptions
 
-    @OptionGroup var retries: RetryOptions
+    @OptionGroup var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
 
-    private var reading: ReadingOptions { ReadingOptions(self.source, self.retries) }
+    private var reading: ReadingOptions { ReadingOptions(self.source, self.pass) }
 
     func validate() throws {
-        guard self.ranges == nil || self.locators.count == 1 && self.fromFile == nil else {
+        guard self.ranges == nil || self.locators.count == 1 && self.pass.fromFile == nil else {
             throw ValidationError("--ranges takes exactly one locator.")
         }
         guard self.ranges == nil || self.offset == nil && self.length == nil else {
             throw ValidationError("--ranges goes without --offset and --length.")
         }
-        guard self.records == nil || self.locators.count == 1 && self.fromFile == nil && self.ranges == nil else {
+        guard self.records == nil || self.locators.count == 1 && self.pass.fromFile == nil && self.ranges == nil else {
             throw ValidationError("--records takes exactly one locator.")
         }
-        guard self.fromFile == nil || self.offset == nil && self.length == nil else {
+        guard self.pass.fromFile == nil || self.offset == nil && self.length == nil else {
             throw ValidationError("--from-file goes without --offset and --length.")
         }
     }
@@ -99,14 +90,15 @@ struct CatCommand: NameListCommand {
 
     private func copyAll(to output: some ByteOutput, _ context: BlobContext) throws {
         let sources = self.reading.makeSources()
-        let named = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
+        let named = self.locators.isEmpty && self.pass.fromFile == nil ? ["-"] : self.locators
         var list = ArgumentList(named)
         try list.expand(sources.registry, context)
         let arguments = list.texts
         let hasKnownCount =
-            self.fromFile == nil && self.ranges == nil && !self.hasPipedPattern(arguments, sources, context)
+            self.pass.fromFile == nil && self.ranges == nil
+            && !self.hasPipedPattern(arguments, sources, context)
         var copier = Copier(
-            output, limit: self.maxBytes?.value, rate: self.limitRate, progress: self.progress,
+            output, limit: self.maxBytes?.value, rate: self.limitRate, progress: self.pass.progress,
             itemCount: hasKnownCount ? arguments.count : nil, context)
         defer { copier.finish() }
         if self.records != nil { return try self.copyRecords(sources, &copier, context) }
@@ -115,10 +107,12 @@ struct CatCommand: NameListCommand {
         let isPart = offset != 0 || length != nil
         var containers = SharedContainers(sources, isOnePass: !self.verifyFirst && !isPart)
         // A file that appears when it is complete does not appear without one of the sources.
-        var failures = SourceFailures(isFailFast: self.failFast || output is AtomicFile)
+        var failures = SourceFailures(isFailFast: self.pass.failFast || output is AtomicFile)
         do {
             try self.copy(list, from: offset, upTo: length, &copier, &containers, &failures, context)
-            if let fromFile { try self.copyLines(of: fromFile, &copier, &containers, &failures, context) }
+            if let fromFile = self.pass.fromFile {
+                try self.copyLines(of: fromFile, &copier, &containers, &failures, context)
+            }
             try containers.finish(context)
         } catch {
             copier.finish()
@@ -134,7 +128,7 @@ struct CatCommand: NameListCommand {
         let arguments = list.texts
         let isPart = offset != 0 || length != nil
         let isList =
-            arguments.count > 1 || self.fromFile != nil
+            arguments.count > 1 || self.pass.fromFile != nil
             || self.hasPipedPattern(arguments, containers.sources, context)
         if isList, !isPart, !self.verifyFirst {
             try self.copyList(list, &copier, &containers, &failures, context)

@@ -21,31 +21,22 @@ struct TestCommand: NameListCommand {
         help: "The locators to test (default: '-', standard input); 'x.zip#dir/*' tests the members that match.")
     var locators: [String] = []
 
-    @Option(help: "Also test the locators in this file, one per line ('-': standard input).")
-    var fromFile: String?
-
     @Flag(help: "Print a line for each member, with its checksums; -v does so, too.")
     var members = false
 
     @Flag(help: "Print one JSON object per member, and one per locator.")
     var json = false
 
-    @Flag(help: "Stop at the first error; without this, the rest is tested, and the status is the first error's.")
-    var failFast = false
-
     @Option(help: "End after this many bytes of all locators together, as decoded.")
     var maxBytes: ByteCount?
 
-    @Option(help: "Show progress: auto, always, never.")
-    var progress = ProgressMode.auto
-
     @OptionGroup var listed: ListedLocatorOptions
 
-    @OptionGroup var retries: RetryOptions
+    @OptionGroup var pass: PassOptions
 
     @OptionGroup var source: SourceOptions
 
-    private var reading: ReadingOptions { ReadingOptions(self.source, self.retries) }
+    private var reading: ReadingOptions { ReadingOptions(self.source, self.pass) }
 
     func validate() throws {
         guard [.automatic, .none].contains(self.source.index) else {
@@ -57,15 +48,17 @@ struct TestCommand: NameListCommand {
         Verbosity.isJSON = self.json
         var context = try self.reading.makeContext()
         context.index = .none
-        let names = self.locators.isEmpty && self.fromFile == nil ? ["-"] : self.locators
+        let names = self.locators.isEmpty && self.pass.fromFile == nil ? ["-"] : self.locators
         var list = ArgumentList(names)
         let sources = self.reading.makeSources()
-        if let fromFile { try list.add(fromFile, self.source, self.listed, sources.registry, context) }
+        if let fromFile = self.pass.fromFile {
+            try list.add(fromFile, self.source, self.listed, sources.registry, context)
+        }
         let output = TestOutput(
             isJSON: self.json, listsMembers: self.members || Verbosity.isVerbose, isQuiet: Verbosity.isQuiet)
         let tester = SourceTester(
-            sources, output, context, limit: self.maxBytes?.value, progress: self.progress,
-            isFailFast: self.failFast)
+            sources, output, context, limit: self.maxBytes?.value, progress: self.pass.progress,
+            isFailFast: self.pass.failFast)
         try tester.test(list)
     }
 }
