@@ -23,6 +23,21 @@ struct BlobCommand: ParsableCommand {
         ])
 }
 
+extension BlobCommand {
+    /// Parses the arguments of a command by itself, which spares the parser half of its work: the tree of all commands.
+    ///
+    /// - Returns: Nil when the tree is needed: for a command with commands of its own, for help, and for the message of a
+    ///   mistake.
+    fileprivate static func parsed(alone arguments: [String]) -> (any ParsableCommand)? {
+        guard let name = arguments.first,
+            let type = self.configuration.subcommands.first(where: { $0.configuration.commandName == name }),
+            type.configuration.subcommands.isEmpty,
+            let command = try? type.parseAsRoot(Array(arguments.dropFirst()))
+        else { return nil }
+        return Swift.type(of: command) == type ? command : nil
+    }
+}
+
 @main
 enum Main {
     static func main() {
@@ -67,7 +82,7 @@ enum Main {
         let arguments = try RawArguments.decoded(names)
         // The parser shows the help that it finds, and takes the rest for nothing.
         if arguments.first == "help", let error = BlobCommand.unknownCommand(in: arguments.dropFirst()) { throw error }
-        let command = try BlobCommand.parseAsRoot(arguments)
+        let command = try BlobCommand.parsed(alone: arguments) ?? BlobCommand.parseAsRoot(arguments)
         if let list = command as? any NameListCommand { return try list.separated() }
         if let completion = command as? CompleteCommand { try completion.printCandidates(BlobCommand._dumpHelp()) }
         return command
