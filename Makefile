@@ -283,6 +283,7 @@ benchmark: release
 	Benchmarks/bodies.py $(BLOB)
 	Benchmarks/early_answers.py $(BLOB)
 	Benchmarks/receiver.py $(BLOB)
+	Benchmarks/verification.py $(BLOB)
 	Benchmarks/pictures.py $(BENCHMARK_PICTURES) Benchmarks/README.md
 	swift build -c release --package-path Benchmarks --scratch-path .build-benchmarks
 	.build-benchmarks/release/stream-benchmarks
