@@ -5,7 +5,12 @@
 ///
 /// For text of any kind, also a relative reference, or one that is no URL: what may be a password is hidden. The same
 /// text again for a result of this function.
-public func printableURL(_ text: String) -> String { printableURL(Array(text.utf8)[...], keepingQuery: false) }
+public func printableURL(_ text: String) -> String {
+    // Uploads of many files print each URL: one without these characters has no secret.
+    guard text.utf8.contains(where: { $0 == UInt8(ascii: "@") || $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") })
+    else { return text }
+    return printableURL(Array(text.utf8)[...], keepingQuery: false)
+}
 
 /// Returns the text of a locator as ``printableURL(_:)`` does, with its selectors; the query stays if it is that of a
 /// source of this machine. A text that names no host, such as a path, is unchanged.

@@ -14,8 +14,8 @@ func printableArgument(_ argument: String) -> String {
 func hasSecrets(_ argument: String) -> Bool { printableWithoutSecrets(argument) != argument }
 
 private func printableWithoutSecrets(_ argument: String) -> String {
-    guard argument.utf8.contains(UInt8(ascii: ":")), let locator = try? BlobRegistry.standard.locator(for: argument)
-    else {
+    guard argument.utf8.contains(UInt8(ascii: ":")) else { return argument }
+    guard let locator = try? BlobRegistry.standard.locator(for: argument) else {
         // No locator, and perhaps a URL that is malformed.
         return argument.contains("://") ? printableURL(argument) : argument
     }
