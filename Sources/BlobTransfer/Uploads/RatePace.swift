@@ -1,4 +1,4 @@
-package import BlobCore
+import BlobCore
 
 /// A rate in bytes per second that requests share, of one upload or of several.
 ///
