@@ -6,7 +6,7 @@ import Foundation
 final class Pump: NSObject, StreamDelegate {
     private let source: any BlobInputStreamDataSource
     private let pair: BoundStreamPair
-    private var reader: BlobGuardedReader?
+    private var reader: BlobReader?
     private var buffer = [UInt8](repeating: 0, count: 32 * 1024)
     private var piece = 0..<0  // The part of the buffer that is not written yet.
     private(set) var isDone = false

@@ -23,13 +23,13 @@ struct Base64Source: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         return Reader(info: info, rest: self.bytes.dropFirst(Int(byteOffset)))
     }
 
-    final class Reader: BlobReader {
+    final class Reader: BlobPluginReader {
         let info: BlobInfo
         var rest: Data
         var isClosed = false

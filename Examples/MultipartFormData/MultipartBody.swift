@@ -48,7 +48,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// Makes a reader at a byte offset, and opens only the part that contains it.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         let reader = BodyReader(
@@ -58,11 +58,11 @@ public struct MultipartBody: BlobInputStreamDataSource {
 }
 
 /// A reader with the info of the body instead of that of its parts.
-private final class BodyReader: BlobReader {
+private final class BodyReader: BlobPluginReader {
     let info: BlobInfo
-    private let base: any BlobReader
+    private let base: any BlobPluginReader
 
-    init(_ base: any BlobReader, info: BlobInfo) { (self.base, self.info) = (base, info) }
+    init(_ base: any BlobPluginReader, info: BlobInfo) { (self.base, self.info) = (base, info) }
 
     var isOpen: Bool { self.base.isOpen }
     var neverBlocks: Bool { self.base.neverBlocks }

@@ -24,7 +24,7 @@ struct MultipartPart: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.info.check(byteOffset: byteOffset, matching: validator)
         let scanner = self.boundary.map { BoundaryScanner($0) }
         let lead = min(byteOffset, Int64(scanner?.leadByteCount ?? 0))
@@ -40,15 +40,15 @@ struct MultipartPart: BlobInputStreamDataSource {
     }
 }
 
-private final class PartReader: BlobReader {
+private final class PartReader: BlobPluginReader {
     let info: BlobInfo
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     private let label: String
     private var byteOffset: Int64
     private var scanner: BoundaryScanner?
     private var failure: BlobError?
 
-    init(_ base: BlobGuardedReader, label: String, info: BlobInfo, at byteOffset: Int64, _ scanner: BoundaryScanner?) {
+    init(_ base: BlobReader, label: String, info: BlobInfo, at byteOffset: Int64, _ scanner: BoundaryScanner?) {
         self.base = base
         self.label = label
         self.info = info

@@ -22,9 +22,9 @@ public struct MultipartThrottle: Hashable, Sendable {
 }
 
 /// A reader that waits after each packet.
-final class ThrottledBodyReader: BlobReader {
+final class ThrottledBodyReader: BlobPluginReader {
     var info: BlobInfo { self.base.info }
-    private let base: any BlobReader
+    private let base: any BlobPluginReader
     private let throttle: MultipartThrottle
     private let context: BlobContext
     private var rest: Int
@@ -32,7 +32,7 @@ final class ThrottledBodyReader: BlobReader {
     private var due: ContinuousClock.Instant?
     private var timer: BlobRegistration?
 
-    init(_ base: any BlobReader, _ throttle: MultipartThrottle, _ context: BlobContext) {
+    init(_ base: any BlobPluginReader, _ throttle: MultipartThrottle, _ context: BlobContext) {
         (self.base, self.throttle, self.context) = (base, throttle, context)
         self.rest = throttle.packetByteCount
     }

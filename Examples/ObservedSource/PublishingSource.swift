@@ -21,7 +21,7 @@ final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let isFirst = self.state.update { _ in
             defer { self.isOpened = true }
             return !self.isOpened

@@ -49,7 +49,7 @@ struct MemberSource: BlobLayer {
     /// Opens a member that is stored as it is at `byteOffset`; any other at its beginning, and skips to `byteOffset`.
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         if let known = try self.known(context) {
             try known.info.check(byteOffset: byteOffset, matching: validator)
             return try known.makeReader(at: byteOffset, over: self.base, context)

@@ -35,7 +35,7 @@ struct StoredMember: Sendable {
     /// Opens the member. Of a zip, only a read from the beginning is compared with the checksum.
     func makeReader(
         at byteOffset: Int64, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
+    ) throws(BlobError) -> any BlobPluginReader {
         if let makeCheckingReader, byteOffset == 0 {
             let scanner = try ArchiveScanner(base, context)
             guard self.isIn(scanner.info) else {
@@ -52,14 +52,14 @@ struct StoredMember: Sendable {
 }
 
 /// A reader of a part of an archive.
-private final class StoredMemberReader: BlobReader {
+private final class StoredMemberReader: BlobPluginReader {
     let info: BlobInfo
-    private let guarded: BlobGuardedReader
+    private let guarded: BlobReader
     private let end: Int64
     private var reportEnd: (() -> Void)?
 
     /// - Parameter reportEnd: Called once at the end.
-    init(_ guarded: BlobGuardedReader, info: BlobInfo, end: Int64, reportEnd: @escaping () -> Void) {
+    init(_ guarded: BlobReader, info: BlobInfo, end: Int64, reportEnd: @escaping () -> Void) {
         self.guarded = guarded
         self.reportEnd = reportEnd
         self.info = info

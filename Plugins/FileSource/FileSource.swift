@@ -89,7 +89,7 @@ public struct FileSource: BlobInputStreamDataSource {
     ///   ``BlobError/Code/changed`` when `validator` does not match; any error of `open(2)`.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let descriptor = try FileDescriptor(opening: self.path)
         let info = try descriptor.info(name: self.path.name)
         try info.check(byteOffset: byteOffset, matching: validator)

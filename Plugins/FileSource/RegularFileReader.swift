@@ -10,7 +10,7 @@ import BlobPlatform
 ///
 /// Unless the job may block, only bytes in the page cache are read in place, where the system can tell; a pool thread
 /// reads the rest.
-final class RegularFileReader: BlobReader {
+final class RegularFileReader: BlobPluginReader {
     /// The cause of the last `notYet`.
     private enum Cause {
         case page, append

@@ -5,7 +5,7 @@ import BlobPlatform
 ///
 /// A descriptor is read only when `poll(2)` reports it as readable, even one in blocking mode, so that no read blocks
 /// and a FIFO without its first writer does not seem to be at its end.
-final class SequentialReader: BlobReader {
+final class SequentialReader: BlobPluginReader {
     let info: BlobInfo
     private let descriptor: FileDescriptor
     private var parking: BlobRegistration?

@@ -24,7 +24,7 @@ public struct StandardInputSource: BlobInputStreamDataSource {
     /// - Throws: ``BlobError/Code/unsupported`` when it was opened before, or is a directory.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         let descriptor = try FileDescriptor(borrowing: STDIN_FILENO, named: "stdin")

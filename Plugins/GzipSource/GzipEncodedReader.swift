@@ -1,8 +1,8 @@
 import BlobCore
 
 /// A reader that encodes the bytes of another reader in one pass.
-final class GzipEncodedReader: BlobReader {
-    private let base: BlobGuardedReader
+final class GzipEncodedReader: BlobPluginReader {
+    private let base: BlobReader
     private let level: Int
     private let encodedInfo: (BlobInfo) -> BlobInfo
     private var encoder: GzipEncoder?  // Created by the first read.
@@ -11,7 +11,7 @@ final class GzipEncodedReader: BlobReader {
     /// - Parameters:
     ///   - base: A reader at the start of its bytes, which this reader takes over.
     ///   - info: Returns the info of the encoded bytes for that of the base, which may become known late.
-    init(_ base: BlobGuardedReader, level: Int, info: @escaping (BlobInfo) -> BlobInfo) {
+    init(_ base: BlobReader, level: Int, info: @escaping (BlobInfo) -> BlobInfo) {
         self.base = base
         self.level = level
         self.encodedInfo = info

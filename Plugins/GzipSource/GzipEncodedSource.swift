@@ -40,7 +40,7 @@ public struct GzipEncodedSource: BlobLayer {
     /// Opens a reader of the encoded bytes. Opens the base at its start, and reads nothing yet.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
         var baseValidator: BlobValidator?
         if let validator {

@@ -108,7 +108,7 @@ public struct GzipSource: BlobLayer {
     ///   and of reading the index.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
         // A reader from the start, without an index and a validator, needs no info of the base.
         guard self.holder.isIndexable || byteOffset > 0 || validator != nil else {
@@ -135,7 +135,7 @@ public struct GzipSource: BlobLayer {
     ///     base.
     func reader(
         at byteOffset: Int64, of baseInfo: BlobInfo?, _ context: BlobContext, isFallback: Bool = false
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let content = baseInfo.flatMap(MemberStarts.Content.init)
         let start = content.flatMap { self.members.last(before: byteOffset, in: $0)?.point } ?? .start
         let base = try self.base.open(at: start.bitOffset / 8, matching: baseInfo?.validator, context: context)

@@ -118,7 +118,7 @@ public struct S3Source: BlobInputStreamDataSource {
     /// Opens a reader, which makes its first request when it is read.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.object.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

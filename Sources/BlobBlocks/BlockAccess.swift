@@ -41,8 +41,8 @@ package final class BlockAccess: Sendable {
     ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
     package func reader(
         _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
-        recording: BlockRecording? = nil, judge: @escaping @Sendable (Int64) throws -> any BlobReader
-    ) throws -> (any BlobReader)? {
+        recording: BlockRecording? = nil, judge: @escaping @Sendable (Int64) throws -> any BlobPluginReader
+    ) throws -> (any BlobPluginReader)? {
         guard let format = BlockFormat.named(self.scheme) else { return nil }
         let facts = try self.facts(base)
         let finder: (any BlockFinder)?

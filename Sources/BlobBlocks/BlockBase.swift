@@ -18,7 +18,7 @@ package struct BlockBase: Sendable {
     }
 
     /// Opens a reader from an offset on.
-    func open(at byteOffset: Int64) throws(BlobError) -> BlobGuardedReader {
+    func open(at byteOffset: Int64) throws(BlobError) -> BlobReader {
         try self.source.open(at: byteOffset, matching: self.info.validator, context: self.context)
     }
 
@@ -30,7 +30,7 @@ package struct BlockBase: Sendable {
     }
 }
 
-extension BlobGuardedReader {
+extension BlobReader {
     /// Reads the next `count` bytes; fewer only at the end. Waits for them.
     func bytes(_ count: Int) throws -> [UInt8] {
         try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in

@@ -6,7 +6,7 @@ package import BlobCore
 /// no more than it must. Later ones are decoded ahead as far as memory allows. When a block is not as it should be, the
 /// judge takes over at the byte reached: what it delivers, and how it fails, is what counts. Until then no byte of a
 /// block is delivered before the block was verified, except for formats that ask for it.
-package final class BlockReader: BlobReader {
+package final class BlockReader: BlobPluginReader {
     /// A block, or the beginning of one that has become too large, decoded by any thread.
     fileprivate struct Part: Sendable {
         var chunks: [SliceBuffer]
@@ -33,7 +33,7 @@ package final class BlockReader: BlobReader {
     /// The numbers of bytes of the blocks that ended, by their checksums; gathered only for events.
     private var checked: [String?: Int64] = [:]
     private let finder: any BlockFinder
-    private let judge: (Int64) throws -> any BlobReader
+    private let judge: (Int64) throws -> any BlobPluginReader
     private let streamsFirst: Bool
     private var expected: ExpectedBlocks?
     private var recording: BlockRecording?
@@ -49,7 +49,7 @@ package final class BlockReader: BlobReader {
     private var compressedByteCount: Int64 = 0
     /// The offset from which ``patience`` counts.
     private let patienceOffset: Int64
-    private var judging: (any BlobReader)?
+    private var judging: (any BlobPluginReader)?
     private var failure: (any Error)?
 
     /// The bytes to deliver next, then the rest of the block that they are from.
@@ -82,7 +82,7 @@ package final class BlockReader: BlobReader {
         countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil,
         recording: BlockRecording? = nil,
         _ context: BlobContext, found: @escaping (BlockStart) -> Void = { _ in }, after parked: ParkedBlock? = nil,
-        park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> any BlobReader
+        park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> any BlobPluginReader
     ) {
         self.finder = finder
         self.layer = layer

@@ -13,7 +13,7 @@ final class TableFinder: BlockFinder {
     private let table: BlockTable
     private let makeBlock: MakeBlock
     private let context: BlobContext
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     private(set) var byteOffset: Int64
     private var index: Int
     /// The end of the block that is being streamed.

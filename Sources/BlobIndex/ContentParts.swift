@@ -62,7 +62,7 @@ struct ContentParts: Equatable, Sendable {
     }
 }
 
-extension BlobGuardedReader {
+extension BlobReader {
     /// Reads the next `count` bytes; fewer only at the end. Waits for them.
     func bytes(upTo count: Int) throws(BlobError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)

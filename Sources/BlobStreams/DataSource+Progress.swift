@@ -29,7 +29,7 @@ private struct ProgressSource: ForwardingSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         // Cancelling this context wakes waiters through the guarded reader of the base.
         let context = context.makeChild()
         let progress = self.progress

@@ -31,7 +31,7 @@ public struct InputStreamSource: ForwardingSource {
     }
 }
 
-private final class InputStreamReader: BlobReader {
+private final class InputStreamReader: BlobPluginReader {
     let info: BlobInfo
     private let stream: InputStream
 

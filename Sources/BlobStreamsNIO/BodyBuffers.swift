@@ -12,11 +12,11 @@
         /// The number of buffers that are kept: one is held back, and one or two are being sent.
         private static let maximumCount = 3
 
-        private let reader: BlobGuardedReader
+        private let reader: BlobReader
         private var used: [ByteBuffer] = []  // The oldest is first.
 
         /// - Parameter reader: A reader that does not block, at its first byte; ``close()`` closes it.
-        init(_ reader: BlobGuardedReader) { self.reader = reader }
+        init(_ reader: BlobReader) { self.reader = reader }
 
         /// The facts about the bytes, which are final once the first bytes or the end were read.
         var info: BlobInfo { self.reader.info }

@@ -1,6 +1,6 @@
 import BlobCore
 
-/// A violation of a contract of ``BlobReader`` or ``BlobInputStreamDataSource`` by a source.
+/// A violation of a contract of ``BlobPluginReader`` or ``BlobInputStreamDataSource`` by a source.
 public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
     /// The number of the contract, 1 to 15.
     public let contract: Int

@@ -25,7 +25,7 @@ public struct DripSource: ForwardingSource {
     /// Makes a reader that is not open yet; an error of opening is thrown by a read.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let base = Result { () throws(BlobError) in
             try self.base.open(at: byteOffset, matching: validator, context: context)
         }
@@ -33,12 +33,12 @@ public struct DripSource: ForwardingSource {
     }
 }
 
-private final class DripReader: BlobReader {
-    private let base: Result<BlobGuardedReader, BlobError>
+private final class DripReader: BlobPluginReader {
+    private let base: Result<BlobReader, BlobError>
     private let pieceByteCount: Int
     private let drops: Drops
 
-    init(_ base: Result<BlobGuardedReader, BlobError>, pieceByteCount: Int, _ context: BlobContext) {
+    init(_ base: Result<BlobReader, BlobError>, pieceByteCount: Int, _ context: BlobContext) {
         self.base = base
         self.pieceByteCount = pieceByteCount
         self.drops = Drops(context)

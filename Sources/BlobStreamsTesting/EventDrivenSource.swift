@@ -15,7 +15,7 @@ public struct EventDrivenSource: ForwardingSource {
     /// Starts opening a reader of the base and returns at once; an error of opening is signalled as an event.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.readingAhead().makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

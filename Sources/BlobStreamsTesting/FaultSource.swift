@@ -46,7 +46,7 @@ public struct FaultSource: BlobInputStreamDataSource {
     /// Makes a reader of the base that applies the fault.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         return FaultReader(reader, self.fault, info: self.lying(reader.info), context)
     }
@@ -59,13 +59,13 @@ public struct FaultSource: BlobInputStreamDataSource {
     }
 }
 
-private final class FaultReader: BlobReader {
+private final class FaultReader: BlobPluginReader {
     let info: BlobInfo
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     private let fault: FaultSource.Fault
     private let context: BlobContext
 
-    init(_ base: BlobGuardedReader, _ fault: FaultSource.Fault, info: BlobInfo, _ context: BlobContext) {
+    init(_ base: BlobReader, _ fault: FaultSource.Fault, info: BlobInfo, _ context: BlobContext) {
         self.base = base
         self.fault = fault
         self.info = info

@@ -123,7 +123,7 @@ extension Kit {
 
     /// C14: a closed and released reader leaves no memory and no descriptor behind.
     func checkRelease() throws {
-        weak var released: (any BlobReader)?
+        weak var released: (any BlobPluginReader)?
         do {
             let pass = try self.open()
             _ = try pass.step()
@@ -183,7 +183,7 @@ extension Kit {
 
 extension Data {
     /// Reads once.
-    fileprivate init(readingFrom reader: BlobGuardedReader) throws {
+    fileprivate init(readingFrom reader: BlobReader) throws {
         self = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { buffer in
             Data(buffer.prefix(try reader.readWaiting(into: buffer)))
         }

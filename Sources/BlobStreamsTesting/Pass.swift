@@ -11,7 +11,7 @@ final class Pass {
     /// The longest wait for an event-driven reader, whose task may have to wait for many others.
     static let patience = Duration.seconds(240)
 
-    let reader: any BlobReader
+    let reader: any BlobPluginReader
     private let findings: ViolationLog
     private let context: BlobContext
     private let memory: UnsafeMutableRawPointer
@@ -25,7 +25,8 @@ final class Pass {
 
     /// - Parameter context: The context of waiting for an event-driven reader, as the guard does for callers.
     init(
-        _ reader: any BlobReader, _ findings: ViolationLog, capacity: Int, waiting context: BlobContext = BlobContext(),
+        _ reader: any BlobPluginReader, _ findings: ViolationLog, capacity: Int,
+        waiting context: BlobContext = BlobContext(),
         patience: Duration = Pass.patience
     ) {
         self.reader = reader

@@ -24,7 +24,7 @@ final class CountedSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         self.numbers.withLock { $0.openings += 1 }
         return Reader(self, try self.underlying.open(at: byteOffset, matching: validator, context: context))
     }
@@ -35,11 +35,11 @@ final class CountedSource: BlobLayer {
         return info
     }
 
-    private final class Reader: BlobReader {
+    private final class Reader: BlobPluginReader {
         private let source: CountedSource
-        private let base: BlobGuardedReader
+        private let base: BlobReader
 
-        init(_ source: CountedSource, _ base: BlobGuardedReader) { (self.source, self.base) = (source, base) }
+        init(_ source: CountedSource, _ base: BlobReader) { (self.source, self.base) = (source, base) }
 
         var info: BlobInfo { self.source.info(over: self.base.info) }
 

@@ -160,7 +160,7 @@ private struct PasswordSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.makeReader(at: byteOffset, matching: validator, context: self.changed(context))
     }
 

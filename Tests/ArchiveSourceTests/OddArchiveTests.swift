@@ -138,7 +138,7 @@ import Testing
         }
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) throws -> any BlobReader {
+        ) throws -> any BlobPluginReader {
             let bytes = self.bytes.withLock { $0 }
             return try PositionalReader(self.describe(context), at: byteOffset, matching: validator) { offset, output in
                 _ = bytes.dropFirst(Int(offset)).withUnsafeBytes { output.append(contentsOf: $0) }

@@ -16,7 +16,7 @@ struct SequentialSource: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.bytes.describe(context)) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         Reader(try self.bytes.makeReader(at: byteOffset, matching: validator, context: context))
     }
 
@@ -26,10 +26,10 @@ struct SequentialSource: BlobInputStreamDataSource {
         return info
     }
 
-    private final class Reader: BlobReader {
-        private let base: any BlobReader
+    private final class Reader: BlobPluginReader {
+        private let base: any BlobPluginReader
 
-        init(_ base: any BlobReader) { self.base = base }
+        init(_ base: any BlobPluginReader) { self.base = base }
 
         var info: BlobInfo { SequentialSource.info(of: self.base.info) }
         func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
@@ -45,7 +45,7 @@ struct OneByteSource: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try PositionalReader(self.describe(context), at: byteOffset, matching: validator) { offset, output in
             if offset < self.bytes.count { output.append(self.bytes[self.bytes.startIndex + Int(offset)]) }
         }

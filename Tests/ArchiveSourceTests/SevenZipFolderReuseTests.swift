@@ -202,18 +202,18 @@ private final class ObservedSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = Reader(try self.underlying.open(at: byteOffset, matching: validator, context: context), self.count)
         self.count.withLock { $0 += 1 }
         return reader
     }
 
-    private final class Reader: BlobReader {
-        private let base: BlobGuardedReader
+    private final class Reader: BlobPluginReader {
+        private let base: BlobReader
         private let count: Locked<Int>
         private var isClosed = false
 
-        init(_ base: BlobGuardedReader, _ count: Locked<Int>) { (self.base, self.count) = (base, count) }
+        init(_ base: BlobReader, _ count: Locked<Int>) { (self.base, self.count) = (base, count) }
 
         var info: BlobInfo { self.base.info }
         func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }

@@ -125,7 +125,7 @@ import Testing
     @Test func membersCanBeReadSideBySide() async throws {
         let (archive, _) = try await Self.archive()
         try await onThread {
-            var readers: [(position: Int, reader: BlobGuardedReader)] = []
+            var readers: [(position: Int, reader: BlobReader)] = []
             defer { for (_, reader) in readers { reader.close() } }
             try archive.forEachSource(of: Self.selectors) { position, source in
                 readers.append((position, try source.open()))
@@ -221,16 +221,16 @@ private struct OnceBrokenSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let base = try self.underlying.open(at: byteOffset, matching: validator, context: context)
         return Reader(base, fails: byteOffset == 0 ? { !self.isBroken.exchange(true) } : { false })
     }
 
-    private final class Reader: BlobReader {
-        private let base: BlobGuardedReader
+    private final class Reader: BlobPluginReader {
+        private let base: BlobReader
         private let fails: () -> Bool
 
-        init(_ base: BlobGuardedReader, fails: @escaping () -> Bool) { (self.base, self.fails) = (base, fails) }
+        init(_ base: BlobReader, fails: @escaping () -> Bool) { (self.base, self.fails) = (base, fails) }
 
         var info: BlobInfo { self.base.info }
         func close() { self.base.close() }
@@ -255,7 +255,7 @@ private struct DescribedSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.open(at: byteOffset, matching: validator, context: context)
     }
 }

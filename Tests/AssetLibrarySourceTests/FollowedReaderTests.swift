@@ -18,7 +18,7 @@ import Testing
 
     private func reader(
         removal: AssetSource.RemovalPolicy = .finish, _ context: BlobContext = BlobContext()
-    ) throws -> BlobGuardedReader {
+    ) throws -> BlobReader {
         let library = try self.test.open(.reading)
         let (asset, bytes) = (self.asset, self.bytes)
         let source = SequentialSource(info: BlobInfo()) { context in

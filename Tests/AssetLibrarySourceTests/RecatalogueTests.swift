@@ -21,7 +21,7 @@ import Testing
     private func reader(
         _ version: AssetSource.Version = .current, removal: AssetSource.RemovalPolicy = .finish, at start: Int = 0,
         upTo end: Int, _ events: Events = Events()
-    ) throws -> BlobGuardedReader {
+    ) throws -> BlobReader {
         let source = try self.test.open(.reading).source(for: self.asset.id, version: version, removal: removal)
         let reader = try source.open(at: Int64(start), context: events.context)
         var byteOffset = start

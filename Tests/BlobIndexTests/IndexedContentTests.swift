@@ -51,7 +51,7 @@ private struct VersionedSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try PositionalReader(self.info, at: byteOffset, matching: validator) { [bytes] offset, output in
             bytes.withUnsafeBytes {
                 _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[Int(offset)...]))

@@ -63,16 +63,16 @@ private struct WaveringSource: ForwardingSource {
 
     func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         WaveringReader(try self.base.open(at: byteOffset, matching: validator, context: context))
     }
 }
 
 private final class WaveringReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private var readCount = 0
 
-    init(_ base: any BlobReader) { self.base = base }
+    init(_ base: any BlobPluginReader) { self.base = base }
 
     var neverBlocks: Bool { self.readCount != 1 }
 
@@ -113,7 +113,7 @@ struct BrokenSource: BlobInputStreamDataSource {
     }
 
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         let info = self.describe(context)
         do {
@@ -134,7 +134,7 @@ final class SharedPosition: Sendable {
     let offset = Locked(0)
 }
 
-private final class BrokenReader: BlobReader {
+private final class BrokenReader: BlobPluginReader {
     let info: BlobInfo
     private let defect: BrokenSource.Defect?
     private let shared: SharedPosition

@@ -113,7 +113,7 @@ struct WaitingSource: BlobInputStreamDataSource {
     }
 
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
@@ -122,7 +122,7 @@ struct WaitingSource: BlobInputStreamDataSource {
     }
 }
 
-private final class WaitingReader: BlobReader {
+private final class WaitingReader: BlobPluginReader {
     private struct State {
         var isOpen = false
         var isThere = false
@@ -248,11 +248,13 @@ private struct SilentSource: BlobInputStreamDataSource {
     let hasBytes: Bool
     let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext)
+        -> any BlobPluginReader
+    {
         Reader(self.hasBytes ? bytes.dropFirst(Int(byteOffset)) : nil)
     }
 
-    private final class Reader: BlobReader {
+    private final class Reader: BlobPluginReader {
         var info: BlobInfo { BlobInfo() }
         private var rest: Data?
         private var isWaiting = false

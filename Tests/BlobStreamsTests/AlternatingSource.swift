@@ -9,7 +9,7 @@ struct AlternatingSource: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.make().info(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.make().open(at: byteOffset, matching: validator, context: context)
     }
 }

@@ -20,7 +20,7 @@ import Testing
         try pipe.write(bytes, context: context)
     }
 
-    private func read(_ reader: BlobGuardedReader, _ count: Int = 4096, waits: Bool = true) throws -> Data {
+    private func read(_ reader: BlobReader, _ count: Int = 4096, waits: Bool = true) throws -> Data {
         try Data(readingAtMost: count, from: reader, waits: waits)
     }
 

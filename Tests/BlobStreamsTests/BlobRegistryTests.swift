@@ -486,17 +486,17 @@ private struct XorSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         XorReader(base: try self.base.open(at: 4 + byteOffset, context: context))
     }
 
     static func decoded(_ info: BlobInfo) -> BlobInfo { BlobInfo(byteCount: info.byteCount.map { $0 - 4 }) }
 }
 
-private final class XorReader: BlobReader {
-    private let base: BlobGuardedReader
+private final class XorReader: BlobPluginReader {
+    private let base: BlobReader
 
-    init(base: BlobGuardedReader) { self.base = base }
+    init(base: BlobReader) { self.base = base }
 
     var info: BlobInfo { XorSource.decoded(self.base.info) }
 
@@ -514,7 +514,7 @@ private final class XorReader: BlobReader {
 }
 
 /// One byte, then nothing for ever.
-private final class StallingReader: BlobReader {
+private final class StallingReader: BlobPluginReader {
     let info = BlobInfo()
     private let context: BlobContext
     private let isWaiting: DispatchSemaphore
@@ -579,7 +579,7 @@ private struct ToyContainer: BlobContainer {
 
 extension Array<UInt8> {
     /// The bytes of one read into 64 KiB.
-    fileprivate init(oneReadOf reader: BlobGuardedReader) throws {
+    fileprivate init(oneReadOf reader: BlobReader) throws {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 1)
         defer { buffer.deallocate() }
         let count = try reader.readWaiting(into: buffer)

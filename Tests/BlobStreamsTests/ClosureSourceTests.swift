@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    private func readAll(_ reader: BlobGuardedReader) throws -> Data {
+    private func readAll(_ reader: BlobReader) throws -> Data {
         var all = Data()
         while case let chunk = try Data(readingAtMost: 10, from: reader), !chunk.isEmpty { all += chunk }
         return all

@@ -133,14 +133,14 @@ import Testing
     }
 
     /// A reader, and its source, that has nothing at the first read, ends at the second, and never calls its waker.
-    private final class EndingReader: BlobReader, BlobInputStreamDataSource {
+    private final class EndingReader: BlobPluginReader, BlobInputStreamDataSource {
         private let hasBeenRead = Locked(false)
         let traits: BlobTraits = .neverBlocks
         let info = BlobInfo()
         func describe(_ context: BlobContext) -> BlobInfo { self.info }
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) -> any BlobReader { self }
+        ) -> any BlobPluginReader { self }
         func read(into output: inout OutputRawSpan) -> BlobReadResult {
             self.hasBeenRead.exchange(true) ? .end : .notYet
         }
@@ -157,7 +157,7 @@ import Testing
         }
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) throws -> any BlobReader {
+        ) throws -> any BlobPluginReader {
             try self.current.withLock { try $0.makeReader(at: byteOffset, matching: validator, context: context) }
         }
     }
@@ -217,7 +217,7 @@ import Testing
 }
 
 /// One read that does not wait: nil when nothing is there yet.
-private func readNow(_ reader: BlobGuardedReader) throws -> Data? {
+private func readNow(_ reader: BlobReader) throws -> Data? {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 9, alignment: 1)
     defer { buffer.deallocate() }
     var output = OutputRawSpan(buffer: buffer, initializedCount: 0)

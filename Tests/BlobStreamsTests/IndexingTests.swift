@@ -62,7 +62,7 @@ private struct LayeredSource: BlobLayer {
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.content.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }
@@ -74,7 +74,7 @@ private struct IndexedSource: BlobLayer, BlobIndexing {
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.content.makeReader(at: byteOffset, matching: validator, context: context)
     }
     func buildIndex(_ context: BlobContext) throws -> Bool {

@@ -89,7 +89,7 @@ private struct StallingSource: ForwardingSource {
 
     func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         self.openings.append(byteOffset)
         let end = byteOffset + self.byteCount
         let isLast = try self.base.info(context).byteCount.map { end >= $0 } ?? false

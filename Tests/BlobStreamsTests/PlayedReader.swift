@@ -3,7 +3,7 @@ import BlobTestSupport
 import Foundation
 
 /// An event-driven reader that the test plays; a source of itself, for one opening.
-final class PlayedReader: BlobReader, BlobInputStreamDataSource {
+final class PlayedReader: BlobPluginReader, BlobInputStreamDataSource {
     typealias State = BlobObservable<BlobReaderState>
 
     let info: BlobInfo
@@ -69,7 +69,9 @@ final class PlayedReader: BlobReader, BlobInputStreamDataSource {
 
     var traits: BlobTraits { [] }
     func describe(_ context: BlobContext) -> BlobInfo { self.info }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext)
+        -> any BlobPluginReader
+    {
         self
     }
 }

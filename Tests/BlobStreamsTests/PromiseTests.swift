@@ -19,7 +19,7 @@ import Testing
         var locator: BlobLocator? { try? BlobLocator("memory:there") }
         func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
         func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-            -> any BlobReader
+            -> any BlobPluginReader
         { try self.base.makeReader(at: byteOffset, matching: validator, context: context) }
     }
 

@@ -110,16 +110,16 @@ private struct DoubtfulSource: ForwardingSource {
 
     func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         DoubtfulReader(base: try self.base.open(matching: validator, context: context)).skipping(byteOffset)
     }
 }
 
 private final class DoubtfulReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     var info: BlobInfo { BlobInfo(validator: self.base.info.validator) }
 
-    init(base: any BlobReader) { self.base = base }
+    init(base: any BlobPluginReader) { self.base = base }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
 }

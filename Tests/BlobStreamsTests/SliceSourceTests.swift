@@ -47,7 +47,7 @@ import Testing
         }
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) throws -> any BlobReader {
+        ) throws -> any BlobPluginReader {
             try self.base.makeReader(at: byteOffset, matching: validator, context: context)
         }
     }
@@ -77,7 +77,7 @@ import Testing
         #expect(codeThrown { try self.rest(of: reader) } == .invalidArgument)
     }
 
-    private func rest(of reader: BlobGuardedReader) throws -> Data {
+    private func rest(of reader: BlobReader) throws -> Data {
         var (bytes, buffer) = (Data(), [UInt8](repeating: 0, count: 4))
         while case let count = try buffer.withUnsafeMutableBytes({ try reader.readWaiting(into: $0) }), count > 0 {
             bytes += buffer[..<count]

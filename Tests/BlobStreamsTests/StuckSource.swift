@@ -10,11 +10,13 @@ final class StuckSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) -> any BlobReader {
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext)
+        -> any BlobPluginReader
+    {
         Reader(self)
     }
 
-    private final class Reader: BlobReader {
+    private final class Reader: BlobPluginReader {
         private let source: StuckSource
         private var isClosed = false
 

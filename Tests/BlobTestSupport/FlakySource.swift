@@ -19,7 +19,7 @@ package struct FlakySource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
         self.openings.append(byteOffset)
         return FlakyReader(reader, self.byteCount, self.error)
@@ -27,11 +27,11 @@ package struct FlakySource: ForwardingSource {
 }
 
 private final class FlakyReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private var rest: Int
     private let error: BlobError
 
-    init(_ base: any BlobReader, _ rest: Int, _ error: BlobError) {
+    init(_ base: any BlobPluginReader, _ rest: Int, _ error: BlobError) {
         (self.base, self.rest, self.error) = (base, rest, error)
     }
 

@@ -14,7 +14,7 @@ private struct PipeSource: ForwardingSource {
 
     func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
         // Ends with the reader: without one, it would wait for room in vain.
         Thread.detachNewThread { [bytes, pipe] in

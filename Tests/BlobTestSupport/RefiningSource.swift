@@ -11,7 +11,7 @@ package struct RefiningSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.open(at: byteOffset, matching: validator, context: context)
     }
 }

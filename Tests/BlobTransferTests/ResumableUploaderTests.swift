@@ -266,7 +266,7 @@ private struct ChangingSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

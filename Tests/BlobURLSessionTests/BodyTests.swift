@@ -128,5 +128,5 @@ private struct AbsentSource: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) throws -> BlobInfo { throw BlobError(.notFound, "There is no such thing.") }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader { throw BlobError(.notFound, "There is no such thing.") }
+    ) throws -> any BlobPluginReader { throw BlobError(.notFound, "There is no such thing.") }
 }

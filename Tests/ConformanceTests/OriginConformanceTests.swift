@@ -52,11 +52,11 @@ import Testing
 }
 
 /// Closes the descriptor that was lent, once the reader is closed.
-private final class LendingReader: BlobReader {
-    private let base: any BlobReader
+private final class LendingReader: BlobPluginReader {
+    private let base: any BlobPluginReader
     private var descriptor: CInt?
 
-    init(_ base: any BlobReader, _ descriptor: CInt) { (self.base, self.descriptor) = (base, descriptor) }
+    init(_ base: any BlobPluginReader, _ descriptor: CInt) { (self.base, self.descriptor) = (base, descriptor) }
 
     deinit { self.close() }
 
@@ -89,7 +89,7 @@ private struct ObservedSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         let state = BlobObservable(BlobReaderState())

@@ -76,7 +76,7 @@ struct RandomlyFaultySource: ForwardingSource {
 
     func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.fail()
         return RandomlyFaultyReader(
             try self.base.open(at: byteOffset, matching: validator, context: context), self.faults)
@@ -96,12 +96,12 @@ private final class RandomlyFaultyReader: ForwardingReader {
         case short, endless
     }
 
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private let faults: RandomFaults
     private var pause: Pause?
     private var ending: Result<Void, BlobError>?
 
-    init(_ base: any BlobReader, _ faults: RandomFaults) { (self.base, self.faults) = (base, faults) }
+    init(_ base: any BlobPluginReader, _ faults: RandomFaults) { (self.base, self.faults) = (base, faults) }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let ending {

@@ -13,7 +13,7 @@ import Testing
             let folder = try TemporaryFolder()
             let source = FileSource(path: try folder.write("content", to: "x"))
             try source.open().close()
-            var readers: [BlobGuardedReader] = []
+            var readers: [BlobReader] = []
             readers.reserveCapacity(count)
             let before = heapByteCount()
             for _ in 0..<count { readers.append(try source.open(context: BlobContext())) }

@@ -12,7 +12,7 @@ final class BackgroundReading: Sendable {
     /// For `pthread_kill`.
     private let thread = Locked<HandedOver<pthread_t>?>(nil)
 
-    init(_ reader: BlobGuardedReader) {
+    init(_ reader: BlobReader) {
         let handedOver = HandedOver(reader)  // To the one thread that reads; the giver waits for it.
         Thread.detachNewThread {
             self.thread.withLock { $0 = HandedOver(pthread_self()) }

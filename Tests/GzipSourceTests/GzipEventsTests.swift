@@ -14,7 +14,7 @@ import Testing
 
     /// All that can be read without waiting, and what the last read said.
     private func drain(
-        _ reader: BlobGuardedReader, pieceByteCount: Int = 1000
+        _ reader: BlobReader, pieceByteCount: Int = 1000
     ) throws -> (bytes: Data, result: BlobReadResult) {
         var all = Data()
         var piece = [UInt8](repeating: 0, count: pieceByteCount)
@@ -31,7 +31,7 @@ import Testing
     }
 
     /// Counts the calls of a waker that is registered now.
-    private func wakings(of reader: BlobGuardedReader) -> Locked<Int> {
+    private func wakings(of reader: BlobReader) -> Locked<Int> {
         let count = Locked(0)
         reader.whenReadable(BlobWaker { count.withLock { $0 += 1 } })
         return count

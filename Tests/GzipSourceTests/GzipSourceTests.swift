@@ -132,7 +132,7 @@ private struct LocatedSource: BlobInputStreamDataSource {
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

@@ -309,7 +309,7 @@ private final class ChangingSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.current.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

@@ -12,7 +12,7 @@ final class BaseCursor {
 
     private let base: any BlobInputStreamDataSource
     private let context: BlobContext
-    private var reader: BlobGuardedReader
+    private var reader: BlobReader
     /// True after an error of the base, which its reader repeats.
     private(set) var hasFailed = false
     /// True when the reader is closed until more of the base is needed.

@@ -9,7 +9,7 @@ extension BlobInputStreamDataSource {
     }
 }
 
-extension BlobGuardedReader {
+extension BlobReader {
     /// Returns the next bytes, fewer only at the end.
     func next(_ byteCount: Int) throws(BlobError) -> [UInt8] {
         do {

@@ -31,7 +31,7 @@ extension ArchiveCatalogue {
 struct FoundMember {
     typealias MakeCheckingReader =
         @Sendable (_ info: BlobInfo, _ scanner: ArchiveScanner, _ context: BlobContext) throws(BlobError)
-        -> any BlobReader
+        -> any BlobPluginReader
 
     let member: BlobMember
     /// The length in bytes; nil when only the end shows it.
@@ -43,9 +43,9 @@ struct FoundMember {
     /// The facts that only this format has.
     var facts: [(name: String, value: any Encodable & Sendable)] = []
     /// Opens the member at its beginning. To be called once.
-    let makeReader: (_ info: BlobInfo) throws(BlobError) -> any BlobReader
+    let makeReader: (_ info: BlobInfo) throws(BlobError) -> any BlobPluginReader
     /// Opens the member at an offset, if that may cost less than to read and drop the bytes before it; nil otherwise.
-    var makeReaderAtOffset: ((_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> any BlobReader)?
+    var makeReaderAtOffset: ((_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> any BlobPluginReader)?
     /// The member with an index of its own; nil when it has and needs none.
     var indexed: (any IndexedMember)?
     /// Opens a stored member at its beginning, any number of times, and compares its bytes with their checksum; nil

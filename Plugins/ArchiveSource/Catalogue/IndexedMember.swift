@@ -9,7 +9,7 @@ protocol IndexedMember: Sendable {
     /// Opens the member at an offset.
     func makeReader(
         at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader
+    ) throws(BlobError) -> any BlobPluginReader
 
     /// Returns the restart points of the index; nil without one.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints?

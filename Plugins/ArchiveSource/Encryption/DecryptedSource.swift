@@ -32,7 +32,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let blockByteCount = Int64(AES256.blockByteCount)
         try BlobInfo(byteCount: self.byteCount).check(byteOffset: byteOffset, matching: nil)
         // A block is decrypted with the encrypted block before it.
@@ -42,11 +42,11 @@ struct DecryptedSource: BlobInputStreamDataSource {
         return Reader(reader, self.key, self.initialVector, info: info).skipping(byteOffset - start)
     }
 
-    private final class Reader: BlobReader {
+    private final class Reader: BlobPluginReader {
         private static let bufferByteCount = 64 * 1024
 
         let info: BlobInfo
-        private let guarded: BlobGuardedReader
+        private let guarded: BlobReader
         private let key: AES256
         private var previous: [UInt8]
         private var restByteCount: Int64
@@ -56,7 +56,7 @@ struct DecryptedSource: BlobInputStreamDataSource {
         /// The number of bytes in the buffer.
         private var count = 0
 
-        init(_ guarded: BlobGuardedReader, _ key: AES256, _ initialVector: [UInt8], info: BlobInfo) {
+        init(_ guarded: BlobReader, _ key: AES256, _ initialVector: [UInt8], info: BlobInfo) {
             (self.guarded, self.key, self.previous, self.info) = (guarded, key, initialVector, info)
             self.restByteCount = (info.byteCount ?? 0) - guarded.byteOffset
         }

@@ -66,7 +66,7 @@ public struct DecompressedSource: BlobLayer {
     /// Opens a reader at `byteOffset`: in its block, or at the beginning.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let context = context.blocking
         // A base that is not repeatable must not be asked before it is opened.
         guard self.base.traits.contains(.repeatable),
@@ -88,9 +88,9 @@ public struct DecompressedSource: BlobLayer {
     func reader(
         _ base: BlockBase, at byteOffset: Int64, _ list: (any BlockList)?, _ recording: BlockRecording?,
         _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let info = self.info(of: base.info, list)
-        let judge: @Sendable (Int64) throws -> any BlobReader = {
+        let judge: @Sendable (Int64) throws -> any BlobPluginReader = {
             try self.sequentialReader(at: $0, matching: info.validator, context) { $0 == info.validator ? list : nil }
         }
         let index = byteOffset > 0 ? list as? BlockIndex : nil
@@ -113,7 +113,7 @@ public struct DecompressedSource: BlobLayer {
     private func sequentialReader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext,
         _ list: (BlobValidator?) -> (any BlockList)?
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let checks = context.eventSink == nil ? nil : StreamChecks()
         let base =
             self.format.inspector(checks, context).map { InspectedSource(base: self.base, inspector: $0) } ?? self.base

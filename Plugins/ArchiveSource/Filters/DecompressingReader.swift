@@ -3,7 +3,7 @@ import BlobCore
 import CArchive
 
 /// A reader that decodes a compressed source in one pass.
-final class DecompressingReader: BlobReader {
+final class DecompressingReader: BlobPluginReader {
     private enum Phase {
         case unopened(ArchiveInput)
         case reading(ArchiveHandle)

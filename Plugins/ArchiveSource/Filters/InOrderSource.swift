@@ -15,7 +15,7 @@ struct InOrderSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.underlying.open(at: byteOffset, matching: validator, context: context)
         return InOrderReader(reader)
     }
@@ -32,11 +32,11 @@ extension ArchiveFormat {
     }
 }
 
-private final class InOrderReader: BlobReader {
+private final class InOrderReader: BlobPluginReader {
     let info: BlobInfo
-    private let base: BlobGuardedReader
+    private let base: BlobReader
 
-    init(_ base: BlobGuardedReader) {
+    init(_ base: BlobReader) {
         var info = base.info
         info.isRandomAccess = false
         self.info = info

@@ -2,14 +2,14 @@ internal import BlobBlocks
 import BlobCore
 
 /// A reader of decoded bytes whose length is known from an index, which may be that of other bytes.
-final class IndexedBlocksReader: BlobReader {
-    private let base: any BlobReader
+final class IndexedBlocksReader: BlobPluginReader {
+    private let base: any BlobPluginReader
     private let index: BlockIndex
     private var rest: Int64
     private var failure: BlobError?
 
     /// - Parameter byteOffset: The offset at which `base` begins, at most the length that the index has.
-    init(_ base: any BlobReader, _ index: BlockIndex, at byteOffset: Int64) {
+    init(_ base: any BlobPluginReader, _ index: BlockIndex, at byteOffset: Int64) {
         self.base = base
         self.index = index
         self.rest = index.byteCount - byteOffset

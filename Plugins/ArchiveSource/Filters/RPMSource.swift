@@ -25,7 +25,7 @@ struct RPMSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.base.open(context: context)
         do {
             let info = Self.info(of: try reader.info(of: self.base, context))
@@ -45,7 +45,7 @@ struct RPMSource: BlobLayer {
     }
 
     /// Skips the lead and the headers, of which only the first is padded to a multiple of eight bytes.
-    private static func goToPayload(_ reader: BlobGuardedReader) throws {
+    private static func goToPayload(_ reader: BlobReader) throws {
         guard try Self.read(Self.signature.count, from: reader) == Self.signature else {
             throw BlobError(.corrupted, "This is no package of RPM: it begins with other bytes.", byteOffset: 0)
         }
@@ -64,7 +64,7 @@ struct RPMSource: BlobLayer {
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
 
-    private static func read(_ count: Int, from reader: BlobGuardedReader) throws -> [UInt8] {
+    private static func read(_ count: Int, from reader: BlobReader) throws -> [UInt8] {
         try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
             while filled < count {
                 let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
@@ -77,18 +77,18 @@ struct RPMSource: BlobLayer {
         }
     }
 
-    private static func skip(to byteOffset: Int64, _ reader: BlobGuardedReader) throws {
+    private static func skip(to byteOffset: Int64, _ reader: BlobReader) throws {
         while reader.byteOffset < byteOffset {
             _ = try Self.read(Int(min(byteOffset - reader.byteOffset, 1 << 16)), from: reader)
         }
     }
 }
 
-private final class PayloadReader: BlobReader {
+private final class PayloadReader: BlobPluginReader {
     let info: BlobInfo
-    private let base: BlobGuardedReader
+    private let base: BlobReader
 
-    init(_ base: BlobGuardedReader, info: BlobInfo) {
+    init(_ base: BlobReader, info: BlobInfo) {
         self.base = base
         self.info = info
     }

@@ -26,7 +26,7 @@ final class SpooledSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         guard try self.infoOfRandomAccess(context) == nil else {
             return try self.base.open(at: byteOffset, matching: validator, context: context)
         }

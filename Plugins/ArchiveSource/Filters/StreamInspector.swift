@@ -30,7 +30,7 @@ struct InspectedSource: BlobInputStreamDataSource {
     /// Opens the base at its beginning for any offset, because all bytes must be inspected.
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let base = try self.base.open(context: context)
         do {
             try base.info(of: self.base, context).check(byteOffset: byteOffset, matching: validator)
@@ -43,11 +43,11 @@ struct InspectedSource: BlobInputStreamDataSource {
     }
 }
 
-private final class InspectedReader: BlobReader {
-    private let base: BlobGuardedReader
+private final class InspectedReader: BlobPluginReader {
+    private let base: BlobReader
     private var inspector: any StreamInspector
 
-    init(_ base: BlobGuardedReader, _ inspector: any StreamInspector) {
+    init(_ base: BlobReader, _ inspector: any StreamInspector) {
         self.base = base
         self.inspector = inspector
     }

@@ -122,7 +122,7 @@ extension ArchiveScanner {
 }
 
 /// A reader of the bytes of a scanner.
-private final class ScannedReader: BlobReader {
+private final class ScannedReader: BlobPluginReader {
     let info: BlobInfo
     private let scanner: ArchiveScanner
     private var byteOffset: Int64

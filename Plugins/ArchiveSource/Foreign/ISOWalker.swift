@@ -68,10 +68,10 @@ extension BlobInputStreamDataSource {
 
 /// A reader of the bytes after those that were read already.
 private final class RestReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     let info: BlobInfo
 
-    init(_ base: BlobGuardedReader) {
+    init(_ base: BlobReader) {
         self.base = base
         self.info = BlobInfo(byteCount: base.info.byteCount.map { max(0, $0 - base.byteOffset) })
     }

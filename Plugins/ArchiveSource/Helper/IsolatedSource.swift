@@ -16,7 +16,7 @@ struct IsolatedSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.underlying.makeReader(at: byteOffset, matching: validator, context: context)
     }
 }

@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 
 /// A reader of the bytes of one member, which makes all checks before their end.
-final class MemberReader: BlobReader {
+final class MemberReader: BlobPluginReader {
     private enum Phase {
         case beginning, data, behind, ended
         case failed(BlobError)

@@ -32,7 +32,7 @@ final class EmbeddedSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.archive(context).makeReader(at: byteOffset, matching: validator, context: context)
     }
 

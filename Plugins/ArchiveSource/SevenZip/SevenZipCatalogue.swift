@@ -78,7 +78,7 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         if member.kind == .symbolicLink { member.linkTarget = try self.target(of: index, directory, context) }
         if member.isEncrypted, context.password == nil { throw .withoutPassword("This member") }
         try ArchiveEntry(member: member, warning: nil, linkCount: 1).checkKind()
-        let makeReader = { [archive] (info: BlobInfo, byteOffset: Int64) throws(BlobError) -> any BlobReader in
+        let makeReader = { [archive] (info: BlobInfo, byteOffset: Int64) throws(BlobError) -> any BlobPluginReader in
             try SevenZipReader(
                 archive, directory.layout, directory.info, stream: directory.layout.stream(of: index), at: byteOffset,
                 info: info, context)

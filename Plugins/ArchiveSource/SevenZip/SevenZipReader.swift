@@ -1,7 +1,7 @@
 import BlobCore
 
 /// A reader of the bytes of one member of a 7z from an offset on, which returns its decoder to the archive.
-final class SevenZipReader: BlobReader {
+final class SevenZipReader: BlobPluginReader {
     let info: BlobInfo
     private let archive: SevenZipArchive
     private let archiveInfo: BlobInfo

@@ -28,7 +28,7 @@ struct DeflatedMember: IndexedMember {
 
     func makeReader(
         at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
+    ) throws(BlobError) -> any BlobPluginReader {
         var own = context
         // The member has a checksum, whatever its deflate data have not.
         if let sink = context.eventSink {
@@ -69,23 +69,23 @@ private struct DeflateData: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.slice.open(at: byteOffset, matching: validator, context: context)
     }
 }
 
 /// A reader of a deflated member, which compares its length with the directory, and also its checksum when it reads
 /// from the beginning.
-private final class DeflatedMemberReader: BlobReader {
+private final class DeflatedMemberReader: BlobPluginReader {
     let info: BlobInfo
-    private let guarded: BlobGuardedReader
+    private let guarded: BlobReader
     private let data: Range<Int64>
     private let isWhole: Bool
     private var sum: ZipEntrySum
     private let context: BlobContext
 
     init(
-        _ guarded: BlobGuardedReader, _ entry: ZipEntry, at byteOffset: Int64, data: Range<Int64>, info: BlobInfo,
+        _ guarded: BlobReader, _ entry: ZipEntry, at byteOffset: Int64, data: Range<Int64>, info: BlobInfo,
         _ context: BlobContext
     ) {
         self.context = context

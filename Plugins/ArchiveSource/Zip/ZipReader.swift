@@ -2,7 +2,7 @@ import BlobCore
 import BlobDeflate
 
 /// Reads a stored or deflated member of a zip, and checks its length and checksum before its end.
-final class ZipReader: BlobReader {
+final class ZipReader: BlobPluginReader {
     /// The compression methods that this reader decodes (APPNOTE.TXT 4.4.5).
     enum Method: UInt16 {
         case stored = 0

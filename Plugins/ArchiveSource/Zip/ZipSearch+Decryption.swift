@@ -8,7 +8,7 @@ extension ZipSearch.Found {
     func makeReader(
         _ info: BlobInfo, decrypting encryption: ZipEncryption, over base: any BlobInputStreamDataSource,
         _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
+    ) throws(BlobError) -> any BlobPluginReader {
         let decrypted = self.entry.decrypted
         let range = 0..<decrypted.compressedByteCount
         let bytes = DecryptedBytes(
@@ -79,7 +79,7 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let info = self.describe(context)
         try info.check(byteOffset: byteOffset, matching: validator)
         let walker = try ArchiveWalker(.zip, over: self.sealed, context, password: self.password)
@@ -93,9 +93,9 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
 
 /// A reader of a decrypted member, which reads the encrypted bytes to their end, and so checks their authentication
 /// code, before it reports its own.
-private final class DecryptedMemberReader: BlobReader {
+private final class DecryptedMemberReader: BlobPluginReader {
     let info: BlobInfo
-    private let base: any BlobReader
+    private let base: any BlobPluginReader
     private let start: Int64
     private var encrypted: ArchiveScanner?
     private var failure: BlobError?
@@ -106,7 +106,7 @@ private final class DecryptedMemberReader: BlobReader {
     ///   - start: The offset in the archive of the first encrypted byte.
     ///   - reportEnd: Called once after all checks.
     init(
-        _ base: any BlobReader, _ encrypted: ArchiveScanner?, info: BlobInfo, start: Int64,
+        _ base: any BlobPluginReader, _ encrypted: ArchiveScanner?, info: BlobInfo, start: Int64,
         reportEnd: @escaping () -> Void
     ) {
         (self.base, self.encrypted, self.info, self.start) = (base, encrypted, info, start)

@@ -4,7 +4,7 @@ extension ZipSearch.Found {
     /// Returns a reader of the member, encrypted or not.
     func makeReader(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
+    ) throws(BlobError) -> any BlobPluginReader {
         guard let encryption = self.entry.encryption else { return try self.makePlainReader(info, over: base, context) }
         return try self.makeReader(info, decrypting: encryption, over: base, context)
     }
@@ -13,7 +13,7 @@ extension ZipSearch.Found {
     /// reader over libarchive, which is given this member alone.
     func makePlainReader(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
+    ) throws(BlobError) -> any BlobPluginReader {
         if let method = ZipReader.Method(rawValue: self.entry.method) {
             return try ZipReader(self, method, info: info, context)
         }
@@ -85,7 +85,7 @@ extension ZipEntry {
 }
 
 /// The reader of a member without bytes.
-private final class EmptyReader: BlobReader {
+private final class EmptyReader: BlobPluginReader {
     let info: BlobInfo
     private let context: BlobContext
     private var isClosed = false

@@ -6,7 +6,7 @@ import Foundation
 ///
 /// The status of the file is checked after each block is read: if the file was touched since it was opened, the bytes
 /// are discarded and the file is looked up again. The catalogue is consulted before each block if there were commits.
-final class AssetReader: BlobReader {
+final class AssetReader: BlobPluginReader {
     let info: BlobInfo
     private let asset: Asset
     private let resolver: AssetResolver

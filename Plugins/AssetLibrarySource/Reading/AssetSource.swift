@@ -106,7 +106,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     ///   ``BlobError/Code/changed`` when the content does not match `validator`.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         switch try self.content(context) {
         case .file(let asset, let resolver, let shown):
             try asset.info.check(byteOffset: byteOffset, matching: validator)

@@ -4,8 +4,8 @@ import BlobCore
 ///
 /// Before each read, and at the end, the catalogue is consulted if there were commits. With an event sink, an edit is
 /// also reported while nobody reads.
-final class FollowedReader: BlobReader {
-    private let base: any BlobReader
+final class FollowedReader: BlobPluginReader {
+    private let base: any BlobPluginReader
     private let asset: Asset
     private let resolver: AssetResolver
     private let removal: AssetSource.RemovalPolicy
@@ -22,7 +22,7 @@ final class FollowedReader: BlobReader {
     ///   - asset: The asset from which they are made, as the catalogue described it then.
     ///   - byteOffset: The offset at which `base` begins, for events.
     init(
-        _ base: any BlobReader, of asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64,
+        _ base: any BlobPluginReader, of asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64,
         removal: AssetSource.RemovalPolicy, _ context: BlobContext
     ) {
         (self.base, self.asset, self.resolver, self.removal) = (base, asset, resolver, removal)

@@ -14,14 +14,14 @@ final class Rendition: Sendable {
 
     func makeReader(
         at byteOffset: Int64, _ rendering: Rendering, _ context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
+    ) throws(BlobError) -> any BlobPluginReader {
         guard let bytes else { return try StreamedRenditionReader(self, at: byteOffset, rendering, context) }
         return KeptRenditionReader(self.info, bytes[Int(byteOffset)...])
     }
 }
 
 /// A reader of a picture in memory.
-private final class KeptRenditionReader: BlobReader {
+private final class KeptRenditionReader: BlobPluginReader {
     let info: BlobInfo
     private var rest: ArraySlice<UInt8>?
 
@@ -39,7 +39,7 @@ private final class KeptRenditionReader: BlobReader {
 }
 
 /// A reader that renders a picture once more, and checks that it is the same.
-private final class StreamedRenditionReader: BlobReader {
+private final class StreamedRenditionReader: BlobPluginReader {
     let info: BlobInfo
     private let sha256: [UInt8]
     private var pass: RenderingPass?

@@ -34,7 +34,7 @@ final class BlockPipeline {
 
     private static let windowPerThread = 2
 
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     private let waits: Bool
     private let pipeline: OrderedPipeline<Batch, Members>
     private let buffers: SliceBuffers
@@ -68,7 +68,7 @@ final class BlockPipeline {
     ///   - recorder: Receives all decoded bytes.
     ///   - found: Called with the positions between members, in ascending order, after the bytes before were verified.
     init(
-        _ base: BlobGuardedReader, waits: Bool, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
+        _ base: BlobReader, waits: Bool, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
         recorder: PointRecorder?, _ context: BlobContext, found: @escaping ([MemberStart]) -> Void
     ) {
         self.base = base

@@ -24,7 +24,7 @@ struct IndexVerification {
     /// Compares, and calls `report` with a sentence on each fault.
     ///
     /// - Parameter reader: A reader of all decoded bytes that uses no index.
-    mutating func run(_ reader: any BlobReader, report: (String) throws -> Void) throws {
+    mutating func run(_ reader: any BlobPluginReader, report: (String) throws -> Void) throws {
         try self.compareSums(reader)
         let layout = self.index.layout
         for slice in layout.points.indices {
@@ -37,7 +37,7 @@ struct IndexVerification {
     }
 
     /// Decodes everything without the index, and compares the checksums of all segments.
-    private mutating func compareSums(_ reader: any BlobReader) throws {
+    private mutating func compareSums(_ reader: any BlobPluginReader) throws {
         let layout = self.index.layout
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.stepByteCount, alignment: 4096)
         defer { buffer.deallocate() }

@@ -3,7 +3,7 @@ import BlobDeflate
 
 /// A pass that feeds a decoder from a reader of the compressed bytes.
 final class DecodingPass {
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     private let waits: Bool
     private let locator: BlobLocator?
     private var decoder: FrameDecoder
@@ -25,7 +25,7 @@ final class DecodingPass {
     ///   - locator: The locator of the compressed bytes, for errors.
     ///   - beginning: The bytes of `base` that were read already and are not decoded yet.
     init(
-        _ base: BlobGuardedReader, waits: Bool, _ decoder: consuming FrameDecoder, locator: BlobLocator?,
+        _ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder, locator: BlobLocator?,
         beginning: some Collection<UInt8> = EmptyCollection()
     ) {
         self.base = base
@@ -146,7 +146,7 @@ final class DecodingPass {
     }
 }
 
-extension BlobGuardedReader {
+extension BlobReader {
     /// Reads the next bytes, and waits for them when `waits` is true.
     func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
         try waits ? self.readWaiting(into: &output) : self.read(into: &output)

@@ -4,7 +4,7 @@ import BlobDeflate
 /// A reader that decodes the compressed bytes of another reader in one pass.
 ///
 /// Blocked gzip is decoded by several threads; see ``BlockPipeline``.
-final class GzipReader: BlobReader {
+final class GzipReader: BlobPluginReader {
     private enum Phase {
         /// Nothing was read yet.
         case opened
@@ -14,7 +14,7 @@ final class GzipReader: BlobReader {
         case failed(any Error)
     }
 
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     private let waits: Bool
     private let format: GzipSource.Format
     private let library: InflateLibrary
@@ -39,7 +39,7 @@ final class GzipReader: BlobReader {
     ///   - found: Called with positions between members at which decoding can begin.
     ///   - info: Returns the info of the decoded bytes for that of the base, which may become known late.
     init(
-        _ base: BlobGuardedReader, waits: Bool, _ format: GzipSource.Format, library: InflateLibrary,
+        _ base: BlobReader, waits: Bool, _ format: GzipSource.Format, library: InflateLibrary,
         at start: RestartPoint, locator: BlobLocator?, recording: IndexRecording?, context: BlobContext,
         found: @escaping ([MemberStart]) -> Void = { _ in }, info: @escaping (BlobInfo) -> BlobInfo
     ) {
@@ -172,7 +172,7 @@ final class GzipReader: BlobReader {
     }
 }
 
-extension BlobGuardedReader {
+extension BlobReader {
     /// Reads the next `count` bytes; fewer only at the end. Waits for them.
     func bytes(atMost count: Int) throws -> [UInt8] {
         var bytes: [UInt8] = []

@@ -2,7 +2,7 @@ import BlobCore
 import BlobPlatform
 
 /// A reader that uses an index, and continues without it when the index turns out to be made from other bytes.
-final class IndexedReader: BlobReader {
+final class IndexedReader: BlobPluginReader {
     let info: BlobInfo
 
     private let index: GzipIndex
@@ -11,8 +11,8 @@ final class IndexedReader: BlobReader {
     private let format: GzipSource.Format
     private var isReported = false
     private let startOffset: Int64
-    private let openUnindexed: (Int64) throws -> any BlobReader
-    private var plain: (any BlobReader)?
+    private let openUnindexed: (Int64) throws -> any BlobPluginReader
+    private var plain: (any BlobPluginReader)?
     private var failure: (any Error)?
 
     /// - Parameters:
@@ -20,7 +20,7 @@ final class IndexedReader: BlobReader {
     ///   - openUnindexed: Opens a reader at an offset that uses no index, and whose reads wait for bytes.
     init(
         _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
-        openUnindexed: @escaping (Int64) throws -> any BlobReader
+        openUnindexed: @escaping (Int64) throws -> any BlobPluginReader
     ) {
         self.index = index
         self.pass = IndexedPass(index, opening, at: byteOffset)
@@ -81,7 +81,7 @@ final class IndexedReader: BlobReader {
     }
 
     /// Returns a reader that uses no index, if the compressed data are intact and the index is wrong; throws otherwise.
-    private func fallbackReader(of error: any Error) throws -> any BlobReader {
+    private func fallbackReader(of error: any Error) throws -> any BlobPluginReader {
         // In a pass from the start, any other error comes from the data. Bytes delivered by a pass from elsewhere
         // depend on the index, and cannot be continued without it.
         guard error is IndexMismatch || !self.pass.isFromStart,
@@ -101,7 +101,7 @@ final class IndexedReader: BlobReader {
     }
 }
 
-extension BlobReader {
+extension BlobPluginReader {
     /// Reads up to the end and discards the bytes, for the checks and the index that are made during the read; returns
     /// their number. The reader must wait for bytes.
     @discardableResult func drain(_ onRead: () -> Void = {}) throws -> Int64 {

@@ -46,7 +46,7 @@ private final class PartReader: @unchecked Sendable {  // Safe: its owner makes 
 
     private let job: S3UploadJob
     private let validator: BlobValidator?
-    private var reader: BlobGuardedReader?
+    private var reader: BlobReader?
 
     init(_ job: S3UploadJob, _ validator: BlobValidator?) { (self.job, self.validator) = (job, validator) }
 

@@ -24,7 +24,7 @@ struct PartDigests: Equatable, Sendable {
     }
 
     /// Digests the next bytes of a reader, at most `maximumByteCount`.
-    private init(of reader: BlobGuardedReader, upTo maximumByteCount: Int64) throws(BlobError) {
+    private init(of reader: BlobReader, upTo maximumByteCount: Int64) throws(BlobError) {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.bufferByteCount, alignment: 16)
         defer { buffer.deallocate() }
         var (sha256, md5, byteCount) = (SHA256(), Insecure.MD5(), Int64(0))

@@ -14,7 +14,7 @@ final class BzipFinder: BlockFinder {
     /// The longest header of a stream: `BZh` and the level.
     private static let headerByteCount = 4
 
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     /// Bytes that were read and are not in a block yet, the first of which is at `inputStart` in the compressed data.
     private var input: [UInt8] = []
     private var inputStart: Int64

@@ -9,7 +9,7 @@ final class ZstdFinder: BlockFinder {
     /// The largest length of a block within a frame, as decoded (RFC 8878, section 3.1.1.2).
     private static let maximumBlockByteCount = 128 * 1024
 
-    private let base: BlobGuardedReader
+    private let base: BlobReader
     private let scan: BlockScan
     private let maximumWindowByteCount: UInt64
     /// Bytes that were read; those from `consumed` on are in no frame yet.

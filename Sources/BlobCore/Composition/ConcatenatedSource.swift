@@ -29,7 +29,7 @@ private struct Parts: NamedLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let infos = try self.partInfos(context)
         let info = Self.joined(infos)
         try info.check(byteOffset: byteOffset, matching: validator)
@@ -69,7 +69,7 @@ private struct Parts: NamedLayer {
     }
 }
 
-private final class ConcatenatedReader: BlobReader {
+private final class ConcatenatedReader: BlobPluginReader {
     struct Part {
         let source: any BlobInputStreamDataSource
         let info: BlobInfo
@@ -82,7 +82,7 @@ private final class ConcatenatedReader: BlobReader {
     private let context: BlobContext
     /// The reader of the current part; nil at the end. An error is final: of an opening, or because the reader is
     /// closed.
-    private var current: Result<BlobGuardedReader?, any Error>
+    private var current: Result<BlobReader?, any Error>
 
     init(_ parts: ArraySlice<Part>, firstOffset: Int64, info: BlobInfo, context: BlobContext) throws {
         self.info = info

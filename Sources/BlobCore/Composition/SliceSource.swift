@@ -44,7 +44,7 @@ package struct SliceSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         // With a range, the length is known before the base is opened; the sum cannot overflow once the offset is
         // checked.
         try self.sliced(BlobInfo()).check(byteOffset: byteOffset, matching: nil)
@@ -77,9 +77,9 @@ package struct SliceSource: ForwardingSource {
 }
 
 private final class SliceReader: ForwardingReader {
-    var base: any BlobReader { self.guarded }
+    var base: any BlobPluginReader { self.guarded }
     private let slice: SliceSource
-    private let guarded: BlobGuardedReader
+    private let guarded: BlobReader
     private let startOffset: Int64
     private let validator: BlobValidator?
     /// The end in the base; nil for that of the base itself.
@@ -87,7 +87,7 @@ private final class SliceReader: ForwardingReader {
     /// The facts once the base is open, as it never blocks for them.
     private var facts: BlobInfo?
 
-    init(of slice: SliceSource, _ guarded: BlobGuardedReader, matching validator: BlobValidator?) {
+    init(of slice: SliceSource, _ guarded: BlobReader, matching validator: BlobValidator?) {
         (self.slice, self.guarded, self.validator) = (slice, guarded, validator)
         self.startOffset = guarded.byteOffset
         self.end = slice.upperBound

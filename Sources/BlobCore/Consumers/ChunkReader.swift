@@ -6,7 +6,7 @@ final class ChunkReader {
     private let source: any BlobInputStreamDataSource
     private let byteOffset: Int64
     private let maximumByteCount: Int
-    private var reader: BlobGuardedReader?
+    private var reader: BlobReader?
     private var isOver = false
 
     init(
@@ -55,7 +55,7 @@ final class ChunkReader {
         }
     }
 
-    private func openedReader() throws -> BlobGuardedReader {
+    private func openedReader() throws -> BlobReader {
         if let reader { return reader }
         let reader = try self.source.withoutBlocking.open(at: self.byteOffset, context: self.context)
         self.reader = reader
@@ -68,7 +68,7 @@ final class ChunkReader {
         return nil
     }
 
-    private static func wait(for reader: BlobGuardedReader) async {
+    private static func wait(for reader: BlobReader) async {
         let gate = Gate()
         reader.whenReadable(BlobWaker { gate.open() })
         await withCheckedContinuation { gate.enter($0) }
@@ -84,7 +84,7 @@ extension BlobInputStreamDataSource {
 
 extension Data {
     /// Makes one read of `reader`, into memory that fits the bytes, or uses the memory that the reader lends.
-    init(readingAtMost byteCount: Int, from reader: BlobGuardedReader, _ result: inout BlobReadResult) throws {
+    init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
         if let lent = reader.lend(), let start = lent.bytes.baseAddress {
             let count = Swift.min(byteCount, lent.bytes.count)
             // Not written to: `Data` copies memory that is not its own before it changes it.

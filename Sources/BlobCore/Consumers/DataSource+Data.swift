@@ -40,7 +40,7 @@ extension BlobInputStreamDataSource {
     }
 }
 
-extension BlobGuardedReader {
+extension BlobReader {
     /// Returns the next bytes, fewer than `byteCount` only at the end. Memory grows with the bytes that have arrived.
     func data(upTo byteCount: Int) throws -> Data {
         var data = Data()

@@ -66,7 +66,7 @@ public protocol BlobInputStreamDataSource: Sendable {
     ///   is not known), ``BlobError/Code/changed`` when the content does not match `validator`, and the errors of the
     ///   source.
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
 }
 
 extension BlobInputStreamDataSource {

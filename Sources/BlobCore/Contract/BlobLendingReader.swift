@@ -1,5 +1,5 @@
 /// A reader that can lend its next bytes while they are in memory.
-package protocol BlobLendingReader: BlobReader {
+package protocol BlobLendingReader: BlobPluginReader {
     /// Lends the next bytes without consuming them: a read returns them again.
     ///
     /// - Returns: At least one byte, in memory that does not change while the value is kept; nil when none are in

@@ -1,7 +1,7 @@
 extension BlobInputStreamDataSource {
     /// Opens a guarded reader of the bytes. Everything that takes a source opens it here.
     ///
-    /// The guard enforces the contract of ``BlobReader``: a plugin that breaks it is reported as
+    /// The guard enforces the contract of ``BlobPluginReader``: a plugin that breaks it is reported as
     /// ``BlobError/Code/misbehavingPlugin`` instead of delivering wrong bytes. The reader can be read with or without
     /// waiting; every error is a ``BlobError`` with operation, locator, offset and layers.
     ///
@@ -13,8 +13,8 @@ extension BlobInputStreamDataSource {
     ///   is not known), ``BlobError/Code/changed`` when the content has another identity, and the errors of the source.
     public func open(
         at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, context: BlobContext = BlobContext()
-    ) throws(BlobError) -> BlobGuardedReader {
-        try BlobGuardedReader(self, at: byteOffset, matching: validator, context: context)
+    ) throws(BlobError) -> BlobReader {
+        try BlobReader(self, at: byteOffset, matching: validator, context: context)
     }
 
     /// Returns the facts known about the blob now. May block.

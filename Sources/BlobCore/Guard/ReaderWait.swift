@@ -1,4 +1,4 @@
-/// The waits of a ``BlobGuardedReader``: their limits and their wakers.
+/// The waits of a ``BlobReader``: their limits and their wakers.
 package struct ReaderWait {
     /// True when the limits apply to a wait that begins now; false while nothing waits for bytes that are not there
     /// yet.

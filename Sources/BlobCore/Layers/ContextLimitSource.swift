@@ -23,7 +23,7 @@ package struct ContextLimitSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.open(at: byteOffset, matching: validator, context: self.limited(context))
     }
 

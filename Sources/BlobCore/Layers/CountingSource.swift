@@ -34,7 +34,7 @@ package struct CountingSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         return CountingReader(reader) { count in
             self.onBytes(count, reader.byteOffset, reader.info.byteCount)
@@ -44,12 +44,14 @@ package struct CountingSource: ForwardingSource {
 }
 
 package final class CountingReader: ForwardingReader {
-    package let base: any BlobReader
+    package let base: any BlobPluginReader
     private let registration: BlobRegistration?
     private let onBytes: (Int) -> Void
 
     /// - Parameter registration: A registration that is kept until the reader is closed.
-    package init(_ base: any BlobReader, _ registration: BlobRegistration? = nil, onBytes: @escaping (Int) -> Void) {
+    package init(
+        _ base: any BlobPluginReader, _ registration: BlobRegistration? = nil, onBytes: @escaping (Int) -> Void
+    ) {
         self.base = base
         self.registration = registration
         self.onBytes = onBytes

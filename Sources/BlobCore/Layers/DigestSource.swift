@@ -49,7 +49,7 @@ package struct DigestSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let base = try self.base.open(matching: validator, context: context)
         try base.info.check(byteOffset: byteOffset, matching: nil)
         let reader = DigestReader(base, self.digest.makeHasher()) { found in
@@ -64,7 +64,7 @@ package struct DigestSource: ForwardingSource {
 }
 
 private final class DigestReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     var info: BlobInfo {
         var info = self.base.info
         info.isRandomAccess = false
@@ -74,7 +74,7 @@ private final class DigestReader: ForwardingReader {
     private var hasher: any BlobHasher
     private var outcome: Result<Void, any Error>?
 
-    init(_ base: any BlobReader, _ hasher: any BlobHasher, finish: @escaping ([UInt8]) throws -> Void) {
+    init(_ base: any BlobPluginReader, _ hasher: any BlobHasher, finish: @escaping ([UInt8]) throws -> Void) {
         self.base = base
         self.hasher = hasher
         self.finish = finish

@@ -13,19 +13,19 @@ package struct LimitSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         return LimitReader(reader, at: byteOffset, self.maximumByteCount)
     }
 }
 
 private final class LimitReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private let maximumByteCount: Int64
     private var byteOffset: Int64
     private var failure: BlobError?
 
-    init(_ base: any BlobReader, at byteOffset: Int64, _ maximumByteCount: Int64) {
+    init(_ base: any BlobPluginReader, at byteOffset: Int64, _ maximumByteCount: Int64) {
         (self.base, self.byteOffset, self.maximumByteCount) = (base, byteOffset, maximumByteCount)
     }
 

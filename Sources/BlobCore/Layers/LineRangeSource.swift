@@ -29,7 +29,7 @@ package struct LineRangeSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
         let start = max(self.range.lowerBound - 1, 0)
         let reader = try LineRangeReader(
@@ -57,9 +57,9 @@ private final class LineRangeReader: ForwardingReader {
     /// The number of bytes that a search for the first line reads at a time.
     private static let searchByteCount = 64 * 1024
 
-    var base: any BlobReader { self.guarded }
+    var base: any BlobPluginReader { self.guarded }
     private let source: LineRangeSource
-    private let guarded: BlobGuardedReader
+    private let guarded: BlobReader
     private let range: Range<Int64>
     /// The content that is wanted, until it was compared; nil for any.
     private var validator: BlobValidator?
@@ -68,7 +68,7 @@ private final class LineRangeReader: ForwardingReader {
     private var found: ArraySlice<UInt8> = []
 
     init(
-        _ source: LineRangeSource, _ guarded: BlobGuardedReader, _ range: Range<Int64>,
+        _ source: LineRangeSource, _ guarded: BlobReader, _ range: Range<Int64>,
         matching validator: BlobValidator?
     ) {
         (self.source, self.guarded, self.range, self.validator) = (source, guarded, range, validator)

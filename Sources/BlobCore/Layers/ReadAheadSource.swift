@@ -39,7 +39,7 @@ package struct ReadAheadSource: ForwardingSource, NamedLayer {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         ReadAheadReader(windowByteCounts: self.windowByteCounts, context) { [base] context in
             try base.open(at: byteOffset, matching: validator, context: context)
         }

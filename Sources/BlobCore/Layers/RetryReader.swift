@@ -1,9 +1,9 @@
 /// A reader that survives transient errors of its base.
-final class RetryReader: BlobReader {
+final class RetryReader: BlobPluginReader {
     private enum Phase {
-        case reading(BlobGuardedReader)
+        case reading(BlobReader)
         /// The base is read again from an offset before the one reached; the bytes must be the ones delivered.
-        case comparing(BlobGuardedReader, DeliveredBytes.Proof)
+        case comparing(BlobReader, DeliveredBytes.Proof)
         case waiting(TimerWait)
         case over(BlobError)
     }
@@ -102,7 +102,7 @@ final class RetryReader: BlobReader {
 
     // MARK: Attempts
 
-    private func read(_ reader: BlobGuardedReader, into output: inout OutputRawSpan) throws -> BlobReadResult {
+    private func read(_ reader: BlobReader, into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         let result = try reader.read(into: &output)
         let end = self.byteOffset + Int64(output.byteCount - start)
@@ -149,7 +149,7 @@ final class RetryReader: BlobReader {
 
     /// Throws when the content has another length than it had before the interruption.
     private func checkLength(
-        _ reader: BlobGuardedReader, _ result: BlobReadResult, upTo end: Int64
+        _ reader: BlobReader, _ result: BlobReadResult, upTo end: Int64
     ) throws(BlobError) {
         guard let byteCount = self.declared?.byteCount, result != .notYet else { return }
         let isSame = reader.info.byteCount.map { $0 == byteCount } ?? (result == .bytes || end == byteCount)
@@ -157,7 +157,7 @@ final class RetryReader: BlobReader {
     }
 
     /// Compares bytes that were delivered with what the base has now; returns false when there are none yet.
-    private func compare(_ reader: BlobGuardedReader, _ proof: DeliveredBytes.Proof) throws -> Bool {
+    private func compare(_ reader: BlobReader, _ proof: DeliveredBytes.Proof) throws -> Bool {
         var proof = proof
         let count = min(Self.comparedByteCount, Int(clamping: proof.byteCount))
         let result = try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in

@@ -30,7 +30,7 @@ package struct RetrySource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         guard self.traits.contains(.repeatable) else {
             return try self.base.open(at: byteOffset, matching: validator, context: context)
         }

@@ -19,7 +19,7 @@ package struct ThrottledSource: ForwardingSource {
 
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
         return ThrottledReader(reader, self.makeAllowance(), context)
     }
@@ -64,13 +64,13 @@ package final class ByteAllowance: Sendable {
 }
 
 private final class ThrottledReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private let allowance: ByteAllowance
     private let context: BlobContext
     /// The wait that the last read was refused for; nil when the base had no bytes.
     private var wait: TimerWait?
 
-    init(_ base: any BlobReader, _ allowance: ByteAllowance, _ context: BlobContext) {
+    init(_ base: any BlobPluginReader, _ allowance: ByteAllowance, _ context: BlobContext) {
         (self.base, self.allowance, self.context) = (base, allowance, context)
     }
 

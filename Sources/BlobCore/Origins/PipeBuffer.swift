@@ -166,7 +166,7 @@ package final class PipeBuffer: Sendable {
         for handler in handlers { handler() }
     }
 
-    /// See ``BlobReader/whenReadable(_:)``.
+    /// See ``BlobPluginReader/whenReadable(_:)``.
     package func whenReadable(_ waker: BlobWaker) {
         let isReadable = self.state.withLock { state in
             let isReadable = !state.ring.isEmpty || state.isFinished

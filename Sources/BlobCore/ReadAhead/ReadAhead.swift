@@ -25,12 +25,12 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
     private let state: Locked<State>
     private let windowByteCounts: ClosedRange<Int>
     private let context: BlobContext
-    private let open: @Sendable (BlobContext) throws -> any BlobReader
-    private var reader: (any BlobReader)?
+    private let open: @Sendable (BlobContext) throws -> any BlobPluginReader
+    private var reader: (any BlobPluginReader)?
 
     init(
         _ info: BlobInfo, _ windowByteCounts: ClosedRange<Int>, _ context: BlobContext,
-        _ open: @escaping @Sendable (BlobContext) throws -> any BlobReader
+        _ open: @escaping @Sendable (BlobContext) throws -> any BlobPluginReader
     ) {
         self.state = Locked(State(info: info, windowByteCount: windowByteCounts.lowerBound))
         self.windowByteCounts = windowByteCounts
@@ -76,7 +76,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
         if isReadable { waker.wake() }
     }
 
-    func takeDirect() -> (any BlobReader)? {
+    func takeDirect() -> (any BlobPluginReader)? {
         let isDirect = self.state.withLock { state in
             guard !state.isBusy, !state.isClosed, state.windows.isEmpty, state.ending == nil else { return false }
             state.isClosed = true
@@ -155,7 +155,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
     }
 
     /// Publishes that the reader is open, which may happen late.
-    private func noteOpening(of reader: any BlobReader) {
+    private func noteOpening(of reader: any BlobPluginReader) {
         guard !self.isOpen, reader.isOpen else { return }
         let info = reader.info
         _ = self.publish { state in

@@ -18,7 +18,7 @@ package final class ReadAheadReader: BlobLendingReader {
     ///   - open: Makes the blocking reader, on a thread of the pool.
     package init(
         info: BlobInfo = BlobInfo(), windowByteCounts: ClosedRange<Int> = ReadAheadReader.windowByteCounts,
-        _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> any BlobReader
+        _ context: BlobContext, open: @escaping @Sendable (BlobContext) throws -> any BlobPluginReader
     ) {
         self.ahead = ReadAhead(info, windowByteCounts, context.makeChild(), open)
         self.ahead.start()
@@ -55,7 +55,7 @@ package final class ReadAheadReader: BlobLendingReader {
 
     /// Hands over an inner reader that turned out never to block: the caller owns it from now on, and reads it in place
     /// of this one. Nil before it is open, and once bytes were read ahead.
-    func takeDirect() -> (any BlobReader)? { self.ahead.takeDirect() }
+    func takeDirect() -> (any BlobPluginReader)? { self.ahead.takeDirect() }
 
     package func close() {
         self.current = nil

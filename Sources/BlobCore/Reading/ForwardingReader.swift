@@ -1,7 +1,7 @@
 /// A reader over another one, to which it forwards every call that it does not implement itself.
-package protocol ForwardingReader: BlobReader {
+package protocol ForwardingReader: BlobPluginReader {
     /// The underlying reader, which this one owns.
-    var base: any BlobReader { get }
+    var base: any BlobPluginReader { get }
 }
 
 extension ForwardingReader {

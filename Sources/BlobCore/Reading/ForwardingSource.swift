@@ -13,7 +13,7 @@ package protocol ForwardingSource: BlobInputStreamDataSource {
 
     /// Opens a reader of the layer.
     func reader(at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
 }
 
 extension ForwardingSource {
@@ -21,7 +21,7 @@ extension ForwardingSource {
     package func info(over base: BlobInfo) throws -> BlobInfo { base }
     package func reader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
 
@@ -41,7 +41,7 @@ extension ForwardingSource {
     /// Opens a reader.
     public func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.reader(at: byteOffset, matching: validator, context)
     }
 }

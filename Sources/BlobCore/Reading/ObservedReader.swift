@@ -2,7 +2,7 @@
 /// observing do.
 ///
 /// The origin updates its state when bytes arrive, at the end and after an error; the reader never blocks.
-final class ObservedReader: BlobReader {
+final class ObservedReader: BlobPluginReader {
     private let state: BlobObservable<BlobReaderState>
     private let knownInfo: () -> BlobInfo
     private let readBytes: (inout OutputRawSpan) throws -> Void
@@ -74,7 +74,7 @@ extension BlobObservable<BlobReaderState> {
     public func makeReader(
         info: @autoclosure @escaping () -> BlobInfo, read: @escaping (inout OutputRawSpan) throws -> Void,
         close: @escaping () -> Void = {}
-    ) -> any BlobReader {
+    ) -> any BlobPluginReader {
         ObservedReader(observing: self, info: info, read: read, close: close)
     }
 }

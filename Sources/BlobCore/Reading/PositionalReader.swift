@@ -1,5 +1,5 @@
 /// A reader over a function that reads at any offset.
-package final class PositionalReader: BlobReader {
+package final class PositionalReader: BlobPluginReader {
     package typealias ReadAt = (_ byteOffset: Int64, _ output: inout OutputRawSpan) throws -> Void
 
     package let info: BlobInfo

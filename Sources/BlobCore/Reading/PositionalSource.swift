@@ -24,7 +24,7 @@ final class PositionalSource: NamedLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let readAt = self.readAt
         return try PositionalReader(self.info, at: byteOffset, matching: validator) {
             try readAt($0, &$1, $0 == byteOffset, context)

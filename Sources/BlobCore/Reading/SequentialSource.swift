@@ -7,12 +7,12 @@ package final class SequentialSource: NamedLayer {
     package let traits: BlobTraits
     private let info: BlobInfo
     private let isTaken = Locked(false)
-    private let open: @Sendable (BlobContext) throws -> any BlobReader
+    private let open: @Sendable (BlobContext) throws -> any BlobPluginReader
 
     package init(
         layer: String = "SequentialSource", locator: BlobLocator? = nil, info: BlobInfo,
         traits: BlobTraits = [],
-        open: @escaping @Sendable (BlobContext) throws -> any BlobReader
+        open: @escaping @Sendable (BlobContext) throws -> any BlobPluginReader
     ) {
         self.layer = layer
         self.locator = locator
@@ -25,7 +25,7 @@ package final class SequentialSource: NamedLayer {
 
     package func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.info.check(byteOffset: byteOffset, matching: validator)
         guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
             throw BlobError(.unsupported, "This source can be read only once, and was opened already.")

@@ -2,7 +2,7 @@
 ///
 /// With an offset past the end, the read that reaches the end throws ``BlobError/Code/invalidArgument``.
 final class SkippingReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private let byteOffset: Int64
     private var skipped: BytesToSkip
     private var failure: (any Error)?
@@ -13,7 +13,7 @@ final class SkippingReader: ForwardingReader {
     ///   - inner: The reader to read from, which this one owns from now on.
     ///   - bytesToSkip: The number of bytes to drop, from 0.
     ///   - innerByteOffset: The offset in the blob at which `inner` begins, for messages.
-    init(_ inner: any BlobReader, bytesToSkip: Int64, from innerByteOffset: Int64 = 0) {
+    init(_ inner: any BlobPluginReader, bytesToSkip: Int64, from innerByteOffset: Int64 = 0) {
         self.base = inner
         self.byteOffset = innerByteOffset + bytesToSkip
         self.skipped = BytesToSkip(bytesToSkip)
@@ -35,7 +35,7 @@ final class SkippingReader: ForwardingReader {
     }
 }
 
-extension BlobReader {
+extension BlobPluginReader {
     /// Returns a reader that drops the first bytes of this one, which it owns; for sources without random access.
     ///
     /// With an offset past the end, the read that reaches the end throws ``BlobError/Code/invalidArgument``.
@@ -43,7 +43,7 @@ extension BlobReader {
     /// - Parameters:
     ///   - byteCount: The number of bytes to drop, from 0.
     ///   - byteOffset: The offset of this reader's first byte from the start of the blob, for messages.
-    public func skipping(_ byteCount: Int64, from byteOffset: Int64 = 0) -> any BlobReader {
+    public func skipping(_ byteCount: Int64, from byteOffset: Int64 = 0) -> any BlobPluginReader {
         byteCount == 0 ? self : SkippingReader(self, bytesToSkip: byteCount, from: byteOffset)
     }
 }

@@ -113,11 +113,11 @@ extension BlobRegistry {
 }
 
 private final class PeekedReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private var beginning: Data
     private let cancelling: BlobRegistration
 
-    init(_ beginning: Data, _ rest: BlobGuardedReader, _ cancelling: BlobRegistration) {
+    init(_ beginning: Data, _ rest: BlobReader, _ cancelling: BlobRegistration) {
         self.beginning = beginning
         self.base = rest
         self.cancelling = cancelling

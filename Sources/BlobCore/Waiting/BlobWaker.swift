@@ -1,6 +1,6 @@
 /// A signal that a read is worth trying again.
 ///
-/// The owner of a reader makes a waker and passes it to ``BlobReader/whenReadable(_:)`` after a read returned
+/// The owner of a reader makes a waker and passes it to ``BlobPluginReader/whenReadable(_:)`` after a read returned
 /// ``BlobReadResult/notYet``. It only signals: it resumes a task, signals a semaphore, or schedules a job that reads.
 /// It never reads or closes itself, and never blocks, because it is called by the thread that produces the bytes.
 public final class BlobWaker: Sendable {

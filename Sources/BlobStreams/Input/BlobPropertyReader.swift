@@ -1,7 +1,7 @@
 public import Foundation
 
 /// A reader with stream properties besides the offset, to which ``BlobInputStream`` passes them on.
-public protocol BlobPropertyReader: BlobReader {
+public protocol BlobPropertyReader: BlobPluginReader {
     /// Returns the value of a property; nil when the reader does not have it.
     func property(forKey key: Stream.PropertyKey) -> Any?
 

@@ -89,14 +89,13 @@ extension BlobStreamEngine {
 
     func publishOutcome() { while self.update({ machine, state in machine.publishOutcome(&state) }) {} }
 
-    func fill(_ byteCount: Int, _ reader: BlobGuardedReader, _ outcome: inout Machine.Outcome) {
+    func fill(_ byteCount: Int, _ reader: BlobReader, _ outcome: inout Machine.Outcome) {
         let window = Window(byteCount)
         outcome.result = Result { try window.fill(from: reader) }.mapError { BlobError(wrapping: $0) }
         if !window.isEmpty { outcome.window = window }
     }
 
-    func read(_ reader: BlobGuardedReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome)
-    {
+    func read(_ reader: BlobReader, into buffer: UnsafeMutableRawBufferPointer, _ outcome: inout Machine.Outcome) {
         var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
         outcome.result = Result { try reader.read(into: &output) }.mapError { BlobError(wrapping: $0) }
         outcome.appended = output.finalize(for: buffer)

@@ -3,7 +3,7 @@ import Foundation
 /// The thread-safe engine of a ``BlobInputStream``: its machine decides under the lock of `state`, and the engine
 /// performs the actions outside of it.
 final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `update` and `withMachine` hold the lock.
-    typealias Machine = StreamMachine<BlobGuardedReader>
+    typealias Machine = StreamMachine<BlobReader>
 
     let state = BlobObservable(
         BlobStreamState(), coalescing: { $0.differsOnlyInProgress(from: $1) }, isLast: { $0.phase == .closed })
@@ -134,7 +134,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, _ cancellation: BlobCancellation
-    ) throws(BlobError) -> BlobGuardedReader {
+    ) throws(BlobError) -> BlobReader {
         var context = self.context
         context.cancellation = cancellation
         context.mayBlock = self.mode == .synchronous

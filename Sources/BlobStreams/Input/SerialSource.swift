@@ -45,7 +45,7 @@ struct SerialSource: ForwardingSource, NamedLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         let isHeld = try self.lock.acquire(for: self.base, context)
         do {
             let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
@@ -58,10 +58,10 @@ struct SerialSource: ForwardingSource, NamedLayer {
 }
 
 private final class SerialReader: ForwardingReader {
-    let base: any BlobReader
+    let base: any BlobPluginReader
     private var lock: ReaderLock?
 
-    init(_ base: any BlobReader, _ lock: ReaderLock) { (self.base, self.lock) = (base, lock) }
+    init(_ base: any BlobPluginReader, _ lock: ReaderLock) { (self.base, self.lock) = (base, lock) }
 
     deinit { self.lock?.release() }
 

@@ -59,7 +59,7 @@ package final class RemoteObject: Sendable {
     /// Opens a reader, which makes its requests when it is read. Does not block.
     package func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws(BlobError) -> any BlobReader {
+    ) throws(BlobError) -> any BlobPluginReader {
         try BlobInfo().check(byteOffset: byteOffset, matching: nil)
         let version = self.state.withLock { state in
             let isFresh = state.readerCount > 0 || state.lastUse.instant + Self.freshness > .now

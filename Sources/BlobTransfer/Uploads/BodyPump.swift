@@ -43,7 +43,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     /// The maximum length of sources that are read at once, on the thread that starts the pump.
     private static let smallByteCount: Int64 = 64 * 1024
 
-    private let reader: BlobGuardedReader
+    private let reader: BlobReader
     private let isChunked: Bool
     private let isSmall: Bool
     private let memory: UnsafeMutableRawBufferPointer
@@ -60,7 +60,7 @@ final class BodyPump: @unchecked Sendable {  // Safe: one filling job, one consu
     ///   - wake: Called on the job's thread when bytes, the end or an error arrive for which the consumer waits, and
     ///     when the reader was closed after ``stop()``.
     init(
-        _ reader: BlobGuardedReader, isChunked: Bool, beginningByteCount: Int, wake: @escaping @Sendable () -> Void
+        _ reader: BlobReader, isChunked: Bool, beginningByteCount: Int, wake: @escaping @Sendable () -> Void
     ) {
         self.reader = reader
         self.isChunked = isChunked

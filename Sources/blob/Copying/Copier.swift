@@ -48,7 +48,7 @@ struct Copier<Output: ByteOutput>: ~Copyable {
     ///   ``BlobError/Code/invalidArgument`` when there are fewer than `length` bytes and `isWhole` is true.
     mutating func copy(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64 = 0, upTo length: Int64? = nil,
-        isWhole: Bool = false, matching validator: BlobValidator?, opened: BlobGuardedReader? = nil
+        isWhole: Bool = false, matching validator: BlobValidator?, opened: BlobReader? = nil
     ) throws {
         let throttled = self.allowance.map { ThrottledSource(source, sharing: $0) } ?? source
         let reader = try opened ?? throttled.open(at: byteOffset, matching: validator, context: self.context)

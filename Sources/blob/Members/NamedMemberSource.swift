@@ -39,7 +39,7 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         do {
             return try self.underlying.makeReader(at: byteOffset, matching: validator, context: context)
         } catch {

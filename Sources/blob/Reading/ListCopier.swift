@@ -91,7 +91,7 @@ struct ListCopier {
 
     /// Prints the next argument, and those after it that wait.
     private mutating func copyNext(
-        _ source: any BlobInputStreamDataSource, _ opened: BlobGuardedReader? = nil,
+        _ source: any BlobInputStreamDataSource, _ opened: BlobReader? = nil,
         to copier: inout Copier<some ByteOutput>, _ failures: inout SourceFailures
     ) throws {
         let byteCount = copier.written

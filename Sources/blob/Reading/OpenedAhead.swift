@@ -13,7 +13,7 @@ struct OpenedAhead {
     private let arguments: [String]
     private let registry: BlobRegistry
     private let context: BlobContext
-    private var readers: [Int: (source: any BlobInputStreamDataSource, reader: BlobGuardedReader, since: Moment)] = [:]
+    private var readers: [Int: (source: any BlobInputStreamDataSource, reader: BlobReader, since: Moment)] = [:]
     /// The position of the next argument to look at.
     private var next = 0
 
@@ -34,7 +34,7 @@ struct OpenedAhead {
     }
 
     /// Returns the source of an argument with its reader; nil when it is to be opened now.
-    mutating func take(_ position: Int) -> (any BlobInputStreamDataSource, BlobGuardedReader)? {
+    mutating func take(_ position: Int) -> (any BlobInputStreamDataSource, BlobReader)? {
         guard let (source, reader, since) = self.readers.removeValue(forKey: position) else { return nil }
         guard since.instant + Self.maximumAge < .now else { return (source, reader) }
         reader.close()

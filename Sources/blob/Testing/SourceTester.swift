@@ -290,7 +290,7 @@ private struct OnceSource: BlobLayer {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.underlying.open(at: byteOffset, matching: validator, context: context)
     }
 }

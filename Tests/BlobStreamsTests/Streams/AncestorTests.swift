@@ -203,7 +203,7 @@ struct UnopenableSource: BlobInputStreamDataSource {
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { throw self.error }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         throw self.error
     }

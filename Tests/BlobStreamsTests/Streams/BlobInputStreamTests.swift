@@ -528,7 +528,7 @@ import Testing
 
         func makeReader(
             at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) -> any BlobReader {
+        ) -> any BlobPluginReader {
             BlobObservable(BlobReaderState()).makeReader(info: BlobInfo(), read: { _ in })
         }
     }
@@ -625,7 +625,7 @@ struct FailingSource: BlobInputStreamDataSource {
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
@@ -642,7 +642,7 @@ struct SlowToOpenSource: BlobInputStreamDataSource {
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         self.begun.append(true)
         self.gate.wait()
@@ -664,7 +664,7 @@ private struct UnmarkedSource: BlobInputStreamDataSource {
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         try self.base.makeReader(at: byteOffset, matching: validator, context: context)
     }
@@ -679,7 +679,7 @@ private struct SwitchingSource: BlobInputStreamDataSource {
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.current.withLock { $0 }.info(context) }
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         try self.current.withLock { $0 }.makeReader(at: byteOffset, matching: validator, context: context)
     }

@@ -25,7 +25,7 @@ final class CountedSource: BlobInputStreamDataSource {
     }
 
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobReader
+        -> any BlobPluginReader
     {
         let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
         self.openings.append(byteOffset)
@@ -36,12 +36,12 @@ final class CountedSource: BlobInputStreamDataSource {
     var isReleased: Bool { self.openings.values.count == self.closings.values.count }
 
     private final class Reader: BlobPropertyReader {
-        private let base: any BlobReader
+        private let base: any BlobPluginReader
         private let source: CountedSource
         private var color: Any?
         private var isClosed = false
 
-        init(_ base: any BlobReader, _ source: CountedSource) { (self.base, self.source) = (base, source) }
+        init(_ base: any BlobPluginReader, _ source: CountedSource) { (self.base, self.source) = (base, source) }
 
         var info: BlobInfo { self.source.shown(self.base.info) }
         var isOpen: Bool { self.base.isOpen }

@@ -206,7 +206,7 @@ private final class WatchedSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         return try self.watch("open", self.calls ?? Locked([])) {
             let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
             self.openings.append(byteOffset)
@@ -234,12 +234,12 @@ private final class WatchedSource: BlobInputStreamDataSource {
     }
 
     private final class Reader: BlobPropertyReader {
-        private let base: any BlobReader
+        private let base: any BlobPluginReader
         private let source: WatchedSource
         private let calls: Locked<[String]>
         private let isClosed = Locked(false)
 
-        init(_ base: any BlobReader, _ source: WatchedSource) {
+        init(_ base: any BlobPluginReader, _ source: WatchedSource) {
             (self.base, self.source, self.calls) = (base, source, source.calls ?? Locked([]))
         }
 

@@ -31,7 +31,7 @@ struct PatternSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.describe(context).check(byteOffset: byteOffset, matching: validator)
         return Reader(self, Int(byteOffset), context)
     }
@@ -40,7 +40,7 @@ struct PatternSource: BlobInputStreamDataSource {
         self.pattern[(offset % self.pattern.count)...].prefix(count)
     }
 
-    private final class Reader: BlobReader {
+    private final class Reader: BlobPluginReader {
         let info: BlobInfo
         private let source: PatternSource
         private var offset: Int
@@ -74,13 +74,13 @@ final class StalledSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) -> any BlobReader {
+    ) -> any BlobPluginReader {
         Reader(self.continuation)
     }
 
     func waitForClose() async { for await _ in self.closed { return } }
 
-    private final class Reader: BlobReader {
+    private final class Reader: BlobPluginReader {
         let info = BlobInfo(byteCount: 100)
         private let continuation: AsyncStream<Void>.Continuation
         private var count = 0

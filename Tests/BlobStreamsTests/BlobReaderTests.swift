@@ -3,7 +3,7 @@ import BlobTestSupport
 import Foundation
 import Testing
 
-@Suite struct BlobGuardedReaderTests {
+@Suite struct BlobReaderTests {
     // MARK: C1, C2
 
     @Test func aPluginThatDoesNotSayWhatItDidMisbehaves() throws {
@@ -21,7 +21,7 @@ import Testing
     }
 
     @Test func aPluginThatSaysNotYetAndNeverTellsWhenMisbehaves() throws {
-        final class Mute: BlobReader {
+        final class Mute: BlobPluginReader {
             let info = BlobInfo()
             func read(into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
             func close() {}
@@ -31,7 +31,7 @@ import Testing
             func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
             func makeReader(
                 at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-            ) -> any BlobReader { Mute() }
+            ) -> any BlobPluginReader { Mute() }
         }
         let error = try #require(throws: BlobError.self) { try read(MuteSource().open()) }
         #expect(error.code == .misbehavingPlugin)
@@ -404,7 +404,7 @@ import Testing
 
     @Test func aReaderThatIsLetGoOfIsClosed() throws {
         let plugin = Plugin { _, output in output.append(1, as: UInt8.self) }
-        var reader: BlobGuardedReader? = try PluginSource(plugin).open()
+        var reader: BlobReader? = try PluginSource(plugin).open()
         #expect(try reader.map { try read($0) } == [1])
         #expect(plugin.closeCount == 0)
         reader = nil
@@ -472,7 +472,7 @@ import Testing
 // MARK: - Plugins
 
 /// A read that does not wait.
-private func readNow(_ reader: BlobGuardedReader) throws -> (BlobReadResult, [UInt8]) {
+private func readNow(_ reader: BlobReader) throws -> (BlobReadResult, [UInt8]) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 1)
     defer { buffer.deallocate() }
     var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
@@ -510,13 +510,13 @@ private struct PluginSource: BlobInputStreamDataSource {
 
     func makeReader(
         at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobReader {
+    ) throws -> any BlobPluginReader {
         try self.open()
     }
 }
 
 /// A reader that does as it is told, right or wrong.
-private final class Plugin: BlobReader {
+private final class Plugin: BlobPluginReader {
     typealias Body = (Plugin, inout OutputRawSpan) throws -> Void
 
     var info: BlobInfo

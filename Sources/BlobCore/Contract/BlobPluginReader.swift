@@ -8,7 +8,7 @@
 /// ``BlobInputStreamDataSource/open(at:matching:context:)``.
 ///
 /// ```swift
-/// final class ZeroReader: BlobReader {
+/// final class ZeroReader: BlobPluginReader {
 ///     let info: BlobInfo
 ///     private var rest: Int?  // Nil once closed.
 ///
@@ -25,7 +25,7 @@
 ///     func close() { self.rest = nil }
 /// }
 /// ```
-public protocol BlobReader: AnyObject {
+public protocol BlobPluginReader: AnyObject {
     /// The facts about exactly the bytes that are being read. Final once ``isOpen`` is true.
     var info: BlobInfo { get }
 
@@ -54,7 +54,7 @@ public protocol BlobReader: AnyObject {
     /// publishes, so that no wake-up is lost; if a read is already worth trying, the waker is called at once, perhaps
     /// before this returns. It is called outside of the reader's locks, on any thread; a spurious call is allowed, a
     /// missing one never. ``close()`` drops it: no call starts after that has returned. A read that returns `notYet`
-    /// before the call may drop it as well: ``BlobGuardedReader`` registers it again, which may call it within that read.
+    /// before the call may drop it as well: ``BlobReader`` registers it again, which may call it within that read.
     func whenReadable(_ waker: BlobWaker)
 
     /// Frees the resources of the reader. Called by the owner when no read is running; later calls do nothing.
@@ -67,11 +67,11 @@ public enum BlobReadResult: Sendable {
     case bytes
     /// There are no more bytes, and all checks at the end passed.
     case end
-    /// Nothing is available yet: ``BlobReader/whenReadable(_:)`` registers a waker for when it is.
+    /// Nothing is available yet: ``BlobPluginReader/whenReadable(_:)`` registers a waker for when it is.
     case notYet
 }
 
-extension BlobReader {
+extension BlobPluginReader {
     /// True: the reader is open from the start.
     public var isOpen: Bool { true }
 
@@ -82,7 +82,7 @@ extension BlobReader {
     public func whenReadable(_ waker: BlobWaker) { waker.reportMissing() }
 }
 
-extension BlobReader {
+extension BlobPluginReader {
     /// Reads at most `byteCount` bytes, for wrappers that end before their base does.
     ///
     /// - Parameters:

@@ -2,13 +2,13 @@
 ///
 /// The innermost layer, always present. Checks C1, C2, C3, C5, C7, C8 and C14 of the contracts, and checks the context
 /// before each read. Adds a few comparisons and no copy to a read.
-public final class BlobGuardedReader: BlobLendingReader {
+public final class BlobReader: BlobLendingReader {
     private enum Phase {
         case reading, ended, closed
         case failed(BlobError)
     }
 
-    package private(set) var inner: any BlobReader
+    package private(set) var inner: any BlobPluginReader
     // Cast once: casting an object to a protocol takes longer than a call of it.
     package private(set) var lending: (any BlobLendingReader)?
     private let source: any BlobInputStreamDataSource
@@ -70,7 +70,7 @@ public final class BlobGuardedReader: BlobLendingReader {
 
     // MARK: Reading
 
-    /// Reads the next bytes; see ``BlobReader/read(into:)``. For an output without room, reads nothing and returns
+    /// Reads the next bytes; see ``BlobPluginReader/read(into:)``. For an output without room, reads nothing and returns
     /// `bytes`.
     public func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.phase {
@@ -98,7 +98,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     }
 
     /// Registers a waker that is called once when a read is worth trying again, and also when the job is cancelled or
-    /// its time is up; see ``BlobReader/whenReadable(_:)``.
+    /// its time is up; see ``BlobPluginReader/whenReadable(_:)``.
     public func whenReadable(_ waker: BlobWaker) {
         guard case .reading = self.phase else {
             if case .closed = self.phase { return }
@@ -148,7 +148,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     }
 
     /// Hands over the plugin's reader without closing it, and closes this one.
-    func takeInner() -> any BlobReader {
+    func takeInner() -> any BlobPluginReader {
         self.phase = .closed
         self.wait.close()
         return self.inner
@@ -226,7 +226,7 @@ public final class BlobGuardedReader: BlobLendingReader {
     @discardableResult
     private func takeDirect() -> Bool {
         guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return false }
-        self.inner = (direct as? BlobGuardedReader)?.takeInner() ?? direct
+        self.inner = (direct as? BlobReader)?.takeInner() ?? direct
         self.lending = self.inner as? any BlobLendingReader
         return true
     }

@@ -1,4 +1,4 @@
-extension BlobGuardedReader {
+extension BlobReader {
     /// Reads the next bytes, waiting while there are none; never returns ``BlobReadResult/notYet``.
     ///
     /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and
