@@ -13,24 +13,24 @@ public struct MultipartBody: BlobInputStreamDataSource {
     public let byteCount: Int64?
     /// The traits that all parts have.
     public let traits: BlobTraits
-    private let parts: ConcatenatedSource
+    private let parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
+    private let isTaken = Locked(false)
     private let validator: BlobValidator?
     private let isRandomAccess: Bool
-    private let throttle: MultipartThrottle?
+    private var throttle: MultipartThrottle?
 
     init(
         boundary: MultipartBoundary, _ parts: [any BlobInputStreamDataSource], validator: BlobValidator?,
         throttle: MultipartThrottle?
     ) {
         self.boundary = boundary
-        self.parts = ConcatenatedSource(parts)
-        // Opening does not block for the info of parts, which is known.
-        let neverBlocks = parts.allSatisfy { $0.traits.contains(.neverBlocks) }
-        self.traits = neverBlocks ? self.parts.traits.union(.neverBlocks) : self.parts.traits
+        let whole = ConcatenatedSource(parts)
+        self.traits = whole.traits
         self.validator = validator
         self.throttle = throttle
         // Does not block: the parts return the info with which they were created.
-        let info = try? self.parts.info()
+        self.parts = parts.map { ($0, try? $0.info()) }
+        let info = try? whole.info()
         (self.byteCount, self.isRandomAccess) = (info?.byteCount, info?.isRandomAccess == true)
     }
 
@@ -45,28 +45,21 @@ public struct MultipartBody: BlobInputStreamDataSource {
             isRandomAccess: self.isRandomAccess)
     }
 
-    /// Makes a reader at a byte offset, and opens only the part that contains it.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let info = self.describe(context)
-        try info.check(byteOffset: byteOffset, matching: validator)
-        let reader = BodyReader(
-            try self.parts.makeReader(at: byteOffset, matching: nil, context: context), info: info)
-        return self.throttle.map { ThrottledBodyReader(reader, $0, context) } ?? reader
+    /// Joins the parts, of which only the one that contains the offset is opened.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        if let throttle {
+            var unlimited = self
+            unlimited.throttle = nil
+            let base = try unlimited.open(
+                at: opening.byteOffset, matching: opening.validator, context: opening.context)
+            return .inspected(base, Packets(throttle), startingAt: opening.byteOffset)
+        }
+        let info = self.describe(opening.context)
+        try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
+        // Refused now, not when a part is reached that can be read only once.
+        guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
+            throw BlobError(.unsupported, "A part of this body can be read only once, and was opened already.")
+        }
+        return .joined(self.parts, info)
     }
-}
-
-/// A reader with the info of the body instead of that of its parts.
-private final class BodyReader: BlobPluginReader {
-    let info: BlobInfo
-    private let base: any BlobPluginReader
-
-    init(_ base: any BlobPluginReader, info: BlobInfo) { (self.base, self.info) = (base, info) }
-
-    var isOpen: Bool { self.base.isOpen }
-    var neverBlocks: Bool { self.base.neverBlocks }
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-    func close() { self.base.close() }
 }

@@ -21,44 +21,26 @@ public struct MultipartThrottle: Hashable, Sendable {
     }
 }
 
-/// A reader that waits after each packet.
-final class ThrottledBodyReader: BlobPluginReader {
-    var info: BlobInfo { self.base.info }
-    private let base: any BlobPluginReader
+/// Waits after each packet.
+struct Packets: BlobInspector {
     private let throttle: MultipartThrottle
-    private let context: BlobContext
     private var rest: Int
     /// The end of the current delay.
     private var due: ContinuousClock.Instant?
-    private var timer: BlobRegistration?
 
-    init(_ base: any BlobPluginReader, _ throttle: MultipartThrottle, _ context: BlobContext) {
-        (self.base, self.throttle, self.context) = (base, throttle, context)
-        self.rest = throttle.packetByteCount
-    }
+    init(_ throttle: MultipartThrottle) { (self.throttle, self.rest) = (throttle, throttle.packetByteCount) }
 
-    var isOpen: Bool { self.base.isOpen }
-    var neverBlocks: Bool { self.base.neverBlocks }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    mutating func room() -> BlobRoom {
         if let due {
-            guard ContinuousClock.now >= due else { return .notYet }
+            guard ContinuousClock.now >= due else { return .wait(until: due) }
             (self.due, self.rest) = (nil, self.throttle.packetByteCount)
         }
-        let before = output.byteCount
-        let result = try self.base.read(into: &output, atMost: self.rest)
-        self.rest -= output.byteCount - before
+        return .bytes(Int64(self.rest))
+    }
+
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        self.rest -= bytes.byteCount
         if self.rest == 0 { self.due = .now + self.throttle.delay }
-        return result
-    }
-
-    func whenReadable(_ waker: BlobWaker) {
-        guard let due else { return self.base.whenReadable(waker) }
-        self.timer = self.context.wake(after: due - .now, waker)
-    }
-
-    func close() {
-        self.timer?.cancel()
-        self.base.close()
+        return 0..<bytes.byteCount
     }
 }

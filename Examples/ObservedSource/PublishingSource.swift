@@ -19,22 +19,22 @@ final class PublishingSource: BlobInputStreamDataSource, @unchecked Sendable {
 
     func describe(_ context: BlobContext) -> BlobInfo { self.state.update { _ in self.info } }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let isFirst = self.state.update { _ in
             defer { self.isOpened = true }
             return !self.isOpened
         }
         guard isFirst else { throw BlobError(.unsupported, "The source was opened already.") }
-        Thread { self.fill(at: byteOffset, validator, context) }.start()
-        return self.state.makeReader(
-            info: self.describe(context), read: { self.take(into: &$0) }, close: { self.close() })
+        Thread { self.fill(opening) }.start()
+        return self.state.makeBody(
+            startingAt: opening.byteOffset, info: self.describe(opening.context), read: { self.take(into: &$0) },
+            close: { self.close() })
     }
 
-    private func fill(at byteOffset: Int64, _ validator: BlobValidator?, _ context: BlobContext) {
+    private func fill(_ opening: BlobOpening) {
         do {
-            let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
+            let reader = try self.base.open(
+                at: opening.byteOffset, matching: opening.validator, context: opening.context)
             defer { reader.close() }
             self.state.update { state in
                 self.info = reader.info

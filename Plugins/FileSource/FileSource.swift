@@ -87,19 +87,18 @@ public struct FileSource: BlobInputStreamDataSource {
     /// - Throws: ``BlobError/Code/unsupported`` for a FIFO that was opened before, a folder or a socket;
     ///   ``BlobError/Code/invalidArgument`` when `byteOffset` is negative or past the end;
     ///   ``BlobError/Code/changed`` when `validator` does not match; any error of `open(2)`.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let descriptor = try FileDescriptor(opening: self.path)
         let info = try descriptor.info(name: self.path.name)
-        try info.check(byteOffset: byteOffset, matching: validator)
         guard info.byteCount == nil else {
-            return RegularFileReader(descriptor, info: info, at: byteOffset, growth: self.growth, context)
+            let file = FileSnapshot(descriptor, growth: self.growth, opening.context)
+            let canReadNow = !opening.context.mayBlock && descriptor.canReadNow
+            return .positional(info, now: canReadNow ? file.readNow : nil, read: file.read)
         }
+        try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         if descriptor.status.isFIFO, self.fifoIsTaken.exchange(true) {
             throw BlobError(.unsupported, "A FIFO can be read only once, and was opened before.")
         }
-        let reader = SequentialReader(descriptor, info: info)
-        return reader.skipping(byteOffset)
+        return .stream(SequentialStream(descriptor, info: info), startingAt: 0)
     }
 }

@@ -22,11 +22,9 @@ public struct StandardInputSource: BlobInputStreamDataSource {
     /// Opens standard input, which stays open when the reader is closed.
     ///
     /// - Throws: ``BlobError/Code/unsupported`` when it was opened before, or is a directory.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let info = self.describe(context)
-        try info.check(byteOffset: byteOffset, matching: validator)
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let info = self.describe(opening.context)
+        try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         let descriptor = try FileDescriptor(borrowing: STDIN_FILENO, named: "stdin")
         guard !descriptor.status.isDirectory else {
             throw BlobError(.unsupported, "Standard input is a directory.")
@@ -34,6 +32,6 @@ public struct StandardInputSource: BlobInputStreamDataSource {
         guard !Self.isTaken.exchange(true) else {
             throw BlobError(.unsupported, "Standard input can be read only once, and was opened before.")
         }
-        return SequentialReader(descriptor, info: info).skipping(byteOffset)
+        return .stream(SequentialStream(descriptor, info: info), startingAt: 0)
     }
 }

@@ -116,9 +116,7 @@ public struct S3Source: BlobInputStreamDataSource {
     public func describe(_ context: BlobContext) throws -> BlobInfo { try self.object.describe(context) }
 
     /// Opens a reader, which makes its first request when it is read.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.object.makeReader(at: byteOffset, matching: validator, context: context)
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .stream(try self.object.makeStream(opening), startingAt: opening.byteOffset)
     }
 }

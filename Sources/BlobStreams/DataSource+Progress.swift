@@ -27,16 +27,29 @@ private struct ProgressSource: ForwardingSource {
         if progress.isCancelled { cancellation.cancel() }
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        // Cancelling this context wakes waiters through the guarded reader of the base.
-        let context = context.makeChild()
-        let progress = self.progress
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        // Cancelling this context wakes waiters through the reader of the base.
+        let context = opening.context.makeChild()
         let registration = self.cancellation.onCancel { context.cancellation.cancel() }
-        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
-        progress.totalUnitCount = reader.info.byteCount ?? -1
-        progress.completedUnitCount = byteOffset
-        return CountingReader(reader, registration) { _ in progress.completedUnitCount = reader.byteOffset }
+        let base = try self.base.open(at: opening.byteOffset, matching: opening.validator, context: context)
+        self.progress.completedUnitCount = opening.byteOffset
+        return .inspected(
+            base, ProgressReport(progress: self.progress, registration: registration), startingAt: opening.byteOffset)
+    }
+}
+
+private struct ProgressReport: BlobInspector {
+    let progress: Progress
+    /// Kept until the reader is closed.
+    let registration: BlobRegistration
+
+    func info(of base: BlobInfo) -> BlobInfo {
+        self.progress.totalUnitCount = base.byteCount ?? -1
+        return base
+    }
+
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        self.progress.completedUnitCount = byteOffset + Int64(bytes.byteCount)
+        return 0..<bytes.byteCount
     }
 }

@@ -26,13 +26,19 @@ public struct InputStreamSource: ForwardingSource {
         self.base = SequentialSource(
             info: info, traits: isRepeatable ? [.neverBlocks, .repeatable, .concurrentReaders] : .neverBlocks
         ) { context in
-            ReadAheadReader(info: info, context) { _ in try InputStreamReader(makeStream(), info: info) }
+            let stream = ReadAheadStream(context) { context in
+                let blocking = SequentialSource(info: info) { _ in
+                    .stream(try BytesOfInputStream(makeStream(), info: info), startingAt: 0)
+                }
+                return try blocking.open(context: context)
+            }
+            return .stream(stream, startingAt: 0)
         }
     }
 }
 
-private final class InputStreamReader: BlobPluginReader {
-    let info: BlobInfo
+private final class BytesOfInputStream: BlobByteStream {
+    let info: BlobInfo?
     private let stream: InputStream
 
     init(_ stream: InputStream?, info: BlobInfo) throws(BlobError) {
@@ -46,7 +52,7 @@ private final class InputStreamReader: BlobPluginReader {
         if stream.streamStatus == .error { throw Self.failure(of: stream, "The stream could not be opened") }
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         try output.withUnsafeMutableBytes { buffer, initializedCount in
             let free = buffer[initializedCount...]
             guard let address = UnsafeMutableRawBufferPointer(rebasing: free).baseAddress else { return .end }

@@ -2,7 +2,7 @@ public import BlobCore
 
 /// An event-driven source whose bytes arrive in pieces, as from a network, for tests of sources that wrap others.
 ///
-/// Its readers open late, return `notYet` before each piece, and call their waker on several threads: at registration,
+/// Its readers know their facts late, return `notYet` before each piece, and fire their slot on several threads: at once,
 /// later, or once in vain first.
 public struct DripSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
@@ -22,18 +22,17 @@ public struct DripSource: ForwardingSource {
     /// The traits of the base; never blocks.
     public var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
 
-    /// Makes a reader that is not open yet; an error of opening is thrown by a read.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    /// Makes a stream whose facts are not known yet; an error of opening is thrown by a read.
+    public func makeBody(_ opening: BlobOpening) -> BlobBody {
         let base = Result { () throws(BlobError) in
-            try self.base.open(at: byteOffset, matching: validator, context: context)
+            try self.base.open(at: opening.byteOffset, matching: opening.validator, context: opening.context)
         }
-        return DripReader(base, pieceByteCount: self.pieceByteCount, context)
+        return .stream(
+            DripStream(base, pieceByteCount: self.pieceByteCount, opening.context), startingAt: opening.byteOffset)
     }
 }
 
-private final class DripReader: BlobPluginReader {
+private final class DripStream: BlobByteStream {
     private let base: Result<BlobReader, BlobError>
     private let pieceByteCount: Int
     private let drops: Drops
@@ -44,26 +43,22 @@ private final class DripReader: BlobPluginReader {
         self.drops = Drops(context)
     }
 
-    deinit { self.close() }
-
-    var info: BlobInfo { self.isOpen ? (try? self.base.get().info) ?? BlobInfo() : BlobInfo() }
-    var isOpen: Bool { self.drops.isOpen }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard try self.drops.take() else { return .notYet }
-        var result = BlobReadResult.end
-        do {
-            let base = try self.base.get()
-            try output.append(atMost: self.pieceByteCount) { result = try base.readWaiting(into: &$0) }
-            if result == .end { self.drops.end() }
-            return result
-        } catch {
-            self.drops.end()
-            throw error
+    var info: BlobInfo? {
+        get throws {
+            if !self.drops.isOpen { self.drops.ask() }
+            return self.drops.isOpen ? try self.base.get().knownInfo() : nil
         }
     }
 
-    func whenReadable(_ waker: BlobWaker) { self.drops.whenReadable(waker) }
+    var readiness: BlobWakerSlot? { self.drops.slot }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        guard self.drops.take() else { return .notYet }
+        let base = try self.base.get()
+        var result = BlobReadResult.end
+        try output.append(atMost: self.pieceByteCount) { result = try base.readWaiting(into: &$0) }
+        return result
+    }
 
     func close() {
         self.drops.close()
@@ -77,18 +72,11 @@ private final class Drops: Sendable {
         var isOpen = false
         var isThere = false
         var isAwaited = false
-        var hasEnded = false
-        var isClosed = false
         var round = 0
-        var waker: BlobWaker?
         var timer: BlobRegistration?
-
-        mutating func takeWaker() -> BlobWaker? {
-            defer { self.waker = nil }
-            return self.waker
-        }
     }
 
+    let slot = BlobWakerSlot()
     private let state = Locked(State())
     private let context: BlobContext
 
@@ -97,20 +85,24 @@ private final class Drops: Sendable {
     var isOpen: Bool { self.state.withLock { $0.isOpen } }
 
     /// Takes the drop that has fallen; returns false if there is none, and then causes one.
-    func take() throws -> Bool {
-        let (isThere, round) = try self.state.withLock { state throws(BlobError) -> (Bool, Int?) in
-            guard !state.isClosed else { throw BlobError(.closed, "The reader is closed.") }
-            if state.isThere || state.hasEnded {
-                state.isThere = false
-                return (true, nil)
-            }
-            guard !state.isAwaited else { return (false, nil) }
+    func take() -> Bool {
+        let isThere = self.state.withLock { state in
+            defer { state.isThere = false }
+            return state.isThere
+        }
+        if !isThere { self.ask() }
+        return isThere
+    }
+
+    /// Causes a drop to fall, unless there is one, or one is falling.
+    func ask() {
+        let round: Int? = self.state.withLock { state in
+            guard !state.isAwaited, !state.isThere else { return nil }
             state.isAwaited = true
             defer { state.round += 1 }
-            return (false, state.round)
+            return state.round
         }
         if let round { self.send(round) }
-        return isThere
     }
 
     /// Causes a drop to fall, in another way each round.
@@ -127,37 +119,19 @@ private final class Drops: Sendable {
         case 2: self.fall()
         default:
             BlockingPool.brief.run {
-                self.state.withLock { $0.takeWaker() }?.wake()  // A spurious call.
+                self.slot.fire()  // A spurious call.
                 self.fall()
             }
         }
     }
 
     private func fall() {
-        let waker = self.state.withLock { state in
-            (state.isOpen, state.isThere, state.isAwaited) = (true, true, false)
-            return state.takeWaker()
-        }
-        waker?.wake()
-    }
-
-    func end() { self.state.withLock { $0.hasEnded = true } }
-
-    func whenReadable(_ waker: BlobWaker) {
-        let isReadable = self.state.withLock { state in
-            let isReadable = state.isThere || state.hasEnded
-            state.waker = isReadable || state.isClosed ? nil : waker
-            return isReadable && !state.isClosed
-        }
-        if isReadable { waker.wake() }
+        self.state.withLock { ($0.isOpen, $0.isThere, $0.isAwaited) = (true, true, false) }
+        self.slot.fire()
     }
 
     func close() {
-        let timer = self.state.withLock { state in
-            (state.isClosed, state.waker) = (true, nil)
-            defer { state.timer = nil }
-            return state.timer
-        }
+        let timer = self.state.withLock { $0.timer.take() }
         timer?.cancel()
     }
 }

@@ -13,9 +13,5 @@ public struct EventDrivenSource: ForwardingSource {
     public var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
 
     /// Starts opening a reader of the base and returns at once; an error of opening is signalled as an event.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.readingAhead().makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.readingAhead().makeBody(opening) }
 }

@@ -26,7 +26,9 @@ import Testing
     /// As the installers of Windows are: a file in ISO 9660 says that all others are in UDF.
     @Test func aBareCatalogueBesideUDFIsRefusedByName() async throws {
         let bytes = try await Fixture.unzipped("udf-hidden.iso.gz")
-        let pipe = BlobCore.SequentialSource(info: BlobInfo()) { try MemorySource(bytes).open(context: $0) }
+        let pipe = BlobCore.SequentialSource(info: BlobInfo()) {
+            try MemorySource(bytes).makeBody(BlobOpening(context: $0))
+        }
         for source in [MemorySource(bytes), SequentialSource(bytes), pipe] as [any BlobInputStreamDataSource] {
             let (names, error) = try await self.error(source)
             #expect(names.isEmpty && error?.code == .unsupported)
@@ -38,7 +40,9 @@ import Testing
 
     @Test func aBridgeDiscIsRead() async throws {
         let bytes = try await Fixture.unzipped("bridge.iso.gz")
-        let pipe = BlobCore.SequentialSource(info: BlobInfo()) { try MemorySource(bytes).open(context: $0) }
+        let pipe = BlobCore.SequentialSource(info: BlobInfo()) {
+            try MemorySource(bytes).makeBody(BlobOpening(context: $0))
+        }
         for source in [MemorySource(bytes), SequentialSource(bytes), pipe] as [any BlobInputStreamDataSource] {
             let (names, error) = try await self.error(source)
             #expect(error == nil)

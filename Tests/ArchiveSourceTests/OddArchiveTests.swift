@@ -136,11 +136,9 @@ import Testing
             BlobInfo(
                 byteCount: Int64(self.bytes.withLock { $0.count }), validator: .strong("same"), isRandomAccess: true)
         }
-        func makeReader(
-            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) throws -> any BlobPluginReader {
+        func makeBody(_ opening: BlobOpening) -> BlobBody {
             let bytes = self.bytes.withLock { $0 }
-            return try PositionalReader(self.describe(context), at: byteOffset, matching: validator) { offset, output in
+            return .positional(self.describe(opening.context)) { offset, output in
                 _ = bytes.dropFirst(Int(offset)).withUnsafeBytes { output.append(contentsOf: $0) }
             }
         }

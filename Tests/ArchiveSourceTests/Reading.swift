@@ -14,10 +14,8 @@ struct SequentialSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.bytes.describe(context)) }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        Reader(try self.bytes.makeReader(at: byteOffset, matching: validator, context: context))
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(try self.bytes.open(opening), InOrder(), startingAt: opening.byteOffset)
     }
 
     private static func info(of bytes: BlobInfo) -> BlobInfo {
@@ -26,14 +24,9 @@ struct SequentialSource: BlobInputStreamDataSource {
         return info
     }
 
-    private final class Reader: BlobPluginReader {
-        private let base: any BlobPluginReader
-
-        init(_ base: any BlobPluginReader) { self.base = base }
-
-        var info: BlobInfo { SequentialSource.info(of: self.base.info) }
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-        func close() { self.base.close() }
+    private struct InOrder: BlobInspector {
+        func info(of base: BlobInfo) -> BlobInfo { SequentialSource.info(of: base) }
+        func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
     }
 }
 
@@ -43,10 +36,8 @@ struct OneByteSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try PositionalReader(self.describe(context), at: byteOffset, matching: validator) { offset, output in
+    func makeBody(_ opening: BlobOpening) -> BlobBody {
+        .positional(self.describe(opening.context)) { offset, output in
             if offset < self.bytes.count { output.append(self.bytes[self.bytes.startIndex + Int(offset)]) }
         }
     }

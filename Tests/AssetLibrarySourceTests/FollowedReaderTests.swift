@@ -21,7 +21,7 @@ import Testing
     ) throws -> BlobReader {
         let library = try self.test.open(.reading)
         let (asset, bytes) = (self.asset, self.bytes)
-        let source = SequentialSource(info: BlobInfo()) { context in
+        let source = FollowedSource { context in
             let base = try MemorySource(Data(bytes)).makeReader(at: 0, matching: nil, context: context)
             let resolver = AssetResolver(library: library, id: asset.id)
             return FollowedReader(base, of: asset, resolver, at: 0, removal: removal, context)
@@ -73,5 +73,17 @@ import Testing
         _ = await events.first { $0.kind == .invalidated }
         #expect(codeThrown { try read(reader, upTo: 1) } == .changed)
         #expect(events.values.count == 1)
+    }
+}
+
+private struct FollowedSource: BlobInputStreamDataSource {
+    let open: @Sendable (BlobContext) throws -> FollowedReader
+
+    let traits: BlobTraits = []
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
+        -> any BlobPluginReader
+    {
+        try self.open(context)
     }
 }

@@ -49,10 +49,8 @@ private struct VersionedSource: BlobInputStreamDataSource {
 
     func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try PositionalReader(self.info, at: byteOffset, matching: validator) { [bytes] offset, output in
+    func makeBody(_ opening: BlobOpening) -> BlobBody {
+        .positional(self.info) { [bytes] offset, output in
             bytes.withUnsafeBytes {
                 _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[Int(offset)...]))
             }

@@ -61,25 +61,27 @@ private struct WaveringSource: ForwardingSource {
 
     func traits(over base: BlobTraits) -> BlobTraits { base.subtracting(.neverBlocks) }
 
-    func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        WaveringReader(try self.base.open(at: byteOffset, matching: validator, context: context))
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .stream(WaveringStream(try self.base.open(opening)), startingAt: opening.byteOffset)
     }
 }
 
-private final class WaveringReader: ForwardingReader {
-    let base: any BlobPluginReader
+private final class WaveringStream: BlobByteStream {
+    private let base: BlobReader
     private var readCount = 0
 
-    init(_ base: any BlobPluginReader) { self.base = base }
+    init(_ base: BlobReader) { self.base = base }
 
+    var info: BlobInfo? { self.base.info }
     var neverBlocks: Bool { self.readCount != 1 }
+    var readiness: BlobWakerSlot? { self.base.readiness }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         self.readCount += 1
         return try self.base.read(into: &output, atMost: 100)
     }
+
+    func close() { self.base.close() }
 }
 
 private enum Missing {

@@ -88,7 +88,7 @@ import Testing
     }
 
     @Test func theEndClosesTheReaderBeforeTheIteratorGoes() async throws {
-        let reader = PlayedReader(BlobReaderState(isOpenCompleted: true, isAtEnd: true))
+        let reader = PlayedStream(BlobReaderState(isOpenCompleted: true, isAtEnd: true))
         var iterator = reader.chunks().makeAsyncIterator()
         #expect(try await iterator.next() == nil)
         await reader.closes.values(count: 1)
@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func cancellingTheContextEndsAnIterationThatWaitsForAnEvent() async throws {
-        let reader = PlayedReader()
+        let reader = PlayedStream()
         let context = BlobContext()
         let task = Task { await asyncCodeThrown { try await self.collect(reader.chunks(context: context)) } }
         await reader.reads.values(count: 1)
@@ -184,7 +184,7 @@ import Testing
     @Test func waitingForEventsTakesNoThread() async throws {
         // More than the pool has threads: if each took one, the last would never get to its read.
         let count = 600
-        let readers = (0..<count).map { _ in PlayedReader() }
+        let readers = (0..<count).map { _ in PlayedStream() }
         let tasks = readers.map { reader in Task { try await Data(self.collect(reader.chunks()).joined()) } }
         for reader in readers { await reader.reads.values(count: 1) }
         for reader in readers {
@@ -223,7 +223,7 @@ import Testing
     /// Two chunks, with more than `idleLimit` between the demands; nil when the first of them timed out.
     private func chunksWithAPauseBetween(idleLimit: Duration) async throws -> [Data?]? {
         let news = Recorder<Bool>()  // Reads, and the end of the first demand.
-        let reader = PlayedReader(onRead: { _ in news.append(true) })
+        let reader = PlayedStream(onRead: { _ in news.append(true) })
         let chunks = reader.chunks(context: BlobContext(idleLimit: idleLimit))
         let iteration = Recorder<Result<Data?, any Error>>()
         let mayGoOn = Latch()
@@ -265,10 +265,10 @@ import Testing
 
     /// The state may change between any two looks at it; here it does, at each look in turn.
     @Test(arguments: 1...12) func anErrorIsThrownWheneverItComes(look: Int) async throws {
-        let fail: @Sendable (PlayedReader.State) -> Void = { state in
+        let fail: @Sendable (PlayedStream.State) -> Void = { state in
             state.update { $0.error = BlobError(.refused, "No.") }
         }
-        let reader = PlayedReader(
+        let reader = PlayedStream(
             onLook: { count, state in if count == look { fail(state) } },
             onRead: { state in if look == 12 { Task.detached { fail(state) } } })
         let task = Task { await asyncCodeThrown { try await self.collect(reader.chunks()) } }
@@ -282,7 +282,7 @@ import Testing
     }
 
     @Test(arguments: 1...12) func anEndThatComesTooEarlyIsNoticedWheneverItComes(look: Int) async throws {
-        let reader = PlayedReader(
+        let reader = PlayedStream(
             info: BlobInfo(byteCount: 10),
             onLook: { count, state in if count == look { state.update { $0.isAtEnd = true } } })
         let task = Task { await asyncCodeThrown { try await self.collect(reader.chunks()) } }

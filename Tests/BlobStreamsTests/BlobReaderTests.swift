@@ -72,24 +72,6 @@ import Testing
         }
     }
 
-    /// One that never says so is open all the same once bytes or the end come.
-    @Test func theDeclarationHoldsForAPluginThatNeverSaysThatItIsOpen() throws {
-        let short = Plugin(info: BlobInfo(byteCount: 10), BlobObservable(BlobReaderState())) { plugin, output in
-            plugin.result = plugin.readCount == 1 ? .bytes : .end
-            if plugin.readCount == 1 { output.append(repeating: 1, count: 3, as: UInt8.self) }
-        }
-        let reader = try PluginSource(short).open()
-        #expect(!reader.isOpen)
-        #expect(try read(reader) == [1, 1, 1])
-        #expect(reader.isOpen)
-        #expect(try #require(throws: BlobError.self) { try read(reader) }.message.contains("C8"))
-        let empty = Plugin(BlobObservable(BlobReaderState())) { plugin, _ in plugin.result = .end }
-        let stream = BlobInputStream(PluginSource(empty))
-        stream.open()
-        #expect(stream.readAll() == [])
-        #expect(stream.streamStatus == .atEnd)
-    }
-
     @Test func aReadThatDoesNotWaitSaysThatNothingIsThereYet() throws {
         let state = BlobObservable(BlobReaderState())
         let plugin = Plugin(state) { _, output in

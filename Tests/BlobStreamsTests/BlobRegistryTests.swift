@@ -400,7 +400,9 @@ import Testing
         try registry.register(filter("seven", [BlobSignature([7])]))
         let isWaiting = DispatchSemaphore(value: 0)
         let identified = BlobContext(idleLimit: .seconds(30))  // So that the thread ends in any case.
-        let once = SequentialSource(layer: "Once", info: BlobInfo()) { StallingReader($0, isWaiting) }
+        let once = SequentialSource(layer: "Once", info: BlobInfo()) {
+            .stream(StallingStream($0, isWaiting), startingAt: 0)
+        }
         let source = try registry.identify(once, context: identified).source
         let context = BlobContext()
         let reader = try source.open(context: context)
@@ -514,28 +516,24 @@ private final class XorReader: BlobPluginReader {
 }
 
 /// One byte, then nothing for ever.
-private final class StallingReader: BlobPluginReader {
-    let info = BlobInfo()
+private final class StallingStream: BlobByteStream {
+    let info: BlobInfo? = BlobInfo()
     private let context: BlobContext
     private let isWaiting: DispatchSemaphore
-    private var hasRead = false
 
     init(_ context: BlobContext, _ isWaiting: DispatchSemaphore) {
         self.context = context
         self.isWaiting = isWaiting
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard self.hasRead else {
-            self.hasRead = true
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        guard byteOffset > 0 else {
             output.append(7, as: UInt8.self)
             return .bytes
         }
         self.isWaiting.signal()
         return try self.context.wait(on: WaitSignal()) { () -> BlobReadResult? in nil }
     }
-
-    func close() {}
 }
 
 /// `TOY1`, then for each member: length and bytes of its name, length (4 bytes, big-endian) and bytes of its content.

@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func cancellingTheTaskEndsTheAsynchronousForm() async {
-        let reader = PlayedReader()
+        let reader = PlayedStream()
         let task = Task { await asyncCodeThrown { try await reader.data(upTo: 10) } }
         await reader.reads.values(count: 1)
         let watch = CancellationWatch()

@@ -77,7 +77,7 @@ import Testing
     @Test func cancellingLeavesTheOldFileAndNothingBesideIt() async throws {
         let folder = try TemporaryFolder()
         try old.write(to: folder.url("a"))
-        let reader = PlayedReader()
+        let reader = PlayedStream()
         reader.push([1, 2, 3])
         let target = folder.url("a")
         let task = Task { await asyncCodeThrown { try await reader.write(to: target) } }

@@ -100,7 +100,7 @@ import Testing
     @Test func noByteIsLostWhenEventsOvertakeEachOther() async throws {
         let byteCount = 20_000
         let next = Locked(0)
-        let player = Locked<PlayedReader?>(nil)
+        let player = Locked<PlayedStream?>(nil)
         defer { player.withLock { $0 = nil } }  // Else the reader holds what plays it, and that the reader.
         let push: @Sendable () -> Void = {
             let reader = player.withLock { $0 }
@@ -114,7 +114,7 @@ import Testing
                 }
             }
         }
-        let reader = PlayedReader(onRead: { _ in
+        let reader = PlayedStream(onRead: { _ in
             let total = next.withLock { $0 }
             if player.withLock({ $0 })?.reads.values.last == 0 {
                 DispatchQueue.global().async(execute: push)

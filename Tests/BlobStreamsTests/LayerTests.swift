@@ -36,7 +36,9 @@ import Testing
     /// Also one whose reader turns out never to block, and is read in place when it is to be read ahead.
     @Test func anErrorNamesEachLayerInBothModes() async throws {
         let failed = BlobReaderState(isOpenCompleted: true, error: BlobError(.io, "No."))
-        let base = SequentialSource(info: BlobInfo(), traits: .repeatable) { _ in PlayedReader(failed) }
+        let base = SequentialSource(info: BlobInfo(), traits: .repeatable) { _ in
+            .stream(PlayedStream(failed), startingAt: 0)
+        }
         let source = CountingSource(base) { _, _, _ in }
         let synchronous = try #require(throws: BlobError.self) { try source.data(upTo: 10) }
         #expect(synchronous.layers == ["CountingSource", "SequentialSource"])

@@ -87,13 +87,11 @@ private struct StallingSource: ForwardingSource {
     let byteCount: Int64
     let openings: Recorder<Int64>
 
-    func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        self.openings.append(byteOffset)
-        let end = byteOffset + self.byteCount
-        let isLast = try self.base.info(context).byteCount.map { end >= $0 } ?? false
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        self.openings.append(opening.byteOffset)
+        let end = opening.byteOffset + self.byteCount
+        let isLast = try self.base.info(opening.context).byteCount.map { end >= $0 } ?? false
         let source = isLast ? self.base : FaultSource(self.base, .stall(at: end))
-        return try source.makeReader(at: byteOffset, matching: validator, context: context)
+        return try source.makeBody(opening)
     }
 }

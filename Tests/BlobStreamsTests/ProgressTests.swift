@@ -27,7 +27,7 @@ import Testing
 
     @Test func cancellingTheProgressEndsABlockedRead() async throws {
         let progress = Progress(totalUnitCount: 0)
-        let played = PlayedReader()
+        let played = PlayedStream()
         let source = played.reporting(to: progress)
         let task = Task { await asyncCodeThrown { try await source.data(upTo: 10) } }
         await played.reads.values(count: 1)

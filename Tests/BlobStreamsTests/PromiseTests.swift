@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func aPartThatCannotBeOpenedFailsAgainOnEachRead() throws {
-        let missing = ClosureSource(info: BlobInfo(byteCount: -1)) { _, _, _ in }
+        let missing = SequentialSource(info: BlobInfo(byteCount: 1)) { _ in throw BlobError(.notFound, "Gone.") }
         let source = ConcatenatedSource([MemorySource([1]), missing])
         let reader = try source.makeReader(at: 0, matching: nil, context: BlobContext())
         withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in

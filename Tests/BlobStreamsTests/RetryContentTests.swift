@@ -108,18 +108,13 @@ private struct DoubtfulSource: ForwardingSource {
 
     func info(over base: BlobInfo) -> BlobInfo { BlobInfo(validator: base.validator) }
 
-    func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        DoubtfulReader(base: try self.base.open(matching: validator, context: context)).skipping(byteOffset)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(matching: opening.validator, context: opening.context)
+        return .inspected(base, Doubt(), startingAt: 0)
     }
 }
 
-private final class DoubtfulReader: ForwardingReader {
-    let base: any BlobPluginReader
-    var info: BlobInfo { BlobInfo(validator: self.base.info.validator) }
-
-    init(base: any BlobPluginReader) { self.base = base }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
+private struct Doubt: BlobInspector {
+    func info(of base: BlobInfo) -> BlobInfo { BlobInfo(validator: base.validator) }
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }

@@ -51,7 +51,7 @@ import Testing
         #expect(found.error?.code == .corrupted && openings.values == [0] && found.bytes.count == 100)
         let once = FlakySource(
             SequentialSource(info: BlobInfo(validator: .strong("1"))) { _ in
-                try self.memory(.strong("1")).makeReader(at: 0, matching: nil, context: BlobContext())
+                try self.memory(.strong("1")).makeBody(BlobOpening(context: BlobContext()))
             }, failingAfter: 100)
         #expect(try await readingOutcome(once.layered { $0.retry = .impatient }).error?.code == .unavailable)
     }

@@ -45,11 +45,7 @@ import Testing
             Issue.record("The info was asked for.")
             return try self.base.describe(context)
         }
-        func makeReader(
-            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) throws -> any BlobPluginReader {
-            try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-        }
+        func makeBody(_ opening: BlobOpening) throws -> BlobBody { self.base.makeBody(opening) }
     }
 
     @Test(arguments: [0..<10, 0..<0, 3..<7, 3..<3, 9..<10, 10..<10] as [Range<Int64>])
@@ -59,10 +55,9 @@ import Testing
         let expected = self.bytes[Int(range.lowerBound)..<Int(range.upperBound)]
         let slice = SliceSource(base, range: range)
         let reader = try slice.open()
-        #expect(!reader.isOpen)
-        #expect(reader.info.byteCount == Int64(range.count))
         #expect(try self.rest(of: reader) == expected)
         #expect(reader.isOpen)
+        #expect(reader.info.byteCount == Int64(range.count))
         let validator = try #require(SliceSource(memory, range: range).info().validator)
         #expect(reader.info.validator == validator)
         #expect(try await self.readAll(slice, at: Int64(range.count)) == Data())

@@ -17,30 +17,25 @@ package struct FlakySource: ForwardingSource {
         (self.base, self.byteCount, self.error, self.openings) = (base, byteCount, error, openings)
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-        self.openings.append(byteOffset)
-        return FlakyReader(reader, self.byteCount, self.error)
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(opening)
+        self.openings.append(opening.byteOffset)
+        return .inspected(base, Flaw(rest: self.byteCount, error: self.error), startingAt: opening.byteOffset)
     }
 }
 
-private final class FlakyReader: ForwardingReader {
-    let base: any BlobPluginReader
-    private var rest: Int
-    private let error: BlobError
+private struct Flaw: BlobInspector {
+    var rest: Int
+    let error: BlobError
 
-    init(_ base: any BlobPluginReader, _ rest: Int, _ error: BlobError) {
-        (self.base, self.rest, self.error) = (base, rest, error)
+    func room() throws -> BlobRoom {
+        guard self.rest > 0 else { throw self.error }
+        return .bytes(Int64(self.rest))
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard self.rest > 0 else { throw self.error }
-        let start = output.byteCount
-        let result = try self.base.read(into: &output, atMost: self.rest)
-        self.rest -= output.byteCount - start
-        return result
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        self.rest -= bytes.byteCount
+        return 0..<bytes.byteCount
     }
 }
 

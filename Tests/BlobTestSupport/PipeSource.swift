@@ -12,15 +12,13 @@ private struct PipeSource: ForwardingSource {
 
     var base: any BlobInputStreamDataSource { self.pipe.source }
 
-    func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let body = try self.base.makeBody(opening)
         // Ends with the reader: without one, it would wait for room in vain.
         Thread.detachNewThread { [bytes, pipe] in
             try? pipe.write(bytes)
             pipe.finish()
         }
-        return reader
+        return body
     }
 }

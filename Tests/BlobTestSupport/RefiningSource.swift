@@ -9,9 +9,7 @@ package struct RefiningSource: ForwardingSource {
 
     package func traits(over base: BlobTraits) -> BlobTraits { base.subtracting(.neverBlocks) }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.open(at: byteOffset, matching: validator, context: context)
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(try self.base.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
     }
 }

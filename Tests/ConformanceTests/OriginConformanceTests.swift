@@ -47,29 +47,28 @@ import Testing
             close(writeEnd)
         }
         let descriptor = try FileDescriptor(borrowing: readEnd, named: "pipe")
-        return LendingReader(SequentialReader(descriptor, info: BlobInfo()), readEnd)
+        return .stream(LentDescriptor(SequentialStream(descriptor, info: BlobInfo()), readEnd), startingAt: 0)
     }
 }
 
 /// Closes the descriptor that was lent, once the reader is closed.
-private final class LendingReader: BlobPluginReader {
-    private let base: any BlobPluginReader
-    private var descriptor: CInt?
+private final class LentDescriptor: BlobByteStream {
+    private let base: SequentialStream
+    private let descriptor: CInt
 
-    init(_ base: any BlobPluginReader, _ descriptor: CInt) { (self.base, self.descriptor) = (base, descriptor) }
+    init(_ base: SequentialStream, _ descriptor: CInt) { (self.base, self.descriptor) = (base, descriptor) }
 
-    deinit { self.close() }
-
-    var info: BlobInfo { self.base.info }
-    var isOpen: Bool { self.base.isOpen }
+    var info: BlobInfo? { self.base.info }
     var neverBlocks: Bool { self.base.neverBlocks }
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
+    var readiness: BlobWakerSlot? { self.base.readiness }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try self.base.read(at: byteOffset, into: &output)
+    }
 
     func close() {
         self.base.close()
-        if let descriptor { _ = Foundation.close(descriptor) }
-        self.descriptor = nil
+        _ = Foundation.close(self.descriptor)
     }
 }
 
@@ -87,15 +86,13 @@ private struct ObservedSource: BlobInputStreamDataSource {
     let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let info = self.describe(context)
-        try info.check(byteOffset: byteOffset, matching: validator)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let info = self.describe(opening.context)
+        try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         let state = BlobObservable(BlobReaderState())
         let waiting = Locked(Data())
         let isClosed = Locked(false)
-        let rest = self.bytes.dropFirst(Int(byteOffset))
+        let rest = self.bytes.dropFirst(Int(opening.byteOffset))
         Thread.detachNewThread {
             state.update { $0.isOpenCompleted = true }
             for start in stride(from: rest.startIndex, to: rest.endIndex, by: 700) {
@@ -105,7 +102,7 @@ private struct ObservedSource: BlobInputStreamDataSource {
             }
             state.update { $0.isAtEnd = true }
         }
-        return state.makeReader(info: info) { output in
+        return state.makeBody(startingAt: opening.byteOffset, info: info) { output in
             let isEmpty = waiting.withLock { waiting in
                 let count = waiting.withUnsafeBytes { output.append(contentsOf: $0) }
                 waiting = Data(waiting.dropFirst(count))

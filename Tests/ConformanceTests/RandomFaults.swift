@@ -74,12 +74,10 @@ struct RandomlyFaultySource: ForwardingSource {
         return try self.base.info(context)
     }
 
-    func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         try self.fail()
-        return RandomlyFaultyReader(
-            try self.base.open(at: byteOffset, matching: validator, context: context), self.faults)
+        let stream = RandomlyFaultyStream(try self.base.open(opening), self.faults)
+        return .stream(stream, startingAt: opening.byteOffset)
     }
 
     private func fail() throws {
@@ -91,30 +89,32 @@ struct RandomlyFaultySource: ForwardingSource {
     }
 }
 
-private final class RandomlyFaultyReader: ForwardingReader {
+private final class RandomlyFaultyStream: BlobByteStream {
     private enum Pause {
         case short, endless
     }
 
-    let base: any BlobPluginReader
+    private let base: BlobReader
     private let faults: RandomFaults
+    private let slot = BlobWakerSlot()
     private var pause: Pause?
-    private var ending: Result<Void, BlobError>?
 
-    init(_ base: any BlobPluginReader, _ faults: RandomFaults) { (self.base, self.faults) = (base, faults) }
+    init(_ base: BlobReader, _ faults: RandomFaults) { (self.base, self.faults) = (base, faults) }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let ending {
-            try ending.get()
-            return .end
-        }
+    var info: BlobInfo? { get throws { try self.base.knownInfo() } }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    var readiness: BlobWakerSlot? { self.pause == nil ? self.base.readiness : self.slot }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         if self.pause == .endless { return .notYet }
         self.pause = nil
         switch self.faults.draw(Set(RandomFault.allCases)) {
-        case .transientError: return try self.end(.failure(.injected))
-        case .permanentError: return try self.end(.failure(.injectedForGood))
-        case .earlyEnd: return try self.end(.success(()))
-        case .notYet: self.pause = .short
+        case .transientError: throw BlobError.injected
+        case .permanentError: throw BlobError.injectedForGood
+        case .earlyEnd: return .end
+        case .notYet:
+            self.pause = .short
+            BlockingPool.brief.run { [slot] in slot.fire() }
         case .stall: self.pause = .endless
         case .shortRead: return try self.base.read(into: &output, atMost: 1 + self.faults.number(below: 9))
         case .wrongBit:
@@ -131,17 +131,5 @@ private final class RandomlyFaultyReader: ForwardingReader {
         return .notYet
     }
 
-    func whenReadable(_ waker: BlobWaker) {
-        switch self.pause {
-        case .short: BlockingPool.brief.run { waker.wake() }
-        case .endless: break
-        case nil: self.base.whenReadable(waker)
-        }
-    }
-
-    private func end(_ ending: Result<Void, BlobError>) throws -> BlobReadResult {
-        self.ending = ending
-        try ending.get()
-        return .end
-    }
+    func close() { self.base.close() }
 }

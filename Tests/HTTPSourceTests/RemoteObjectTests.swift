@@ -41,11 +41,14 @@ import Testing
                 return try body.read(at: 1 << 29, isOwner: true, into: &output)
             }
         }
+        let slot = BlobWakerSlot()
+        body.join(slot)
         guard case .notYet = try step() else { throw BlobError(.internalError, "There are bytes.") }
         let bytes = [UInt8](repeating: 1, count: 100_000)
         while bytes.withUnsafeBytes({ body.take($0) }) {}
+        body.flush()  // As after each piece of an answer.
         let signal = WaitSignal()
-        body.whenReadable(at: 1 << 29, hadHead: true, ObjectIdentifier(body), BlobWaker { signal.signal() })
+        slot.store(BlobWaker { signal.signal() })
         #expect(signal.wait(for: .seconds(0)))
         _ = try step()
         #expect(bytes.withUnsafeBytes { body.take($0) })
@@ -58,19 +61,19 @@ import Testing
         let info = try object.describe(BlobContext())
         #expect(info.name == "key" && info.byteCount == 1_000_000)
         func readAll() throws -> [UInt8] {
-            let reader = try object.makeReader(at: 0, matching: nil, context: BlobContext())
-            defer { reader.close() }
+            let stream = try object.makeStream(BlobOpening(context: BlobContext()))
+            defer { stream.close() }
             var found: [UInt8] = []
             while true {
                 let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 10_000, alignment: 1)
                 defer { buffer.deallocate() }
                 var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                let result = try reader.read(into: &output)
+                let result = try stream.read(at: Int64(found.count), into: &output)
                 found += buffer[..<output.finalize(for: buffer)]
                 if result == .end { return found }
                 let signal = WaitSignal()
                 if result == .notYet {
-                    reader.whenReadable(BlobWaker { signal.signal() })
+                    stream.readiness?.store(BlobWaker { signal.signal() })
                     try #require(signal.wait(for: .seconds(60)))
                 }
             }

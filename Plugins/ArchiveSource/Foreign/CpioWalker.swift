@@ -117,25 +117,25 @@ extension ArchiveScanner {
         info.isRandomAccess = false
         info.byteCount = info.byteCount.map { max(0, $0 - byteOffset) }
         let scanner = HandedOver(self)  // Safe: the walker that owns the scanner reads the source, too.
-        return SequentialSource(info: info) { [info] _ in ScannedReader(scanner.value, from: byteOffset, info: info) }
+        return SequentialSource(info: info) { [info] _ in
+            .stream(ScannedStream(scanner.value, from: byteOffset, info: info), startingAt: 0)
+        }
     }
 }
 
-/// A reader of the bytes of a scanner.
-private final class ScannedReader: BlobPluginReader {
-    let info: BlobInfo
+/// The bytes of a scanner.
+private final class ScannedStream: BlobByteStream {
+    let info: BlobInfo?
     private let scanner: ArchiveScanner
-    private var byteOffset: Int64
+    private let start: Int64
 
     init(_ scanner: ArchiveScanner, from byteOffset: Int64, info: BlobInfo) {
-        (self.scanner, self.byteOffset, self.info) = (scanner, byteOffset, info)
+        (self.scanner, self.start, self.info) = (scanner, byteOffset, info)
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let bytes = try self.scanner.some(at: self.byteOffset, atMost: Int64(output.freeCapacity))
-        self.byteOffset += Int64(output.append(contentsOf: bytes))
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let bytes = try self.scanner.some(at: self.start + byteOffset, atMost: Int64(output.freeCapacity))
+        output.append(contentsOf: bytes)
         return bytes.isEmpty ? .end : .bytes
     }
-
-    func close() {}
 }

@@ -57,24 +57,15 @@ extension BlobInputStreamDataSource {
     ) throws(BlobError) -> (beginning: [UInt8], whole: any BlobInputStreamDataSource) {
         guard !self.traits.contains(.repeatable) else { return (try self.beginning(byteCount, context), self) }
         let reader = try self.open(context: context)
-        let beginning = try reader.next(byteCount)
-        let rest = HandedOver(reader)  // Safe: the walker alone reads the rest.
-        let whole = ConcatenatedSource([
-            MemorySource(beginning), SequentialSource(info: BlobInfo()) { _ in RestReader(rest.value) },
-        ])
-        return (beginning, whole)
+        let beginning: [UInt8]
+        do {
+            beginning = try reader.peekWaiting(byteCount).withUnsafeBytes { Array($0) }
+        } catch {
+            throw BlobError(wrapping: error)
+        }
+        let whole = HandedOver(reader)  // Safe: the walker alone reads it.
+        let source = SequentialSource(info: reader.info) { _ in .inspected(whole.value, UnchangedBytes(), startingAt: 0)
+        }
+        return (beginning, source)
     }
-}
-
-/// A reader of the bytes after those that were read already.
-private final class RestReader: ForwardingReader {
-    let base: any BlobPluginReader
-    let info: BlobInfo
-
-    init(_ base: BlobReader) {
-        self.base = base
-        self.info = BlobInfo(byteCount: base.info.byteCount.map { max(0, $0 - base.byteOffset) })
-    }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
 }

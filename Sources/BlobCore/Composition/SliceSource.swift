@@ -22,8 +22,8 @@ extension BlobInputStreamDataSource {
 /// A source of a range of the bytes of another source.
 package struct SliceSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
-    fileprivate let lowerBound: Int64
-    fileprivate let upperBound: Int64?
+    private let lowerBound: Int64
+    private let upperBound: Int64?
 
     package init(_ base: any BlobInputStreamDataSource, range: Range<Int64>) {
         self.base = base
@@ -42,25 +42,24 @@ package struct SliceSource: ForwardingSource {
 
     package func info(over base: BlobInfo) throws -> BlobInfo { try self.sliced(base) }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         // With a range, the length is known before the base is opened; the sum cannot overflow once the offset is
         // checked.
-        try self.sliced(BlobInfo()).check(byteOffset: byteOffset, matching: nil)
-        let (start, overflows) = self.lowerBound.addingReportingOverflow(byteOffset)
-        guard !overflows else { throw BlobError(.invalidArgument, "The offset \(byteOffset) is past the end.") }
-        let reader = try SliceReader(of: self, self.base.open(at: start, context: context), matching: validator)
-        do {
-            try reader.checkBase()
-        } catch {
-            reader.close()
-            throw error
+        try self.sliced(BlobInfo()).check(byteOffset: opening.byteOffset, matching: nil)
+        let (start, overflows) = self.lowerBound.addingReportingOverflow(opening.byteOffset)
+        guard !overflows else {
+            throw BlobError(.invalidArgument, "The offset \(opening.byteOffset) is past the end.")
         }
-        return reader
+        let base = try self.base.open(at: start, context: opening.context)
+        return .deferred(base) { info, _ in
+            // A slice that reaches to the base's end reads through to it, so that the base checks its end.
+            let end = self.upperBound == info.byteCount ? nil : self.upperBound
+            let slice = Slice(info: try self.sliced(info), byteOffset: start, end: end)
+            return .inspected(base, slice, startingAt: opening.byteOffset)
+        }
     }
 
-    fileprivate func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
+    private func sliced(_ base: BlobInfo) throws(BlobError) -> BlobInfo {
         guard self.lowerBound >= 0 else {
             throw BlobError(.invalidArgument, "The offset \(self.lowerBound) is negative.")
         }
@@ -76,60 +75,25 @@ package struct SliceSource: ForwardingSource {
     }
 }
 
-private final class SliceReader: ForwardingReader {
-    var base: any BlobPluginReader { self.guarded }
-    private let slice: SliceSource
-    private let guarded: BlobReader
-    private let startOffset: Int64
-    private let validator: BlobValidator?
+private struct Slice: BlobInspector {
+    let info: BlobInfo
+    var byteOffset: Int64
     /// The end in the base; nil for that of the base itself.
-    private var end: Int64?
-    /// The facts once the base is open, as it never blocks for them.
-    private var facts: BlobInfo?
+    let end: Int64?
 
-    init(of slice: SliceSource, _ guarded: BlobReader, matching validator: BlobValidator?) {
-        (self.slice, self.guarded, self.validator) = (slice, guarded, validator)
-        self.startOffset = guarded.byteOffset
-        self.end = slice.upperBound
+    func info(of base: BlobInfo) -> BlobInfo { self.info }
+
+    func room() -> BlobRoom {
+        guard let end else { return .bytes(.max) }
+        return self.byteOffset < end ? .bytes(end - self.byteOffset) : .end
     }
 
-    var info: BlobInfo {
-        let known = self.guarded.isOpen ? self.guarded.info : BlobInfo()
-        return self.facts ?? (try? self.slice.sliced(known)) ?? BlobInfo()
-    }
-
-    /// Checks the range, the offset and the identity once the facts of the base are known.
-    func checkBase() throws {
-        guard self.facts == nil, self.guarded.isOpen else { return }
-        let base = self.guarded.info
-        let info = try self.slice.sliced(base)
-        try info.check(byteOffset: self.startOffset - self.slice.lowerBound, matching: self.validator)
-        // A slice that reaches to the base's end reads through to it, so that the base checks its end.
-        if self.end == base.byteCount { self.end = nil }
-        self.facts = info
-    }
-
-    private var room: Int { self.end.map { Int(clamping: max($0 - self.guarded.byteOffset, 0)) } ?? .max }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if self.room == 0, !self.guarded.isOpen, try self.readAhead() == .notYet { return .notYet }
-        try self.checkBase()
-        let room = self.room
-        var result = BlobReadResult.end
-        // Also without room, because a closed reader must throw.
-        try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
-        try self.checkBase()
-        guard room > 0 else { return .end }
-        guard result == .end, let end = self.end else { return result }
-        throw BlobError(
-            .truncated, "The base ended at byte \(self.guarded.byteOffset), before the slice's end at \(end).")
-    }
-
-    /// Reads a byte behind an empty slice: a base that is still opening has its facts with the first byte.
-    private func readAhead() throws -> BlobReadResult {
-        try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            return try self.guarded.read(into: &output)
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        self.byteOffset = byteOffset + Int64(bytes.byteCount)
+        if isLast, let end {
+            throw BlobError(
+                .truncated, "The base ended at byte \(self.byteOffset), before the slice's end at \(end).")
         }
+        return 0..<bytes.byteCount
     }
 }

@@ -83,15 +83,20 @@ extension BlobInputStreamDataSource {
 }
 
 extension Data {
-    /// Makes one read of `reader`, into memory that fits the bytes, or uses the memory that the reader lends.
+    /// Uses the memory of `bytes` if nobody else sees it, as the receiver may write to it; otherwise copies it.
+    init(_ bytes: BlobBytes) {
+        self = bytes.withUnsafeBytes { buffer in
+            guard bytes.isExclusive, let start = buffer.baseAddress else { return Data(buffer) }
+            return Data(
+                bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: buffer.count,
+                deallocator: .custom { _, _ in withExtendedLifetime(bytes) {} })
+        }
+    }
+
+    /// Makes one read of `reader`, into memory that fits the bytes, or uses the memory that the reader gives away.
     init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
-        if let lent = reader.lend(), let start = lent.bytes.baseAddress {
-            let count = Swift.min(byteCount, lent.bytes.count)
-            // Not written to: `Data` copies memory that is not its own before it changes it.
-            self.init(
-                bytesNoCopy: UnsafeMutableRawPointer(mutating: start), count: count,
-                deallocator: .custom { _, _ in withExtendedLifetime(lent) {} })
-            reader.consume(count)
+        if let taken = try reader.take(atMost: byteCount) {
+            self.init(taken)
             result = .bytes
             return
         }

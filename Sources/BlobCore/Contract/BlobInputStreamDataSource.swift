@@ -67,10 +67,36 @@ public protocol BlobInputStreamDataSource: Sendable {
     ///   source.
     func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
         -> any BlobPluginReader
+
+    /// Hands out the bytes as one of the shapes of ``BlobBody``.
+    ///
+    /// Called by the framework; users call ``open(at:matching:context:)``.
+    ///
+    /// - Throws: The errors of the source. The framework checks offset and validator against the info.
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody
+
+    /// A hint that these ranges are read next; does nothing by default.
+    func prepare(_ ranges: [Range<Int64>], _ context: BlobContext)
 }
 
 extension BlobInputStreamDataSource {
     /// Nil: the source exists in memory only.
     public var locator: BlobLocator? { nil }
 
+    /// Opens the body.
+    public func makeReader(
+        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
+    ) throws -> any BlobPluginReader {
+        try self.open(at: byteOffset, matching: validator, context: context)
+    }
+
+    /// Hands out the reader that ``makeReader(at:matching:context:)`` opens.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let reader = try self.makeReader(
+            at: opening.byteOffset, matching: opening.validator, context: opening.context)
+        return .stream(PluginReaderStream(reader), startingAt: opening.byteOffset)
+    }
+
+    /// Does nothing.
+    public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {}
 }

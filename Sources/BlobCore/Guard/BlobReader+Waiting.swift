@@ -7,12 +7,24 @@ extension BlobReader {
         while true {
             let result = try self.read(into: &output)
             guard result == .notYet else { return result }
-            guard !EventLoop.isCurrentThread else {
-                throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that calls wakers."))
-            }
-            self.whenReadable(self.wait.unblocker())
-            self.wait.block()
+            try self.block()
         }
+    }
+
+    /// As ``peek(_:)``, waiting until the bytes are there.
+    package func peekWaiting(_ byteCount: Int) throws -> BlobBytes {
+        while true {
+            if let bytes = try self.peek(byteCount) { return bytes }
+            try self.block()
+        }
+    }
+
+    private func block() throws {
+        guard !EventLoop.isCurrentThread else {
+            throw self.fail(BlobError(.misbehavingPlugin, "A read waits on the thread that calls wakers."))
+        }
+        self.whenReadable(self.wait.unblocker())
+        self.wait.block()
     }
 
     /// Reads the next bytes into memory that the caller owns, waiting while there are none.

@@ -1,25 +1,38 @@
-/// A reader that enforces the contract on its plugin and adds the context to its errors.
+/// One pass over the bytes of a source.
 ///
-/// The innermost layer, always present. Checks C1, C2, C3, C5, C7, C8 and C14 of the contracts, and checks the context
-/// before each read. Adds a few comparisons and no copy to a read.
-public final class BlobReader: BlobLendingReader {
+/// The only reader that users see, and the only place with a state: it keeps the offset, the end, the failure and the
+/// closing of what a plugin hands out, skips, waits and lends, and adds the context to errors. It enforces the contract
+/// on the plugin (C1, C5, C7, C8): a plugin that breaks it is reported as ``BlobError/Code/misbehavingPlugin`` instead
+/// of delivering wrong bytes. Adds a few comparisons and no copy to a read.
+///
+/// A reader has one owner, which makes one call at a time, on any thread.
+public final class BlobReader: BlobPluginReader {
     private enum Phase {
         case reading, ended, closed
         case failed(BlobError)
     }
 
-    package private(set) var inner: any BlobPluginReader
-    // Cast once: casting an object to a protocol takes longer than a call of it.
-    package private(set) var lending: (any BlobLendingReader)?
+    /// What the plugin handed out, running.
+    private(set) var stream: any BlobByteStream
+    /// The stream while it may be replaced by another one. Cast once: casting an object to a protocol takes longer than
+    /// a call of it.
+    private var late: (any LateStream)?
     private let source: any BlobInputStreamDataSource
     let context: BlobContext
     private var phase = Phase.reading
     private var declared: DeclaredContent
     private var skipped = BytesToSkip(0)
     package var wait = ReaderWait()
+    /// The bytes that were taken from the stream, and neither delivered nor skipped.
+    private var held: BlobBytes?
+    /// The error that comes after the bytes that were delivered with it.
+    private var pending: (any Error)?
 
-    /// The offset of the next byte that the plugin reads, from the start of the blob.
-    private var readOffset: Int64
+    /// The offset of the next byte of the stream, from the start of the blob.
+    private var streamOffset: Int64
+
+    /// True when the reader over this one checks the context and limits the waits of both.
+    private(set) var isAbsorbed = false
 
     init(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
@@ -28,69 +41,86 @@ public final class BlobReader: BlobLendingReader {
         self.source = source
         self.declared = DeclaredContent(matching: validator)
         self.context = context
-        self.readOffset = byteOffset
         do {
             try context.check()
             try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-            self.inner = try source.makeReader(at: byteOffset, matching: validator, context: context)
+            let opening = BlobOpening(at: byteOffset, matching: validator, context: context)
+            let started = try source.makeBody(opening).start(opening)
+            (self.stream, self.streamOffset) = (started.stream, byteOffset)
+            try self.follow(started)
         } catch {
             throw BlobError(wrapping: error).passing(
                 layer: source.layerName, operation: "open", locator: source.locator?.description, byteOffset: byteOffset
             )
         }
-        self.lending = self.inner as? any BlobLendingReader
-        self.takeDirect()
-        guard self.inner.isOpen else { return }
         do {
-            try self.declared.check(self.inner.info, at: byteOffset)
+            try self.learn(isOpening: true)
         } catch {
-            self.inner.close()
-            throw self.inContext(error, "open")
+            let error = self.inContext(error, "open")
+            self.close()
+            throw error
         }
     }
 
     deinit { self.close() }
 
-    /// The info of the plugin's reader.
-    public var info: BlobInfo { self.inner.info }
+    /// The facts about exactly the bytes that are being read; none are known while ``isOpen`` is false.
+    public var info: BlobInfo {
+        guard case .reading = self.phase else { return (try? self.stream.info) ?? BlobInfo() }
+        return (try? self.knownInfo()) ?? BlobInfo()
+    }
 
-    /// True when the plugin's reader is open, and once bytes or the end were read.
-    public var isOpen: Bool { self.declared.isKnown || self.inner.isOpen }
+    /// True when the facts are known, and once bytes or the end were read. Asking begins to find out.
+    public var isOpen: Bool {
+        if self.declared.isKnown { return true }
+        // After an error, the next read throws it.
+        return (try? self.knownInfo()) != nil
+    }
 
     /// True when the source never blocks, or when this reader of it never does.
-    public var neverBlocks: Bool { self.inner.neverBlocks || self.source.traits.contains(.neverBlocks) }
+    public var neverBlocks: Bool { self.source.traits.contains(.neverBlocks) || self.stream.neverBlocks }
 
     /// The offset of the next byte, from the start of the blob.
-    public var byteOffset: Int64 { self.readOffset + self.skipped.rest }
+    public var byteOffset: Int64 { self.streamOffset - Int64(self.held?.count ?? 0) + self.skipped.rest }
+
+    /// The slot that fires when a read that returned ``BlobReadResult/notYet`` is worth trying again; asked for after
+    /// each. For streams that read this reader.
+    public var readiness: BlobWakerSlot? { self.stream.readiness }
 
     /// True once a read reached the end and every check at the end passed.
     package var hasEnded: Bool {
-        if case .ended = self.phase { true } else { false }
+        if case .ended = self.phase, self.held == nil { true } else { false }
     }
 
     // MARK: Reading
 
-    /// Reads the next bytes; see ``BlobPluginReader/read(into:)``. For an output without room, reads nothing and returns
-    /// `bytes`.
+    /// Reads the next bytes. For an output without room, reads nothing and returns `bytes`.
     public func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.phase {
-        case .ended: return .end
-        case .failed(let error): throw error
+        case .failed(let error) where self.held == nil: throw error
         case .closed: throw self.inContext(BlobError(.closed, "The reader is closed."), "read")
-        case .reading: break
+        case .reading, .ended, .failed: break
         }
+        guard !self.hasEnded else { return .end }
         guard output.freeCapacity > 0 else { return .bytes }
         do {
-            try self.context.check()
-            let result = try self.skipAndRead(into: &output)
+            if !self.isAbsorbed { try self.context.check() }
+            try self.learn()
+            var result = try self.skipAndRead(into: &output)
+            // Another stream, or a slot that was fired meanwhile: the bytes may have come just after the read.
+            if result == .notYet, try self.isWorthTryingAgain() {
+                if !self.isAbsorbed { try self.context.check() }
+                try self.learn()
+                result = try self.skipAndRead(into: &output)
+            }
             guard result == .notYet else {
-                self.wait.end()
+                if !self.isAbsorbed { self.wait.end() }
                 return result
             }
-            try self.wait.begin(self.context)
-            // The read may have closed the reader that was about to call the waker: of a part that ended, or of an
-            // attempt that failed.
-            if let pending = self.wait.pending { self.inner.whenReadable(pending) }
+            guard let slot = self.readiness else {
+                throw BlobError(.misbehavingPlugin, "A read returned 'notYet', but there is no slot for a waker (C1).")
+            }
+            if !self.isAbsorbed { try self.wait.begin(self.context, slot) }
             return .notYet
         } catch {
             throw self.fail(error)
@@ -98,13 +128,16 @@ public final class BlobReader: BlobLendingReader {
     }
 
     /// Registers a waker that is called once when a read is worth trying again, and also when the job is cancelled or
-    /// its time is up; see ``BlobPluginReader/whenReadable(_:)``.
+    /// its time is up. Replaces the last one; called at once when a read is already worth trying. A call too many is
+    /// possible, a missing one is not.
     public func whenReadable(_ waker: BlobWaker) {
         guard case .reading = self.phase else {
             if case .closed = self.phase { return }
             return waker.wake()
         }
-        self.inner.whenReadable(self.wait.relay(to: waker, self.context))
+        guard let slot = self.readiness else { return waker.wake() }
+        self.wait.attach(to: slot, self.context)
+        slot.store(waker)
     }
 
     /// Skips bytes, which the next read drops.
@@ -117,45 +150,183 @@ public final class BlobReader: BlobLendingReader {
         self.skipped.rest += byteCount
     }
 
-    /// Lends the next bytes without consuming them, when the plugin has them in memory; see ``BlobLendingReader``.
+    /// Lends the next bytes without consuming them, when there are some in memory.
     ///
     /// - Returns: The bytes; nil when there are none in memory, and when the next read will throw.
-    package func lend() -> BlobLentBytes? {
-        if !self.declared.isKnown { self.takeDirect() }
-        guard case .reading = self.phase, let lending, self.skipped.rest == 0, (try? self.context.check()) != nil,
-            let lent = lending.lend()
-        else { return nil }
-        guard self.declared.isKnown || (try? self.declared.check(self.inner.info, at: self.readOffset)) != nil else {
+    package func lend() -> BlobBytes? {
+        guard self.isReadable, self.skipped.rest == 0, (try? self.context.check()) != nil else { return nil }
+        if let held { return held.shared }
+        do {
+            guard try self.learn(), self.skipped.rest == 0,
+                let bytes = try self.stream.take(at: self.streamOffset, atMost: .max)
+            else {
+                return nil
+            }
+            try self.advance(by: bytes.count)
+            self.wait.end()
+            self.held = bytes
+            return bytes.shared
+        } catch {
+            _ = self.fail(error)
             return nil
         }
-        guard let byteCount = self.declared.byteCount else { return lent }
-        return self.readOffset < byteCount ? lent.prefix(byteCount - self.readOffset) : nil
     }
 
     /// Consumes bytes from the front of those that were lent last.
-    package func consume(_ byteCount: Int) {
-        self.readOffset += Int64(byteCount)
-        self.wait.end()
-        self.lending?.consume(byteCount)
+    package func consume(_ byteCount: Int) { _ = self.takeHeld(byteCount) }
+
+    /// Returns the next bytes without a copy, and moves past them; nil when there are none in memory.
+    ///
+    /// - Parameter byteCount: The maximum number of bytes, from 1.
+    /// - Throws: As ``read(into:)``.
+    public func take(atMost byteCount: Int) throws -> BlobBytes? {
+        guard self.isReadable else { return nil }
+        if self.held != nil, self.skipped.rest == 0 { return self.takeHeld(byteCount) }
+        guard !self.hasEnded else { return nil }
+        do {
+            if !self.isAbsorbed { try self.context.check() }
+            guard try self.learn(), self.skipped.rest == 0,
+                let bytes = try self.stream.take(at: self.streamOffset, atMost: byteCount)
+            else {
+                return nil
+            }
+            try self.advance(by: bytes.count)
+            bytes.delivered(bytes.count)
+            if !self.isAbsorbed { self.wait.end() }
+            return bytes
+        } catch {
+            throw self.fail(error)
+        }
+    }
+
+    /// Returns the next `byteCount` bytes without moving past them, fewer only at the end; nil when they are not there
+    /// yet.
+    public func peek(_ byteCount: Int) throws -> BlobBytes? {
+        while (self.held?.count ?? 0) < byteCount, !self.hasEnded {
+            let window = Window(byteCount)
+            var held = self.held.take()
+            window.fill { held?.move(to: &$0) }
+            // Also after an error, which comes after the bytes before it.
+            defer { self.held = window.isEmpty ? nil : BlobBytes(window.bytes, ownedBy: window) }
+            let result = try window.append { try self.read(into: &$0) }
+            if result == .notYet { return nil }
+            if result == .end { break }
+        }
+        var peeked = self.peeked
+        return peeked.removeFirst(atMost: byteCount)
+    }
+
+    /// The bytes that are in memory, also after an error.
+    package var peeked: BlobBytes { self.held?.shared ?? .none }
+
+    private var isReadable: Bool {
+        switch self.phase {
+        case .reading, .ended: true
+        case .failed: self.held != nil
+        case .closed: false
+        }
     }
 
     /// Frees the resources of the reader; later reads throw ``BlobError/Code/closed``. May be called twice.
     public func close() {
         if case .closed = self.phase { return }
-        self.phase = .closed
-        self.wait.close()
-        self.inner.close()
+        let stream = self.takeStream().stream
+        stream.close()
     }
 
-    /// Hands over the plugin's reader without closing it, and closes this one.
-    func takeInner() -> any BlobPluginReader {
+    /// Hands over the stream without closing it, and closes this reader.
+    func takeStream() -> StartedStream {
+        let stream = StartedStream(stream: self.stream, byteOffset: self.streamOffset, held: self.held)
         self.phase = .closed
+        (self.stream, self.late, self.held) = (ClosedStream(), nil, nil)
         self.wait.close()
-        return self.inner
+        return stream
     }
+
+    /// Stands for a stream that was released.
+    private final class ClosedStream: BlobByteStream {
+        var info: BlobInfo? { nil }
+        func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult { .end }
+    }
+
+    /// Lets the reader over this one, which reads it with the same context, check the context for both.
+    func absorb(into context: BlobContext) {
+        self.isAbsorbed = self.context.cancellation === context.cancellation && self.context.hasSameLimits(as: context)
+    }
+
+    /// Returns the facts about the bytes; nil when they are not known yet. Asking begins to find out.
+    ///
+    /// - Throws: As ``read(into:)``.
+    package func knownInfo() throws -> BlobInfo? {
+        switch self.phase {
+        case .failed(let error): throw error
+        case .closed: throw self.inContext(BlobError(.closed, "The reader is closed."), "open")
+        case .reading, .ended: break
+        }
+        do {
+            guard try self.learn() else { return nil }
+            return try self.stream.info ?? BlobInfo()
+        } catch {
+            throw self.fail(error)
+        }
+    }
+
+    /// Returns what the plugin handed out, if it is of this type.
+    package func properties<Properties>(as type: Properties.Type) -> Properties? {
+        if let plugin = self.stream as? PluginReaderStream { return plugin.reader as? Properties }
+        return self.stream as? Properties
+    }
+
+    // MARK: The stream
 
     /// True when all declared bytes were read and only the check of the end is left.
-    package var isAtDeclaredEnd: Bool { self.declared.isKnown && self.readOffset == self.declared.byteCount }
+    package var isAtDeclaredEnd: Bool {
+        self.declared.isKnown && self.held == nil && self.streamOffset == self.declared.byteCount
+    }
+
+    /// Reads from `started` from now on.
+    private func follow(_ started: StartedStream) throws(BlobError) {
+        let (offset, heldByteCount) = (self.byteOffset, Int64(started.held?.count ?? 0))
+        guard started.byteOffset - heldByteCount <= offset else {
+            throw BlobError(
+                .misbehavingPlugin, "The body starts at byte \(started.byteOffset), behind \(offset) (C5).")
+        }
+        (self.stream, self.streamOffset, self.held) = (started.stream, started.byteOffset, started.held)
+        self.late = started.stream as? any LateStream
+        self.skipped.rest = offset - started.byteOffset + heldByteCount
+    }
+
+    /// Replaces a late stream by its successor, if there is one.
+    ///
+    /// - Returns: True when the stream was replaced.
+    private func followSuccessor(isOpening: Bool = false) throws -> Bool {
+        guard let late, let next = try late.successor(isOpening: isOpening) else { return false }
+        try self.follow(next)
+        return true
+    }
+
+    /// Checks the facts, once they are known.
+    ///
+    /// - Returns: True when they are.
+    @discardableResult
+    private func learn(isOpening: Bool = false) throws -> Bool {
+        if self.declared.isKnown { return true }
+        while try self.followSuccessor(isOpening: isOpening) {}
+        return try self.learnFacts()
+    }
+
+    private func learnFacts() throws -> Bool {
+        if self.declared.isKnown { return true }
+        guard let info = try self.stream.info else { return false }
+        try self.declared.check(info, at: self.byteOffset)
+        return true
+    }
+
+    /// True when the stream was replaced, or its slot was fired during the read.
+    private func isWorthTryingAgain() throws -> Bool {
+        if try self.followSuccessor() { return true }
+        return self.readiness?.takeFired() ?? false
+    }
 
     private func skipAndRead(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if self.skipped.rest > 0 {
@@ -169,26 +340,29 @@ public final class BlobReader: BlobLendingReader {
     }
 
     private func readChecked(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if !self.declared.isKnown { self.takeDirect() }
-        let byteCount = self.declared.isKnown ? self.declared.byteCount : self.inner.info.byteCount
-        let room = byteCount.map { Int(clamping: $0 - self.readOffset) } ?? .max
-        guard room > 0 || !self.declared.isKnown else { return try self.confirmEnd() }
+        if self.held != nil {
+            self.deliverHeld(to: &output)
+            return .bytes
+        }
+        if let pending { throw pending }
+        switch self.phase {
+        case .ended: return .end
+        case .failed(let error): throw error
+        case .reading, .closed: break
+        }
+        // No bytes are declared while the facts are unknown.
+        let room = self.declared.byteCount.map { Int(clamping: $0 - self.streamOffset) } ?? .max
+        guard room > 0 else { return try self.confirmEnd() }
         let before = output.byteCount
         do {
             var result = BlobReadResult.end
             if before == 0, room >= output.freeCapacity {
-                result = try self.inner.read(into: &output)
+                result = try self.stream.read(at: self.streamOffset, into: &output)
             } else {
                 // Limits the plugin to the bytes that it declared, and hides bytes that are already in the output.
-                try output.append(atMost: max(room, 1)) { result = try self.inner.read(into: &$0) }
-            }
-            // The reader was replaced meanwhile, and a waker may only be given to a reader that returned `notYet`
-            // itself.
-            if result == .notYet, !self.declared.isKnown, self.takeDirect() {
-                return try self.readChecked(into: &output)
+                try output.append(atMost: room) { result = try self.stream.read(at: self.streamOffset, into: &$0) }
             }
             try self.check(result, output.byteCount - before)
-            self.readOffset += Int64(output.byteCount - before)
             return result
         } catch {
             output.removeLast(output.byteCount - before)
@@ -201,46 +375,75 @@ public final class BlobReader: BlobLendingReader {
         guard (result == .bytes) == (appended > 0) else {
             throw BlobError(.misbehavingPlugin, "A read says '\(result)' and appended \(appended) bytes (C1).")
         }
-        guard result != .notYet || self.inner.isOpen else { return }
-        if !self.declared.isKnown { try self.declared.check(self.inner.info, at: self.readOffset) }
-        let (offset, overflows) = self.readOffset.addingReportingOverflow(Int64(appended))
-        guard !overflows else { throw BlobError.pastLargestOffset }
-        guard result == .end else { return try self.declared.checkBytes(upTo: offset) }
-        try self.declared.checkEnd(at: offset)
+        guard result != .notYet else { return }
+        if try !self.learnFacts() {
+            // Bytes or the end without facts: they are all that will be known.
+            try self.declared.check(try self.stream.info ?? BlobInfo(), at: self.byteOffset)
+        }
+        try self.advance(by: appended)
+        guard result == .end else { return }
+        try self.declared.checkEnd(at: self.streamOffset)
         self.phase = .ended
+    }
+
+    private func advance(by byteCount: Int) throws(BlobError) {
+        let (offset, overflows) = self.streamOffset.addingReportingOverflow(Int64(byteCount))
+        guard !overflows else { throw BlobError.pastLargestOffset }
+        try self.declared.checkBytes(upTo: offset)
+        self.streamOffset = offset
+    }
+
+    /// Delivers what was taken, and what more is in memory.
+    private func deliverHeld(to output: inout OutputRawSpan) {
+        while var bytes = self.held.take(), output.freeCapacity > 0 {
+            let before = output.byteCount
+            bytes.move(to: &output)
+            bytes.delivered(output.byteCount - before)
+            guard bytes.isEmpty else { return self.held = bytes }
+            guard case .reading = self.phase, output.freeCapacity > 0 else { return }
+            do {
+                self.held = try self.stream.take(at: self.streamOffset, atMost: .max)
+                try self.advance(by: self.held?.count ?? 0)
+            } catch {
+                (self.held, self.pending) = (nil, error)
+            }
+        }
+    }
+
+    private func takeHeld(_ byteCount: Int) -> BlobBytes? {
+        let first = self.held?.removeFirst(atMost: byteCount)
+        first?.delivered(first?.count ?? 0)
+        if self.held?.isEmpty == true { self.held = nil }
+        return first
     }
 
     /// Reads once more after all declared bytes: the plugin makes the checks at its end, and no more bytes may come.
     private func confirmEnd() throws -> BlobReadResult {
         try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            let result = try self.inner.read(into: &output)
+            let result = try self.stream.read(at: self.streamOffset, into: &output)
             try self.check(result, output.finalize(for: buffer))
             return result
         }
     }
 
-    /// Replaces a reader that reads ahead with its inner reader, if that turned out never to block.
-    ///
-    /// - Returns: True when the reader was replaced.
-    @discardableResult
-    private func takeDirect() -> Bool {
-        guard let direct = (self.inner as? ReadAheadReader)?.takeDirect() else { return false }
-        self.inner = (direct as? BlobReader)?.takeInner() ?? direct
-        self.lending = self.inner as? any BlobLendingReader
-        return true
-    }
-
     func fail(_ error: any Error) -> BlobError {
-        let error = self.inContext(error, self.isOpen ? "read" : "open")
+        if case .failed(let error) = self.phase { return error }
+        let error = self.inContext(error, self.declared.isKnown ? "read" : "open")
         self.phase = .failed(error)
         return error
     }
 
     private func inContext(_ error: any Error, _ operation: String) -> BlobError {
-        let error = BlobError(wrapping: error)
+        var error = BlobError(wrapping: error)
+        // The limits of the context end a read of all layers, of which one reader looks at them.
+        if error.layers.isEmpty, let base = (self.stream as? any StreamOverReader)?.reader, base.isAbsorbed,
+            error.code == .timedOut || error.code == .cancelled
+        {
+            error = base.inContext(error, operation)
+        }
         // A layer that stands for its base in errors does not appear among the layers that an error passes.
-        if self.inner is ReadAheadReader, !error.layers.isEmpty { return error }
+        if self.stream is ReadAheadStream, !error.layers.isEmpty { return error }
         return error.passing(
             layer: self.source.layerName, operation: operation, locator: self.source.locator?.description,
             byteOffset: self.byteOffset)

@@ -17,6 +17,11 @@ extension BlobInputStreamDataSource {
         try BlobReader(self, at: byteOffset, matching: validator, context: context)
     }
 
+    /// Opens a reader as that of a layer over this source was opened.
+    package func open(_ opening: BlobOpening) throws(BlobError) -> BlobReader {
+        try BlobReader(self, at: opening.byteOffset, matching: opening.validator, context: opening.context)
+    }
+
     /// Returns the facts known about the blob now. May block.
     ///
     /// - Throws: A ``BlobError`` with operation, locator and layers.

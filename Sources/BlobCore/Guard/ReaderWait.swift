@@ -1,36 +1,43 @@
-/// The waits of a ``BlobReader``: their limits and their wakers.
+/// The waits of a ``BlobReader``: their limits, and what fires the slot besides the plugin.
 package struct ReaderWait {
     /// True when the limits apply to a wait that begins now; false while nothing waits for bytes that are not there
     /// yet.
     package var isLimited = true
     private var limit: BlobContext.StepLimit?  // The limit of the current wait.
-    private var relay: (WakerRelay, waker: BlobWaker)?
+    private var slot: BlobWakerSlot?
+    private var cancelling: BlobRegistration?
+    private var timer: (registration: BlobRegistration, end: Moment, isOver: Locked<Bool>)?
     private var blocked: (signal: WaitSignal, waker: BlobWaker)?
 
-    /// Begins a wait; throws for one that took too long, or whose waker is never called.
-    mutating func begin(_ context: BlobContext) throws(BlobError) {
-        if self.relay?.0.isMissing == true {
-            throw BlobError(.misbehavingPlugin, "A read returned 'notYet', but the reader never calls its waker (C1).")
-        }
+    /// Begins a wait for `slot`, which a cancellation and the end of the time limit fire as well.
+    ///
+    /// - Throws: ``BlobError/Code/timedOut`` for a wait that took too long.
+    mutating func begin(_ context: BlobContext, _ slot: BlobWakerSlot) throws(BlobError) {
+        self.attach(to: slot, context)
         guard self.isLimited else { return }
         let limit = self.limit ?? context.stepLimit()
         self.limit = limit
-        if let end = limit.end, Moment.now >= end { throw limit.error(idleLimit: context.idleLimit) }
+        guard let end = limit.end else { return }
+        guard Moment.now < end else { throw limit.error(idleLimit: context.idleLimit) }
+        // A pending timer that is earlier fires early, and the next wait sets another one.
+        if let timer, timer.end <= end, !timer.isOver.withLock({ $0 }) { return }
+        let isOver = Locked(false)
+        let waker = BlobWaker { [weak slot] in
+            isOver.withLock { $0 = true }
+            slot?.fire()
+        }
+        self.timer = (context.wake(after: end.remaining, waker), end, isOver)
+    }
+
+    /// Makes a cancellation fire `slot`, and moves a waker that was stored in the last slot, and not called, to it.
+    mutating func attach(to slot: BlobWakerSlot, _ context: BlobContext) {
+        guard slot !== self.slot else { return }
+        if let waker = self.slot?.clear() { slot.store(waker) }
+        (self.slot, self.timer) = (slot, nil)
+        self.cancelling = context.cancellation.onCancel { [weak slot] in slot?.fire() }
     }
 
     mutating func end() { if self.limit != nil { self.limit = nil } }
-
-    /// Returns the waker for the plugin, which wakes `waker`; a cancellation and the end of the time limit wake it as
-    /// well.
-    mutating func relay(to waker: BlobWaker, _ context: BlobContext) -> BlobWaker {
-        let relay = self.relay ?? { relay in (relay, relay.makeWaker()) }(WakerRelay())
-        self.relay = relay
-        relay.0.prepare(waker, context, until: self.limit?.end)
-        return relay.waker
-    }
-
-    /// The waker for the plugin while the consumer's has not been called; nil otherwise.
-    var pending: BlobWaker? { self.relay.flatMap { $0.0.hasTarget ? $0.waker : nil } }
 
     /// Returns a waker that ends the next ``block()``.
     mutating func unblocker() -> BlobWaker {
@@ -41,5 +48,9 @@ package struct ReaderWait {
 
     func block() { BlockingPool.leave { _ = self.blocked?.signal.wait(for: nil) } }
 
-    func close() { self.relay?.0.close() }
+    /// Drops the consumer's waker, and ends the registrations.
+    mutating func close() {
+        self.slot?.clear()
+        (self.slot, self.cancelling, self.timer) = (nil, nil, nil)
+    }
 }

@@ -21,10 +21,10 @@ package struct ContextLimitSource: ForwardingSource {
         try self.base.info(self.limited(context))
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.open(at: byteOffset, matching: validator, context: self.limited(context))
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(
+            at: opening.byteOffset, matching: opening.validator, context: self.limited(opening.context))
+        return .inspected(base, UnchangedBytes(), startingAt: opening.byteOffset)
     }
 
     private func limited(_ context: BlobContext) -> BlobContext {
@@ -37,4 +37,13 @@ package struct ContextLimitSource: ForwardingSource {
         if let ratioLimit { limited.ratioLimit = min(ratioLimit, context.ratioLimit ?? ratioLimit) }
         return limited
     }
+}
+
+/// Lets all bytes pass.
+public struct UnchangedBytes: BlobInspector {
+    /// Creates an inspector.
+    public init() {}
+
+    /// Lets them pass.
+    public func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }

@@ -1,5 +1,3 @@
-import BlobPlatform
-
 extension BlobInputStreamDataSource {
     /// Returns this source with a layer that counts the bytes that pass, for progress.
     ///
@@ -32,40 +30,34 @@ package struct CountingSource: ForwardingSource {
         self.onBytes = onBytes
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
-        return CountingReader(reader) { count in
-            self.onBytes(count, reader.byteOffset, reader.info.byteCount)
-            context.eventSink?(BlobEvent(.bytes, Int64(count)))
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let sink = opening.context.eventSink
+        let counter = ByteCounter { count, byteOffset, byteCount in
+            self.onBytes(count, byteOffset, byteCount)
+            sink?(BlobEvent(.bytes, Int64(count)))
         }
+        return .inspected(try self.base.open(opening), counter, startingAt: opening.byteOffset)
     }
 }
 
-package final class CountingReader: ForwardingReader {
-    package let base: any BlobPluginReader
-    private let registration: BlobRegistration?
-    private let onBytes: (Int) -> Void
+/// Counts the bytes that pass.
+package struct ByteCounter: BlobInspector {
+    private let onBytes: (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void
+    private var byteCount: Int64?
 
-    /// - Parameter registration: A registration that is kept until the reader is closed.
-    package init(
-        _ base: any BlobPluginReader, _ registration: BlobRegistration? = nil, onBytes: @escaping (Int) -> Void
-    ) {
-        self.base = base
-        self.registration = registration
+    /// - Parameter onBytes: Called after each read with the number of bytes, the offset after them, and the length of
+    ///   the whole if known.
+    package init(_ onBytes: @escaping (_ count: Int, _ byteOffset: Int64, _ byteCount: Int64?) -> Void) {
         self.onBytes = onBytes
     }
 
-    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        var result = BlobReadResult.end
-        let count = try output.append(atMost: .max) { result = try self.base.read(into: &$0) }
-        if count > 0 { self.onBytes(count) }
-        return result
+    package mutating func info(of base: BlobInfo) -> BlobInfo {
+        self.byteCount = base.byteCount
+        return base
     }
 
-    package func close() {
-        self.registration?.cancel()
-        self.base.close()
+    package func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        if !isLast { self.onBytes(bytes.byteCount, byteOffset + Int64(bytes.byteCount), self.byteCount) }
+        return 0..<bytes.byteCount
     }
 }

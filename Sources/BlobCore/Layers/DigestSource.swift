@@ -47,49 +47,32 @@ package struct DigestSource: ForwardingSource {
         return info
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let base = try self.base.open(matching: validator, context: context)
-        try base.info.check(byteOffset: byteOffset, matching: nil)
-        let reader = DigestReader(base, self.digest.makeHasher()) { found in
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(matching: opening.validator, context: opening.context)
+        let check = DigestCheck(hasher: self.digest.makeHasher()) { found in
             self.onDigest?(found)
             guard let expected = self.expected, expected != found else { return }
             throw BlobError(
                 .checksumMismatch,
                 "The \(self.digest.name) digest is \(found.hexadecimal), expected was \(expected.hexadecimal).")
         }
-        return reader.skipping(byteOffset)
+        return .inspected(base, check, startingAt: 0)
     }
 }
 
-private final class DigestReader: ForwardingReader {
-    let base: any BlobPluginReader
-    var info: BlobInfo {
-        var info = self.base.info
+private struct DigestCheck: BlobInspector {
+    var hasher: any BlobHasher
+    let finish: ([UInt8]) throws -> Void
+
+    func info(of base: BlobInfo) -> BlobInfo {
+        var info = base
         info.isRandomAccess = false
         return info
     }
-    private let finish: ([UInt8]) throws -> Void
-    private var hasher: any BlobHasher
-    private var outcome: Result<Void, any Error>?
 
-    init(_ base: any BlobPluginReader, _ hasher: any BlobHasher, finish: @escaping ([UInt8]) throws -> Void) {
-        self.base = base
-        self.hasher = hasher
-        self.finish = finish
-    }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        var result = BlobReadResult.end
-        try output.append(atMost: .max) { part in
-            result = try self.base.read(into: &part)
-            part.bytes.withUnsafeBytes { self.hasher.update($0) }
-        }
-        guard result == .end else { return result }
-        let outcome = self.outcome ?? Result { try self.finish(self.hasher.finalize()) }
-        self.outcome = outcome
-        try outcome.get()
-        return .end
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        bytes.withUnsafeBytes { self.hasher.update($0) }
+        if isLast { try self.finish(self.hasher.finalize()) }
+        return 0..<bytes.byteCount
     }
 }

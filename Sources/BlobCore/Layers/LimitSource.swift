@@ -1,5 +1,3 @@
-import BlobPlatform
-
 /// A layer that throws for a blob of more than a number of bytes.
 package struct LimitSource: ForwardingSource {
     package let base: any BlobInputStreamDataSource
@@ -11,47 +9,36 @@ package struct LimitSource: ForwardingSource {
         self.maximumByteCount = maximumByteCount
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
-        return LimitReader(reader, at: byteOffset, self.maximumByteCount)
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let limit = Limit(maximumByteCount: self.maximumByteCount, byteOffset: opening.byteOffset)
+        return .inspected(try self.base.open(opening), limit, startingAt: opening.byteOffset)
     }
 }
 
-private final class LimitReader: ForwardingReader {
-    let base: any BlobPluginReader
-    private let maximumByteCount: Int64
-    private var byteOffset: Int64
-    private var failure: BlobError?
+private struct Limit: BlobInspector {
+    let maximumByteCount: Int64
+    var byteOffset: Int64
+    var byteCount: Int64?
 
-    init(_ base: any BlobPluginReader, at byteOffset: Int64, _ maximumByteCount: Int64) {
-        (self.base, self.byteOffset, self.maximumByteCount) = (base, byteOffset, maximumByteCount)
+    mutating func info(of base: BlobInfo) -> BlobInfo {
+        self.byteCount = base.byteCount
+        return base
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
-        if self.base.isOpen, let byteCount = self.base.info.byteCount, byteCount > self.maximumByteCount {
-            throw self.fail("The blob has \(byteCount) bytes")
-        }
-        // One byte more than the limit is asked for: without it, the end is not known.
-        let room = Int(clamping: max(self.maximumByteCount - self.byteOffset, 0)).addingReportingOverflow(1)
-        let start = output.byteCount
-        let result = try self.base.read(into: &output, atMost: room.overflow ? .max : room.partialValue)
-        let count = output.byteCount - start
-        self.byteOffset += Int64(count)
-        guard result != .notYet, self.byteOffset > self.maximumByteCount else { return result }
-        // One byte, unless the first was behind the limit already, or there is none, at the end.
-        output.removeLast(min(count, Int(clamping: self.byteOffset - self.maximumByteCount)))
-        let error = self.fail("The blob has more bytes")
-        if output.byteCount == start { throw error }
-        return .bytes
+    func room() throws -> BlobRoom {
+        if let byteCount, byteCount > self.maximumByteCount { throw self.exceeded("The blob has \(byteCount) bytes") }
+        // At the limit, one byte more is asked for: without it, the end is not known.
+        return .bytes(max(self.maximumByteCount - self.byteOffset, 1))
     }
 
-    private func fail(_ fact: String) -> BlobError {
-        let error = BlobError(
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        self.byteOffset = byteOffset + Int64(bytes.byteCount)
+        guard self.byteOffset <= self.maximumByteCount else { throw self.exceeded("The blob has more bytes") }
+        return 0..<bytes.byteCount
+    }
+
+    private func exceeded(_ fact: String) -> BlobError {
+        BlobError(
             .limitExceeded, "\(fact); the limit is \(self.maximumByteCount).", byteOffset: self.maximumByteCount)
-        self.failure = error
-        return error
     }
 }

@@ -27,24 +27,13 @@ package struct LineRangeSource: ForwardingSource {
             })
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-        let start = max(self.range.lowerBound - 1, 0)
-        let reader = try LineRangeReader(
-            self, self.base.open(at: start, context: context), self.range, matching: validator)
-        do {
-            try reader.checkBase()
-        } catch {
-            reader.close()
-            throw error
-        }
-        return reader.skipping(byteOffset)
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(at: max(self.range.lowerBound - 1, 0), context: opening.context)
+        return .inspected(base, Lines(source: self, range: self.range), startingAt: 0)
     }
 }
 
-private final class LineRangeReader: ForwardingReader {
+private struct Lines: BlobInspector {
     private enum Phase {
         /// Before the first line that begins in the range.
         case searching
@@ -54,89 +43,44 @@ private final class LineRangeReader: ForwardingReader {
 
     private static let newline = UInt8(ascii: "\n")
 
-    /// The number of bytes that a search for the first line reads at a time.
-    private static let searchByteCount = 64 * 1024
-
-    var base: any BlobPluginReader { self.guarded }
     private let source: LineRangeSource
-    private let guarded: BlobReader
     private let range: Range<Int64>
-    /// The content that is wanted, until it was compared; nil for any.
-    private var validator: BlobValidator?
     private var phase: Phase
-    /// The bytes of the first lines that the search read.
-    private var found: ArraySlice<UInt8> = []
+    private var byteOffset: Int64
 
-    init(
-        _ source: LineRangeSource, _ guarded: BlobReader, _ range: Range<Int64>,
-        matching validator: BlobValidator?
-    ) {
-        (self.source, self.guarded, self.range, self.validator) = (source, guarded, range, validator)
+    init(source: LineRangeSource, range: Range<Int64>) {
+        (self.source, self.range) = (source, range)
         self.phase = range.isEmpty ? .ended : range.lowerBound == 0 ? .inLines : .searching
+        self.byteOffset = max(range.lowerBound - 1, 0)
     }
 
-    /// Checks the identity once the facts of the base are known.
-    func checkBase() throws {
-        guard self.validator != nil, self.guarded.isOpen else { return }
-        try self.info.check(byteOffset: 0, matching: self.validator)
-        self.validator = nil
-    }
+    func info(of base: BlobInfo) throws -> BlobInfo { try self.source.info(over: base) }
 
-    var info: BlobInfo { (try? self.source.info(over: self.guarded.info)) ?? BlobInfo() }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        while self.phase == .searching {
-            if try self.search() == .notYet { return .notYet }
-        }
-        let start = output.byteCount
-        var result = BlobReadResult.end
-        // Also at the end, because a closed reader must throw.
-        let count = try output.append(atMost: self.phase == .ended ? 0 : .max) { part in
-            result = self.found.isEmpty ? try self.guarded.read(into: &part) : .moving(&self.found, to: &part)
-            try self.checkBase()
-        }
-        guard self.phase == .inLines else { return .end }
-        let end = self.guarded.byteOffset - Int64(self.found.count)
-        let kept = output.bytes.withUnsafeBytes { bytes in
-            self.lineEnd(UnsafeRawBufferPointer(rebasing: bytes[start...]), from: end - Int64(count))
-        }
-        if let kept {
-            output.removeLast(count - kept)
-            self.phase = .ended
-        }
-        return result
-    }
-
-    func close() {
-        (self.phase, self.found) = (.ended, [])
-        self.guarded.close()
-    }
-
-    /// Reads on towards the first line that begins in the range.
-    private func search() throws -> BlobReadResult {
-        try withUnsafeTemporaryAllocation(byteCount: Self.searchByteCount, alignment: 16) { buffer in
-            let start = self.guarded.byteOffset
+    func room() -> BlobRoom {
+        switch self.phase {
+        case .ended: return .end
+        case .inLines: return .bytes(.max)
+        case .searching:
             // The last byte of the range may be the end of a line that begins behind it.
-            let room = min(Int64(buffer.count), self.range.upperBound - 1 - start)
-            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<Int(max(room, 0))])
-            var output = OutputRawSpan(buffer: part, initializedCount: 0)
-            let result = room > 0 ? try self.guarded.read(into: &output) : .end
-            try self.checkBase()
-            let bytes = UnsafeRawBufferPointer(rebasing: part[..<output.finalize(for: part)])
-            if let newline = bytes.firstIndex(of: Self.newline) {
-                self.found = Array(bytes[(newline + 1)...])[...]
-                self.phase = .inLines
-            } else if result == .end {
-                self.phase = .ended
-            }
-            return result
+            let room = self.range.upperBound - 1 - self.byteOffset
+            return room > 0 ? .bytes(room) : .end
         }
     }
 
-    /// Returns the number of bytes up to the end of the last line; nil when that is not among them.
-    private func lineEnd(_ bytes: UnsafeRawBufferPointer, from byteOffset: Int64) -> Int? {
-        let first = Int(clamping: max(self.range.upperBound - 1 - byteOffset, 0))
-        guard first < bytes.count else { return nil }
-        return bytes[first...].firstIndex(of: Self.newline).map { $0 + 1 }
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        self.byteOffset = byteOffset + Int64(bytes.byteCount)
+        return bytes.withUnsafeBytes { bytes in
+            var start = 0
+            if self.phase == .searching {
+                guard let newline = bytes.firstIndex(of: Self.newline) else { return 0..<0 }
+                (start, self.phase) = (newline + 1, .inLines)
+            }
+            let first = max(start, Int(clamping: self.range.upperBound - 1 - byteOffset))
+            guard first < bytes.count, let newline = bytes[first...].firstIndex(of: Self.newline) else {
+                return start..<bytes.count
+            }
+            self.phase = .ended
+            return start..<(newline + 1)
+        }
     }
 }

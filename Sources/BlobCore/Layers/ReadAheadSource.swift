@@ -37,12 +37,11 @@ package struct ReadAheadSource: ForwardingSource, NamedLayer {
 
     package func traits(over base: BlobTraits) -> BlobTraits { base.union(.neverBlocks) }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        ReadAheadReader(windowByteCounts: self.windowByteCounts, context) { [base] context in
-            try base.open(at: byteOffset, matching: validator, context: context)
+    package func makeBody(_ opening: BlobOpening) -> BlobBody {
+        let stream = ReadAheadStream(windowByteCounts: self.windowByteCounts, opening.context) { [base] context in
+            try base.open(at: opening.byteOffset, matching: opening.validator, context: context)
         }
+        return .stream(stream, startingAt: opening.byteOffset)
     }
 }
 

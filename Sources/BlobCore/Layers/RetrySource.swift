@@ -20,7 +20,7 @@ package struct RetrySource: ForwardingSource {
                 let delay = try failures.delay(after: error, context)
                 context.eventSink?(BlobEvent(.recovering))
                 let (signal, wait) = (WaitSignal(), TimerWait(delay, context))
-                wait.whenOver(BlobWaker { signal.signal() })
+                wait.slot.store(BlobWaker { signal.signal() })
                 var patient = context
                 patient.idleLimit = nil
                 try patient.wait(on: signal) { wait.isOver ? () : nil }
@@ -28,15 +28,13 @@ package struct RetrySource: ForwardingSource {
         }
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         guard self.traits.contains(.repeatable) else {
-            return try self.base.open(at: byteOffset, matching: validator, context: context)
+            return .inspected(try self.base.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
         }
-        let reader = RetryReader(self.base, at: byteOffset, matching: validator, self.rules, context)
-        try reader.start()
-        return reader
+        let stream = RetryStream(self.base, opening, self.rules)
+        try stream.start()
+        return .stream(stream, startingAt: opening.byteOffset)
     }
 }
 

@@ -17,11 +17,9 @@ package struct ThrottledSource: ForwardingSource {
         self.makeAllowance = { allowance }
     }
 
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
-        return ThrottledReader(reader, self.makeAllowance(), context)
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let throttle = Throttle(allowance: self.makeAllowance())
+        return .inspected(try self.base.open(opening), throttle, startingAt: opening.byteOffset)
     }
 }
 
@@ -63,38 +61,26 @@ package final class ByteAllowance: Sendable {
     fileprivate func giveBack(_ byteCount: Int) { self.state.withLock { $0.byteCount += Double(byteCount) } }
 }
 
-private final class ThrottledReader: ForwardingReader {
-    let base: any BlobPluginReader
+private struct Throttle: BlobInspector {
+    /// The most bytes that pass at once.
+    private static let maximumByteCount = 1 << 20
+
     private let allowance: ByteAllowance
-    private let context: BlobContext
-    /// The wait that the last read was refused for; nil when the base had no bytes.
-    private var wait: TimerWait?
+    /// The bytes that were taken from the allowance, and have not passed.
+    private var taken = 0
 
-    init(_ base: any BlobPluginReader, _ allowance: ByteAllowance, _ context: BlobContext) {
-        (self.base, self.allowance, self.context) = (base, allowance, context)
+    init(allowance: ByteAllowance) { self.allowance = allowance }
+
+    mutating func room() -> BlobRoom {
+        self.allowance.giveBack(self.taken)
+        let (allowed, delay) = self.allowance.take(atMost: Self.maximumByteCount)
+        self.taken = allowed
+        return allowed > 0 ? .bytes(Int64(allowed)) : .wait(until: .now + delay)
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let wait {
-            guard wait.isOver else { return .notYet }
-            self.wait = nil
-        }
-        let (allowed, delay) = self.allowance.take(atMost: output.freeCapacity)
-        guard allowed > 0 else {
-            self.wait = TimerWait(delay, self.context)
-            return .notYet
-        }
-        let start = output.byteCount
-        defer { self.allowance.giveBack(allowed - (output.byteCount - start)) }
-        return try self.base.read(into: &output, atMost: allowed)
-    }
-
-    func whenReadable(_ waker: BlobWaker) {
-        if let wait { wait.whenOver(waker) } else { self.base.whenReadable(waker) }
-    }
-
-    func close() {
-        self.wait?.cancel()
-        self.base.close()
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+        self.allowance.giveBack(self.taken - bytes.byteCount)
+        self.taken = 0
+        return 0..<bytes.byteCount
     }
 }

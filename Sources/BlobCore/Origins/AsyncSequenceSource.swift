@@ -65,7 +65,7 @@ public struct AsyncSequenceSource: ForwardingSource {
                     buffer.finish(BlobError(wrapping: error))
                 }
             }
-            return PipeReader(buffer, info: info) { task.cancel() }
+            return .stream(PipeStream(buffer, info: info) { task.cancel() }, startingAt: 0)
         }
     }
 }

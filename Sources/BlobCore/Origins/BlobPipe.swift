@@ -35,7 +35,7 @@ public final class BlobPipe: Sendable {
         let buffer = PipeBuffer(capacity: capacity)
         self.buffer = buffer
         self.source = SequentialSource(layer: "BlobPipe", info: info, traits: .neverBlocks) { _ in
-            PipeReader(buffer, info: info)
+            .stream(PipeStream(buffer, info: info), startingAt: 0)
         }
     }
 

@@ -19,11 +19,12 @@ public struct ClosureSource: ForwardingSource {
         info: BlobInfo = BlobInfo(),
         readAt: @escaping @Sendable (_ byteOffset: Int64, inout OutputRawSpan, BlobContext) throws -> Void
     ) {
-        let hasKnownLength = info.byteCount != nil
+        let byteCount = info.byteCount
         self.base = PositionalSource("ClosureSource", info, [.repeatable, .concurrentReaders]) {
             offset, output, isFirst, context in
+            guard offset != byteCount else { return }
             let count = try output.append(atMost: .max) { try readAt(offset, &$0, context) }
-            guard count == 0, !hasKnownLength, isFirst, offset > 0 else { return }
+            guard count == 0, byteCount == nil, isFirst, offset > 0 else { return }
             // No bytes at the first offset mean the end or an offset past it; the byte before it decides.
             let before = try output.append(atMost: 1) { try readAt(offset - 1, &$0, context) }
             output.removeLast(before)

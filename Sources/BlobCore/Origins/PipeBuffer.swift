@@ -4,7 +4,8 @@ package import BlobPlatform
 package final class PipeBuffer: Sendable {
     private struct State {
         var ring = Ring()
-        var waker: BlobWaker?
+        /// The number of bytes that were taken, and are not delivered yet.
+        var takenByteCount = 0
         /// The handlers of the producers that wait for room.
         var handlers: [ObjectIdentifier: @Sendable () -> Void] = [:]
         var onRoom: (@Sendable () -> Void)?
@@ -26,9 +27,13 @@ package final class PipeBuffer: Sendable {
     }
 
     /// The size of the memory that exists now, in bytes.
-    var heldByteCount: Int { self.state.withLock { $0.ring.heldByteCount } }
+    var heldByteCount: Int {
+        self.state.withLock { $0.ring.isEmpty && $0.takenByteCount > 0 ? self.capacity : $0.ring.heldByteCount }
+    }
     private let capacity: Int
     private let state = Locked(State())
+    /// Fires when there are bytes, and at the end.
+    let readiness = BlobWakerSlot()
 
     package init(capacity: Int) {
         precondition(capacity > 0, "A pipe needs room for at least one byte.")
@@ -42,12 +47,12 @@ package final class PipeBuffer: Sendable {
     /// - Returns: The number of bytes written; 0 when the pipe is full.
     /// - Throws: ``BlobError/Code/closed`` when the reader is closed, or after ``finish(_:)``.
     package func tryWrite(_ bytes: UnsafeRawBufferPointer) throws(BlobError) -> Int {
-        let (count, waker) = try self.state.withLock { state throws(BlobError) -> (Int, BlobWaker?) in
+        let count = try self.state.withLock { state throws(BlobError) -> Int in
             if let refusal = state.refusal { throw refusal }
-            let count = state.ring.append(bytes, capacity: self.capacity)
-            return (count, count > 0 ? state.waker.take() : nil)
+            let room = self.capacity - state.ring.count - state.takenByteCount
+            return state.ring.append(UnsafeRawBufferPointer(rebasing: bytes.prefix(room)), capacity: self.capacity)
         }
-        waker?.wake()
+        if count > 0 { self.readiness.fire() }
         return count
     }
 
@@ -111,7 +116,7 @@ package final class PipeBuffer: Sendable {
 
     package var room: Room {
         self.state.withLock { state in
-            state.isReaderGone ? .readerIsGone : state.ring.count == self.capacity ? .none : .some
+            state.isReaderGone ? .readerIsGone : self.isFull(state) ? .none : .some
         }
     }
 
@@ -122,15 +127,16 @@ package final class PipeBuffer: Sendable {
 
     /// Ends the bytes, with an error if that is not the clean end. Only the first call has an effect.
     package func finish(_ error: BlobError?) {
-        let (handlers, waker) = self.state.withLock { state -> ([@Sendable () -> Void], BlobWaker?) in
-            guard !state.isFinished else { return ([], nil) }
+        let handlers: [@Sendable () -> Void]? = self.state.withLock { state in
+            guard !state.isFinished else { return nil }
             state.isFinished = true
             state.failure = error
             state.onRoom = nil
-            return (state.takeHandlers(), state.waker.take())
+            return state.takeHandlers()
         }
+        guard let handlers else { return }
         for handler in handlers { handler() }
-        waker?.wake()
+        self.readiness.fire()
     }
 
     // MARK: The reader's side
@@ -140,7 +146,7 @@ package final class PipeBuffer: Sendable {
         let result: Result<BlobReadResult, BlobError> = output.withUnsafeMutableBytes { buffer, initializedCount in
             self.state.withLock { state in
                 let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
-                let wasFull = state.ring.count == self.capacity
+                let wasFull = self.isFull(state)
                 let count = state.ring.remove(into: free)
                 initializedCount += count
                 if count > 0, wasFull { handlers = state.takeHandlers() }
@@ -153,35 +159,31 @@ package final class PipeBuffer: Sendable {
         return try result.get()
     }
 
-    /// See ``BlobLendingReader/lend()``.
-    package func lend() -> BlobLentBytes? { self.state.withLock { $0.ring.lend() } }
+    /// Takes the contiguous bytes at the front, which make room once they are delivered; nil when there are none.
+    func take(atMost byteCount: Int) -> BlobBytes? {
+        self.state.withLock { state in
+            let taken = state.ring.take(atMost: byteCount) { [weak self] in self?.delivered($0) }
+            state.takenByteCount += taken?.count ?? 0
+            return taken
+        }
+    }
 
-    /// See ``BlobLendingReader/consume(_:)``.
-    package func consume(_ byteCount: Int) {
+    private func delivered(_ byteCount: Int) {
         let handlers = self.state.withLock { state in
-            let wasFull = state.ring.count == self.capacity
-            state.ring.drop(byteCount)
+            let wasFull = self.isFull(state)
+            state.takenByteCount -= byteCount
             return wasFull && byteCount > 0 ? state.takeHandlers() : []
         }
         for handler in handlers { handler() }
     }
 
-    /// See ``BlobPluginReader/whenReadable(_:)``.
-    package func whenReadable(_ waker: BlobWaker) {
-        let isReadable = self.state.withLock { state in
-            let isReadable = !state.ring.isEmpty || state.isFinished
-            state.waker = isReadable || state.isReaderGone ? nil : waker
-            return isReadable
-        }
-        if isReadable { waker.wake() }
-    }
+    private func isFull(_ state: State) -> Bool { state.ring.count + state.takenByteCount >= self.capacity }
 
     /// Drops the bytes in the pipe; the producer's next write throws ``BlobError/Code/closed``.
     package func closeReader() {
         let handlers = self.state.withLock { state in
             state.isReaderGone = true
             state.ring.removeAll()
-            state.waker = nil
             return state.takeHandlers()
         }
         for handler in handlers { handler() }
@@ -190,7 +192,7 @@ package final class PipeBuffer: Sendable {
     /// Registers `handler` of `waiter` for one call when a write is worth trying; false when it is already.
     private func callWhenWritable(_ waiter: AnyObject, _ handler: @escaping @Sendable () -> Void) -> Bool {
         self.state.withLock { state in
-            guard state.refusal == nil, state.ring.count == self.capacity else { return false }
+            guard state.refusal == nil, self.isFull(state) else { return false }
             state.handlers[ObjectIdentifier(waiter)] = handler
             return true
         }

@@ -69,11 +69,13 @@ struct Ring {
         if self.count == 0 { self.removeAll() }
     }
 
-    /// Returns the contiguous bytes at the front; nil when there are none.
-    func lend() -> BlobLentBytes? {
+    /// Removes the contiguous bytes at the front, without a copy; nil when there are none.
+    mutating func take(atMost byteCount: Int, onDelivery: @escaping @Sendable (Int) -> Void) -> BlobBytes? {
         guard let memory, self.count > 0 else { return nil }
-        let end = min(self.start + self.count, memory.bytes.count)
-        return BlobLentBytes(UnsafeRawBufferPointer(rebasing: memory.bytes[self.start..<end]), ownedBy: memory)
+        let end = min(memory.bytes.count, self.start + min(byteCount, self.count))
+        let bytes = UnsafeRawBufferPointer(rebasing: memory.bytes[self.start..<end])
+        self.drop(bytes.count)
+        return BlobBytes(bytes, ownedBy: memory, isExclusive: true, onDelivery: onDelivery)
     }
 
     /// Drops all bytes.

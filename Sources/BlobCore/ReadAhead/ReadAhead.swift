@@ -1,38 +1,38 @@
-/// The part of a ``ReadAheadReader`` that its threads share.
+/// The part of a ``ReadAheadStream`` that its threads share.
 final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` to one thread at a time.
     enum Next {
-        case window(Window)
+        case window(BlobBytes)
         case end
         case notYet
     }
 
     private struct State {
-        var info: BlobInfo
-        var isOpen = false
-        var windows: [Window] = []
+        /// The facts once the reader is open.
+        var info: BlobInfo?
+        var windows: [BlobBytes] = []
         var ending: Result<Void, BlobError>?
         /// True while a job runs or is scheduled, which alone uses the reader. Otherwise there are windows or an
         /// ending, or a reader that never blocks and has not been read yet.
         var isBusy = true
         var isClosed = false
         var windowByteCount: Int
-        var waker: BlobWaker?
     }
 
     /// The number of windows: one can be filled while another is consumed.
     private static let windowCount = 2
 
+    let slot = BlobWakerSlot()
     private let state: Locked<State>
     private let windowByteCounts: ClosedRange<Int>
     private let context: BlobContext
-    private let open: @Sendable (BlobContext) throws -> any BlobPluginReader
-    private var reader: (any BlobPluginReader)?
+    private let open: @Sendable (BlobContext) throws -> BlobReader
+    private var reader: BlobReader?
 
     init(
-        _ info: BlobInfo, _ windowByteCounts: ClosedRange<Int>, _ context: BlobContext,
-        _ open: @escaping @Sendable (BlobContext) throws -> any BlobPluginReader
+        _ windowByteCounts: ClosedRange<Int>, _ context: BlobContext,
+        _ open: @escaping @Sendable (BlobContext) throws -> BlobReader
     ) {
-        self.state = Locked(State(info: info, windowByteCount: windowByteCounts.lowerBound))
+        self.state = Locked(State(windowByteCount: windowByteCounts.lowerBound))
         self.windowByteCounts = windowByteCounts
         self.context = context
         self.open = open
@@ -41,14 +41,12 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
     // No job is running, because each retains this object.
     deinit { self.reader?.close() }
 
-    var info: BlobInfo { self.state.withLock { $0.info } }
-    var isOpen: Bool { self.state.withLock { $0.isOpen } }
+    var info: BlobInfo? { self.state.withLock { $0.info } }
 
     // MARK: The consumer's side
 
     func next() throws -> Next {
         let (next, mustFill) = try self.state.withLock { state throws -> (Next, Bool) in
-            guard !state.isClosed else { throw BlobError(.closed, "The reader is closed.") }
             let window = state.windows.isEmpty ? nil : state.windows.removeFirst()
             if let ending = state.ending {
                 if let window { return (.window(window), false) }
@@ -56,27 +54,25 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
                 return (.end, false)
             }
             defer { state.isBusy = true }
+            // The consumer is faster than the reads: larger reads cost less for each byte.
+            if window == nil, state.info != nil, state.isBusy {
+                state.windowByteCount = min(state.windowByteCount * 2, self.windowByteCounts.upperBound)
+            }
             return (window.map { .window($0) } ?? .notYet, !state.isBusy)
         }
         if mustFill { self.run(on: .reads) { self.fill() } }
         return next
     }
 
-    func whenReadable(_ waker: BlobWaker) {
-        let isReadable = self.state.withLock { state in
-            if state.isClosed { return false }
-            let isReadable = !state.windows.isEmpty || state.ending != nil || !state.isBusy
-            state.waker = isReadable ? nil : waker
-            // The consumer is faster than the reads: larger reads cost less for each byte.
-            if !isReadable, state.isOpen {
-                state.windowByteCount = min(state.windowByteCount * 2, self.windowByteCounts.upperBound)
-            }
-            return isReadable
+    /// Returns the next window, if there is one.
+    func nextWindow() throws -> BlobBytes? {
+        guard self.state.withLock({ !$0.windows.isEmpty }), case .window(let window) = try self.next() else {
+            return nil
         }
-        if isReadable { waker.wake() }
+        return window
     }
 
-    func takeDirect() -> (any BlobPluginReader)? {
+    func takeDirect() -> BlobReader? {
         let isDirect = self.state.withLock { state in
             guard !state.isBusy, !state.isClosed, state.windows.isEmpty, state.ending == nil else { return false }
             state.isClosed = true
@@ -90,7 +86,7 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
     func close() {
         let wasIdle = self.state.withLock { state -> Bool? in
             guard !state.isClosed else { return nil }
-            (state.isClosed, state.windows, state.waker) = (true, [], nil)
+            (state.isClosed, state.windows) = (true, [])
             defer { state.isBusy = true }
             return !state.isBusy
         }
@@ -109,9 +105,11 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
             do {
                 let reader = try self.open(self.context)
                 self.reader = reader
-                let (info, isOpen, isBusy) = (reader.info, reader.isOpen, !reader.neverBlocks)
+                let isBusy = !reader.neverBlocks
+                // A reader that never blocks is read in place, and asked there.
+                let info = isBusy ? try reader.knownInfo() : nil
                 let goesOn = self.publish { state in
-                    (state.info, state.isOpen, state.isBusy) = (info, isOpen, isBusy)
+                    (state.info, state.isBusy) = (info, isBusy)
                     return isBusy
                 }
                 if goesOn { self.run(on: .reads) { self.fill() } }
@@ -127,12 +125,12 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
             do {
                 let window = Window(self.state.withLock { $0.windowByteCount })
                 let result = try window.fill(from: reader)
-                self.noteOpening(of: reader)
+                try self.noteInfo(of: reader)
                 switch result {
                 case .end: return self.end(.success(()))
                 case .bytes:
                     let goesOn = self.publish { state in
-                        state.windows.append(window)
+                        state.windows.append(BlobBytes(window.bytes, ownedBy: window, isExclusive: true))
                         state.isBusy = state.windows.count < Self.windowCount
                         return state.isBusy
                     }
@@ -154,12 +152,11 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
         self.closeReader()
     }
 
-    /// Publishes that the reader is open, which may happen late.
-    private func noteOpening(of reader: any BlobPluginReader) {
-        guard !self.isOpen, reader.isOpen else { return }
-        let info = reader.info
+    /// Publishes the facts, which may become known late.
+    private func noteInfo(of reader: BlobReader) throws {
+        guard self.info == nil, let info = try reader.knownInfo() else { return }
         _ = self.publish { state in
-            (state.info, state.isOpen) = (info, true)
+            state.info = info
             return true
         }
     }
@@ -173,15 +170,11 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
         }
     }
 
-    /// Changes the state and wakes the consumer; closes the reader if the consumer has closed.
+    /// Changes the state and fires the slot; closes the reader if the consumer has closed.
     private func publish(_ change: (inout State) -> Bool) -> Bool {
-        let (result, waker, mustClose) = self.state.withLock { state in
-            guard !state.isClosed else { return (false, BlobWaker?.none, true) }
-            return (change(&state), state.waker.take(), false)
-        }
-        if mustClose { self.closeReader() }
-        waker?.wake()
-        return result
+        let result = self.state.withLock { state in state.isClosed ? nil : change(&state) }
+        if result == nil { self.closeReader() } else { self.slot.fire() }
+        return result ?? false
     }
 
     private func closeReader() {

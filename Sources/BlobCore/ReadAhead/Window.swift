@@ -29,6 +29,25 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
         return result
     }
 
+    /// Replaces the contents by the bytes that `body` appends.
+    package func fill<Result>(_ body: (inout OutputRawSpan) throws -> Result) rethrows -> Result {
+        self.part = 0..<0
+        return try self.append(body)
+    }
+
+    /// Moves the contents to the start of the memory, and adds the bytes that `body` appends.
+    func append<Result>(_ body: (inout OutputRawSpan) throws -> Result) rethrows -> Result {
+        if self.part.lowerBound > 0 {
+            self.memory.copyMemory(from: self.bytes)
+            self.part = 0..<self.part.count
+        }
+        let free = UnsafeMutableRawBufferPointer(rebasing: self.memory[self.part.upperBound...])
+        var output = OutputRawSpan(buffer: free, initializedCount: 0)
+        let result = try body(&output)
+        self.part = 0..<(self.part.upperBound + output.finalize(for: free))
+        return result
+    }
+
     /// Drops bytes from the front.
     package func drop(_ count: Int) { self.part = (self.part.lowerBound + count)..<self.part.upperBound }
 

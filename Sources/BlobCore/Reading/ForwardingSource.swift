@@ -10,20 +10,11 @@ package protocol ForwardingSource: BlobInputStreamDataSource {
 
     /// Returns the info of the layer, given that of the base.
     func info(over base: BlobInfo) throws -> BlobInfo
-
-    /// Opens a reader of the layer.
-    func reader(at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext) throws
-        -> any BlobPluginReader
 }
 
 extension ForwardingSource {
     package func traits(over base: BlobTraits) -> BlobTraits { base }
     package func info(over base: BlobInfo) throws -> BlobInfo { base }
-    package func reader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-    }
 
     /// The traits of the base, unless the layer has others.
     public var traits: BlobTraits { self.traits(over: self.base.traits) }
@@ -38,10 +29,6 @@ extension ForwardingSource {
         return try self.info(over: isSameLayer ? self.base.describe(context) : self.base.info(context))
     }
 
-    /// Opens a reader.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.reader(at: byteOffset, matching: validator, context)
-    }
+    /// Hands out the body of the base.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.makeBody(opening) }
 }

@@ -36,4 +36,17 @@ extension OutputRawSpan {
             return count
         }
     }
+
+    /// Keeps a range of the last `count` bytes, and moves it to where they began.
+    mutating func keep(_ range: Range<Int>, ofLast count: Int) {
+        self.withUnsafeMutableBytes { buffer, initializedCount in
+            let start = initializedCount - count
+            if range.lowerBound > 0, !range.isEmpty {
+                UnsafeMutableRawBufferPointer(rebasing: buffer[start...]).copyMemory(
+                    from: UnsafeRawBufferPointer(
+                        rebasing: buffer[(start + range.lowerBound)..<(start + range.upperBound)]))
+            }
+            initializedCount = start + range.count
+        }
+    }
 }

@@ -12,8 +12,8 @@ final class PositionalSource: NamedLayer {
 
     /// Creates a source.
     ///
-    /// - Parameter readAt: A function that appends bytes from an offset below the byte count; it appends none only when
-    ///   the length is unknown and this is the end. `isFirst` is true at the offset at which the reader was opened.
+    /// - Parameter readAt: A function that appends bytes from an offset; it appends none only at the end. `isFirst` is
+    ///   true at the offset at which the reader was opened.
     init(_ layer: String, _ info: BlobInfo, _ traits: BlobTraits, _ readAt: @escaping ReadAt) {
         var info = info
         info.isRandomAccess = true
@@ -22,12 +22,8 @@ final class PositionalSource: NamedLayer {
 
     func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    func makeBody(_ opening: BlobOpening) -> BlobBody {
         let readAt = self.readAt
-        return try PositionalReader(self.info, at: byteOffset, matching: validator) {
-            try readAt($0, &$1, $0 == byteOffset, context)
-        }
+        return .positional(self.info) { try readAt($0, &$1, $0 == opening.byteOffset, opening.context) }
     }
 }

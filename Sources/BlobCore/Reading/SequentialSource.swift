@@ -1,4 +1,4 @@
-/// A source whose readers begin at the first byte: the bytes before an offset are read and dropped.
+/// A source whose bytes come one after the other from the first: those before an offset are read and dropped.
 ///
 /// Unless it is repeatable, its bytes can be read only once: the first opening takes them, and a second one is refused.
 package final class SequentialSource: NamedLayer {
@@ -7,12 +7,13 @@ package final class SequentialSource: NamedLayer {
     package let traits: BlobTraits
     private let info: BlobInfo
     private let isTaken = Locked(false)
-    private let open: @Sendable (BlobContext) throws -> any BlobPluginReader
+    private let open: @Sendable (BlobContext) throws -> BlobBody
 
+    /// - Parameter open: Returns a body that starts at the first byte.
     package init(
         layer: String = "SequentialSource", locator: BlobLocator? = nil, info: BlobInfo,
         traits: BlobTraits = [],
-        open: @escaping @Sendable (BlobContext) throws -> any BlobPluginReader
+        open: @escaping @Sendable (BlobContext) throws -> BlobBody
     ) {
         self.layer = layer
         self.locator = locator
@@ -23,14 +24,17 @@ package final class SequentialSource: NamedLayer {
 
     package func describe(_ context: BlobContext) -> BlobInfo { self.info }
 
-    package func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.info.check(byteOffset: byteOffset, matching: validator)
+    package func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        try self.info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
             throw BlobError(.unsupported, "This source can be read only once, and was opened already.")
         }
-        let reader = try self.open(context)
-        return reader.skipping(byteOffset)
+        do {
+            return try self.open(opening.context)
+        } catch {
+            // Nothing was read: the next opening may succeed.
+            if !self.traits.contains(.repeatable) { _ = self.isTaken.exchange(false) }
+            throw error
+        }
     }
 }

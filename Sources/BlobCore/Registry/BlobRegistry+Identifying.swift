@@ -92,47 +92,29 @@ extension BlobRegistry {
         let context = context.makeChild()
         let reader = try source.open(context: context)
         let info = reader.info
-        var (beginning, damage): (Data, BlobError?) = (Data(), nil)
+        var damage: BlobError?
         do {
-            try reader.append(to: &beginning, upTo: byteCount)
+            _ = try reader.peekWaiting(byteCount)
         } catch let error as BlobError where Self.damageCodes.contains(error.code) {
             damage = error
         }
+        let beginning = Data(reader.peeked)
         guard !source.traits.contains(.repeatable) else {
             reader.close()
             return (beginning, info, source, damage)
         }
-        // The source can be read only once: the bytes that were read are put before the rest.
+        // The source can be read only once: this reader delivers the bytes again.
         let rest = HandedOver(reader)  // To the one opening that takes it.
-        let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) {
-            [beginning] later in
-            PeekedReader(beginning, rest.value, later.cancellation.onCancel { context.cancellation.cancel() })
+        let whole = SequentialSource(layer: source.layerName, locator: source.locator, info: info) { later in
+            let cancelling = later.cancellation.onCancel { context.cancellation.cancel() }
+            return .inspected(rest.value, Peeked(cancelling: cancelling), startingAt: 0)
         }
         return (beginning, info, whole, damage)
     }
 }
 
-private final class PeekedReader: ForwardingReader {
-    let base: any BlobPluginReader
-    private var beginning: Data
-    private let cancelling: BlobRegistration
+private struct Peeked: BlobInspector {
+    let cancelling: BlobRegistration
 
-    init(_ beginning: Data, _ rest: BlobReader, _ cancelling: BlobRegistration) {
-        self.beginning = beginning
-        self.base = rest
-        self.cancelling = cancelling
-    }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard !self.beginning.isEmpty else { return try self.base.read(into: &output) }
-        let count = self.beginning.withUnsafeBytes { output.append(contentsOf: $0) }
-        self.beginning = self.beginning.dropFirst(count)
-        return .bytes
-    }
-
-    func close() {
-        self.beginning = Data()
-        self.cancelling.cancel()
-        self.base.close()
-    }
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }

@@ -38,7 +38,7 @@ extension BlobStreamEngine {
     func read(_ use: Machine.Use, into buffer: UnsafeMutableRawBufferPointer, from offset: Int) -> Int {
         var outcome = Machine.Outcome()
         use.reader.wait.isLimited = true
-        let isDirect = buffer.count >= Self.directByteCount || use.reader.lending != nil
+        let isDirect = buffer.count >= Self.directByteCount || use.reader.lend() != nil
         let windowByteCount = isDirect ? Self.peekByteCount : BlobPipe.defaultCapacity
         if offset < buffer.count, offset == 0 || use.neverBlocks {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[offset...])
@@ -126,7 +126,7 @@ extension BlobStreamEngine {
             case .none: return nil
             case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
             case .use(let use):
-                let result = (use.reader.inner as? any BlobPropertyReader).map(body)
+                let result = use.reader.properties(as: (any BlobPropertyReader).self).map(body)
                 self.finish(use, use.unchanged)
                 return result
             }

@@ -25,7 +25,16 @@ final class ReaderLock: Sendable {
         }
     }
 
-    fileprivate func release() {
+    /// The time during which a reader holds the lock.
+    fileprivate final class Turn {
+        private let lock: ReaderLock
+
+        init(_ lock: ReaderLock) { self.lock = lock }
+
+        deinit { self.lock.release() }
+    }
+
+    private func release() {
         let waiting = self.state.withLock { state in
             defer { (state.isHeld, state.waiting) = (false, []) }
             return state.waiting
@@ -43,33 +52,16 @@ struct SerialSource: ForwardingSource, NamedLayer {
 
     var layer: String { self.base.layerName }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let isHeld = try self.lock.acquire(for: self.base, context)
-        do {
-            let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-            return isHeld ? SerialReader(reader, self.lock) : reader
-        } catch {
-            if isHeld { self.lock.release() }
-            throw error
-        }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        guard try self.lock.acquire(for: self.base, opening.context) else { return try self.base.makeBody(opening) }
+        let turn = ReaderLock.Turn(self.lock)
+        return .inspected(try self.base.open(opening), LastReader(turn: turn), startingAt: opening.byteOffset)
     }
 }
 
-private final class SerialReader: ForwardingReader {
-    let base: any BlobPluginReader
-    private var lock: ReaderLock?
+/// Holds the lock until the reader is closed.
+private struct LastReader: BlobInspector {
+    let turn: ReaderLock.Turn
 
-    init(_ base: any BlobPluginReader, _ lock: ReaderLock) { (self.base, self.lock) = (base, lock) }
-
-    deinit { self.lock?.release() }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-
-    func close() {
-        self.base.close()
-        self.lock?.release()
-        self.lock = nil
-    }
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }

@@ -52,11 +52,11 @@ extension StreamMachine {
     }
 
     /// Lends the bytes in memory until the next call; nil when there are none, or while a thread uses the reader.
-    mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobLentBytes?) -> UnsafeRawBufferPointer? {
+    mutating func lend(_ state: BlobStreamState, _ lend: (Reader) -> BlobBytes?) -> UnsafeRawBufferPointer? {
         (self.refusal, self.lent) = (nil, nil)
         guard state.phase == .open, !self.session.isBusy else { return nil }
         if let window {
-            self.lent = BlobLentBytes(window.bytes, ownedBy: window)
+            self.lent = BlobBytes(window.bytes, ownedBy: window)
         } else if self.session.isReadable, let reader = self.session.reader {
             self.lent = lend(reader)
         }

@@ -107,7 +107,7 @@ struct StreamMachine<Reader: AnyObject> {
     var refusal: BlobError?
     var events = StreamEvents()
     /// The lent bytes, kept until the next call of the stream, which may come after the reader was released.
-    var lent: BlobLentBytes?
+    var lent: BlobBytes?
     var declaredByteCount: Int64?
     /// The end of the bytes or an error, which is published once the window is empty.
     var ending: Result<Void, BlobError>?

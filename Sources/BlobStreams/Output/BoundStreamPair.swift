@@ -85,7 +85,7 @@ public struct BoundStreamPair {
         let isTaken = Locked(false)
         let source = SequentialSource(layer: "BoundStreamPair", info: BlobInfo()) { _ in
             guard !isTaken.exchange(true) else { throw BlobError(.closed, "The input stream of the pair was closed.") }
-            return PipeReader(buffer, info: BlobInfo())
+            return .stream(PipeStream(buffer, info: BlobInfo()), startingAt: 0)
         }
         // Synchronous: an event-driven reader needs no thread to open or to read, and events are sent all the same.
         self.input = BlobInputStream(source, mode: .synchronous, context: context)

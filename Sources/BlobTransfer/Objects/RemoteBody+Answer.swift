@@ -48,11 +48,10 @@ extension RemoteBody: TransferSink {
     }
 
     func flush() {
-        let wakers = self.state.withLock { state in
-            defer { state.wakers = [:] }
-            return state.wakers.values
+        let slots = self.state.withLock { state in
+            Array(state.slots.values)
         }
-        for waker in wakers { waker.wake() }
+        for slot in slots { slot.fire() }
     }
 
     func refusal(_ head: ResponseHead, _ explanation: [UInt8]) -> BlobError {

@@ -129,11 +129,12 @@ final class RemoteBody: Sendable {
     }
 
     /// Returns bytes from an offset without copying them; nil when none are there.
-    func lend(at byteOffset: Int64, isOwner: Bool) -> BlobLentBytes? {
+    func take(at byteOffset: Int64, isOwner: Bool) -> BlobBytes? {
         guard let look = try? self.look(at: byteOffset, isOwner), let bytes = look.bytes, let block = look.block else {
             return nil
         }
-        return BlobLentBytes(bytes, ownedBy: block)
+        // Bytes that are kept are those of any reader.
+        return BlobBytes(bytes, ownedBy: block, isExclusive: isOwner)
     }
 
     private struct Look {
@@ -162,23 +163,14 @@ final class RemoteBody: Sendable {
         return look
     }
 
-    /// Registers the waker of a reader, in place of its last one.
-    ///
-    /// - Parameter hadHead: True when the last read of the reader knew the head.
-    func whenReadable(at byteOffset: Int64, hadHead: Bool, _ reader: ObjectIdentifier, _ waker: BlobWaker) {
-        let isReadable = self.state.withLock { state in
-            let isReadable = state.isReadable(at: byteOffset) || state.hasHead != hadHead
-            state.wakers[reader] = isReadable ? nil : waker
-            return isReadable
-        }
-        if isReadable { waker.wake() }
-    }
+    /// Fires the slot of a reader at each change from now on.
+    func join(_ slot: BlobWakerSlot) { self.state.withLock { $0.slots[ObjectIdentifier(slot)] = slot } }
 
     var hasHead: Bool { self.state.withLock { $0.hasHead } }
 
-    /// Drops the waker of a reader that leaves; a stream ends with its reader.
-    func leave(_ reader: ObjectIdentifier, isOwner: Bool) {
-        _ = self.state.withLock { $0.wakers.removeValue(forKey: reader) }
+    /// Leaves the slot of a reader alone from now on; a stream ends with its reader.
+    func leave(_ slot: BlobWakerSlot, isOwner: Bool) {
+        _ = self.state.withLock { $0.slots.removeValue(forKey: ObjectIdentifier(slot)) }
         if isOwner { self.cancel() }
     }
 

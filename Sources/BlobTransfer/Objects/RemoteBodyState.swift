@@ -24,19 +24,12 @@ struct RemoteBodyState {
     var repetition: (fields: [BlobHTTPField], idleLimit: Duration?)?
     /// True when the answer taught how to make the request.
     var isCorrected = false
-    var wakers: [ObjectIdentifier: BlobWaker] = [:]
+    var slots: [ObjectIdentifier: BlobWakerSlot] = [:]
 
     var isFull: Bool { self.blocks.byteCount >= Self.capacity }
 
     func covers(_ byteOffset: Int64) -> Bool {
         byteOffset >= self.blocks.start && (self.limit.map { byteOffset < $0 || self.isStream } ?? true)
-    }
-
-    /// True when a reader at an offset need not wait.
-    ///
-    /// A paused transfer goes on with a read only, which drops bytes before the offset: no others would come.
-    func isReadable(at byteOffset: Int64) -> Bool {
-        byteOffset < self.blocks.end || self.isOver || self.isPaused || self.hasHead && !self.covers(byteOffset)
     }
 
     /// Returns the transfer, if it is paused and there is room again.

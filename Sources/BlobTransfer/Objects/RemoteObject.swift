@@ -31,41 +31,32 @@ package final class RemoteObject: Sendable {
     /// Returns the facts of the object; asks the server for them, and for the beginning of the object, if no answer has
     /// told them lately. Blocks until then.
     package func describe(_ context: BlobContext) throws(BlobError) -> BlobInfo {
-        let reader = try self.makeReader(at: 0, matching: nil, context: context)
-        defer { reader.close() }
+        let stream = try self.makeStream(BlobOpening(context: context))
+        defer { stream.close() }
         let signal = WaitSignal()
-        while !reader.isOpen {
-            let isReadable = Locked(false)
-            reader.whenReadable(
-                BlobWaker {
-                    isReadable.withLock { $0 = true }
-                    signal.signal()
-                })
-            try context.wait(on: signal) { isReadable.withLock { $0 } ? () : nil }
-            guard !reader.isOpen else { break }
+        while true {
             do {
-                // Throws the error of the request; there are no bytes before the facts are known.
-                _ = try withUnsafeTemporaryAllocation(byteCount: 1, alignment: 1) { buffer in
-                    var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                    return try reader.read(into: &output)
-                }
+                if let info = try stream.info { return info }
             } catch {
                 throw BlobError(wrapping: error)
             }
+            let isReady = Locked(false)
+            stream.readiness?.store(
+                BlobWaker {
+                    _ = isReady.exchange(true)
+                    signal.signal()
+                })
+            try context.wait(on: signal) { isReady.withLock { $0 } ? () : nil }
         }
-        return reader.info
     }
 
-    /// Opens a reader, which makes its requests when it is read. Does not block.
-    package func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader {
-        try BlobInfo().check(byteOffset: byteOffset, matching: nil)
+    /// Opens a stream, which makes its requests when it is read or asked. Does not block.
+    package func makeStream(_ opening: BlobOpening) throws(BlobError) -> any BlobByteStream {
         let version = self.state.withLock { state in
             let isFresh = state.readerCount > 0 || state.lastUse.instant + Self.freshness > .now
             state.readerCount += 1
             if let version = state.version, isFresh,
-                version.info.map({ validator == nil || validator == $0.validator }) ?? true
+                version.info.map({ opening.validator == nil || opening.validator == $0.validator }) ?? true
             {
                 return version
             }
@@ -81,6 +72,6 @@ package final class RemoteObject: Sendable {
                 state.lastUse = .now
             }
         }
-        return try RemoteReader(version, at: byteOffset, matching: validator, context, onClose: onClose)
+        return try RemoteStream(version, opening, onClose: onClose)
     }
 }

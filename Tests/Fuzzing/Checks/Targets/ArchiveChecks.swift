@@ -44,7 +44,7 @@ private struct ArchiveChecks {
     var sequentialSource: any BlobInputStreamDataSource {
         let info = BlobInfo(byteCount: Int64(self.bytes.count), validator: .strong("fuzz"), isRandomAccess: false)
         return SequentialSource(info: info, traits: .repeatable) { [base] context in
-            try base.makeReader(at: 0, matching: nil, context: context)
+            try base.makeBody(BlobOpening(context: context))
         }
     }
 

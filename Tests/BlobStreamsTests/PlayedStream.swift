@@ -2,18 +2,19 @@ import BlobStreams
 import BlobTestSupport
 import Foundation
 
-/// An event-driven reader that the test plays; a source of itself, for one opening.
-final class PlayedReader: BlobPluginReader, BlobInputStreamDataSource {
+/// An event-driven stream that the test plays; a source of itself, for one opening.
+final class PlayedStream: BlobByteStream, BlobInputStreamDataSource {
     typealias State = BlobObservable<BlobReaderState>
 
-    let info: BlobInfo
     let state: State
+    private let facts: BlobInfo
+    private let slot = BlobWakerSlot()
     /// How many bytes each read brought.
     let reads = Recorder<Int>()
     let closes = Recorder<Bool>()
     private let bytes = Locked<[UInt8]>([])
     private let looks = Locked(0)
-    private let observation = Locked<BlobRegistration?>(nil)
+    private let observation: BlobRegistration
     private let onLook: @Sendable (_ count: Int, State) -> Void
     private let onRead: @Sendable (State) -> Void
 
@@ -26,7 +27,8 @@ final class PlayedReader: BlobPluginReader, BlobInputStreamDataSource {
         onRead: @escaping @Sendable (State) -> Void = { _ in }
     ) {
         self.state = State(state)
-        self.info = info
+        self.facts = info
+        self.observation = self.state.observe(\.self) { [slot] _ in slot.fire() }
         self.onLook = onLook
         self.onRead = onRead
     }
@@ -36,10 +38,11 @@ final class PlayedReader: BlobPluginReader, BlobInputStreamDataSource {
         self.state.update { $0.hasBytesAvailable = true }
     }
 
-    var isOpen: Bool { self.state.value.isOpenCompleted || self.state.value.isReady }
+    var info: BlobInfo? { self.state.value.isOpenCompleted || self.state.value.isReady ? self.facts : nil }
     var neverBlocks: Bool { true }
+    var readiness: BlobWakerSlot? { self.slot }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         let count = self.looks.withLock { looks in
             looks += 1
             return looks
@@ -59,19 +62,9 @@ final class PlayedReader: BlobPluginReader, BlobInputStreamDataSource {
         return before.isAtEnd ? .end : .notYet
     }
 
-    func whenReadable(_ waker: BlobWaker) {
-        let state = self.state
-        let observation = state.observe(\.self, options: [.initial]) { _ in if state.value.isReady { waker.wake() } }
-        self.observation.withLock { $0 = observation }
-    }
-
     func close() { self.closes.append(true) }
 
     var traits: BlobTraits { [] }
-    func describe(_ context: BlobContext) -> BlobInfo { self.info }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext)
-        -> any BlobPluginReader
-    {
-        self
-    }
+    func describe(_ context: BlobContext) -> BlobInfo { self.facts }
+    func makeBody(_ opening: BlobOpening) -> BlobBody { .stream(self, startingAt: opening.byteOffset) }
 }

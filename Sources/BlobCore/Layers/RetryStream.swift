@@ -1,5 +1,5 @@
-/// A reader that survives transient errors of its base.
-final class RetryReader: BlobPluginReader {
+/// A stream that survives transient errors of its base.
+final class RetryStream: BlobByteStream {
     private enum Phase {
         case reading(BlobReader)
         /// The base is read again from an offset before the one reached; the bytes must be the ones delivered.
@@ -25,25 +25,17 @@ final class RetryReader: BlobPluginReader {
     private var delivered = DeliveredBytes()
 
     init(
-        _ base: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
-        _ rules: BlobRetry, _ context: BlobContext
+        _ base: any BlobInputStreamDataSource, _ opening: BlobOpening, _ rules: BlobRetry
     ) {
-        (self.base, self.rules, self.context, self.wanted) = (base, rules, context, validator)
-        (self.startOffset, self.byteOffset) = (byteOffset, byteOffset)
+        (self.base, self.rules, self.context, self.wanted) = (base, rules, opening.context, opening.validator)
+        (self.startOffset, self.byteOffset) = (opening.byteOffset, opening.byteOffset)
         self.failures = RetryFailures(rules)
         self.phase = .over(BlobError(.internalError, "The reader was not started."))
     }
 
-    var info: BlobInfo {
-        if let declared { return declared }
-        if case .reading(let reader) = self.phase { return reader.info }
-        return BlobInfo(validator: self.wanted)
-    }
-
-    var isOpen: Bool {
-        if self.declared != nil { return true }
-        if case .reading(let reader) = self.phase { return reader.isOpen }
-        return false
+    var info: BlobInfo? {
+        if case .reading(let reader) = self.phase { self.declare(as: reader) }
+        return self.declared
     }
 
     // Not that of the first reader: another opening of a source that may block may block, too.
@@ -55,10 +47,9 @@ final class RetryReader: BlobPluginReader {
     func start() throws {
         self.attempt()
         if case .over(let error) = self.phase { throw error }
-        self.declare()
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         while true {
             switch self.phase {
             case .over(let error): throw error
@@ -81,11 +72,11 @@ final class RetryReader: BlobPluginReader {
         }
     }
 
-    func whenReadable(_ waker: BlobWaker) {
+    var readiness: BlobWakerSlot? {
         switch self.phase {
-        case .reading(let reader), .comparing(let reader, _): reader.whenReadable(waker)
-        case .waiting(let wait): wait.whenOver(waker)
-        case .over: waker.wake()
+        case .reading(let reader), .comparing(let reader, _): reader.readiness
+        case .waiting(let wait): wait.slot
+        case .over: nil
         }
     }
 
@@ -94,8 +85,7 @@ final class RetryReader: BlobPluginReader {
     private func leave(for error: BlobError) {
         switch self.phase {
         case .reading(let reader), .comparing(let reader, _): reader.close()
-        case .waiting(let wait): wait.cancel()
-        case .over: break
+        case .waiting, .over: break
         }
         self.phase = .over(error)
     }
@@ -108,7 +98,7 @@ final class RetryReader: BlobPluginReader {
         let end = self.byteOffset + Int64(output.byteCount - start)
         if self.failures.count > 0 { try self.checkLength(reader, result, upTo: end) }
         if result != .notYet {
-            self.declare()
+            self.declare(as: reader)
             self.failures.end()
             if self.isResumed {
                 self.isResumed = false
@@ -122,9 +112,9 @@ final class RetryReader: BlobPluginReader {
         return result
     }
 
-    private func declare() {
-        guard self.declared == nil, case .reading(let reader) = self.phase, reader.isOpen else { return }
-        self.declared = reader.info
+    private func declare(as reader: BlobReader) {
+        // An error comes again with the next read, which knows what to do.
+        if self.declared == nil { self.declared = try? reader.knownInfo() }
     }
 
     /// The delivered bytes that are compared when reading is resumed.

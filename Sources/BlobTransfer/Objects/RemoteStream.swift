@@ -1,10 +1,10 @@
 import BlobCore
 
-/// A reader of an object: asks for a window first, and for all the rest when reading goes on.
+/// The bytes of an object: asks for a window first, and for all the rest when reading goes on.
 ///
 /// A reader from the start of an object is likely to read all of it, one from an offset a part: it asks for two
 /// windows.
-final class RemoteReader: BlobLendingReader {
+final class RemoteStream: BlobByteStream {
     /// The number of answers in a row that may be without the byte that is needed: one tells the facts, one refuses a
     /// range, others are taken by other readers.
     private static let maximumFruitlessCount = 8
@@ -21,60 +21,51 @@ final class RemoteReader: BlobLendingReader {
     /// The offset at which the current answer was needed.
     private var bodyOffset: Int64 = 0
     private var fruitlessCount = 0
+    private let slot = BlobWakerSlot()
     /// True once the offset and the validator were compared with the facts.
     private var isChecked = false
-    private var hadHead = false
     private var isAtEnd = false
-    private var failure: BlobError?
 
     /// - Throws: ``BlobError/Code/invalidArgument`` and ``BlobError/Code/changed``, if the facts are known already.
     init(
-        _ version: RemoteVersion, at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext,
-        onClose: @escaping @Sendable () -> Void
+        _ version: RemoteVersion, _ opening: BlobOpening, onClose: @escaping @Sendable () -> Void
     ) throws(BlobError) {
-        (self.version, self.validator, self.idleLimit, self.onClose) = (version, validator, context.idleLimit, onClose)
-        (self.startOffset, self.byteOffset) = (byteOffset, byteOffset)
+        (self.version, self.validator, self.onClose) = (version, opening.validator, onClose)
+        self.idleLimit = opening.context.idleLimit
+        (self.startOffset, self.byteOffset) = (opening.byteOffset, opening.byteOffset)
         try self.check()
     }
 
-    deinit { self.close() }
-
-    var info: BlobInfo { self.version.info ?? BlobInfo() }
-    var isOpen: Bool { self.version.info != nil }
-    var neverBlocks: Bool { true }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
-        do throws(BlobError) {
-            return try self.advance(&output)
-        } catch {
-            self.fail(error)
-            throw error
+    /// The facts, once an answer told them; asks for the bytes at the offset, which tells them, too.
+    var info: BlobInfo? {
+        get throws {
+            while self.version.info == nil, let body = self.attach(atLeast: 0) {
+                if try body.isAwaited() { return nil }
+                // The range was refused, and the next answer tells the facts.
+                if self.version.info == nil { try self.leaveFruitless() }
+            }
+            return self.version.info
         }
     }
 
-    func whenReadable(_ waker: BlobWaker) {
-        guard self.failure?.code != .closed else { return }
-        guard self.failure == nil, let body = self.attach(atLeast: 0) else { return waker.wake() }
-        body.whenReadable(at: self.byteOffset, hadHead: self.hadHead, ObjectIdentifier(self), waker)
+    var neverBlocks: Bool { true }
+    var readiness: BlobWakerSlot? { self.slot }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try self.advance(&output)
     }
 
-    func lend() -> BlobLentBytes? {
-        guard self.isChecked, let body, self.failure == nil else { return nil }
-        return body.lend(at: self.byteOffset, isOwner: self.isOwner)
+    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        guard self.isChecked, let body else { return nil }
+        var bytes = body.take(at: self.byteOffset, isOwner: self.isOwner)
+        let first = bytes?.removeFirst(atMost: byteCount)
+        self.byteOffset += Int64(first?.count ?? 0)
+        return first
     }
-
-    func consume(_ byteCount: Int) { self.byteOffset += Int64(byteCount) }
 
     func close() {
-        guard self.failure?.code != .closed else { return }
-        self.fail(BlobError(.closed, "The reader is closed."))
-        self.onClose()
-    }
-
-    private func fail(_ error: BlobError) {
-        self.failure = error
         self.detach()
+        self.onClose()
     }
 
     private func check() throws(BlobError) {
@@ -85,8 +76,7 @@ final class RemoteReader: BlobLendingReader {
 
     private func advance(_ output: inout OutputRawSpan) throws(BlobError) -> BlobReadResult {
         while !self.isAtEnd, let body = self.attach(atLeast: output.freeCapacity) {
-            self.hadHead = try !body.isAwaited()
-            guard self.hadHead else { return .notYet }
+            if try body.isAwaited() { return .notYet }
             try self.check()
             if self.isChecked, !self.isOwner, body.becomeStream(at: self.byteOffset) {
                 self.isOwner = true
@@ -101,18 +91,23 @@ final class RemoteReader: BlobLendingReader {
                 self.byteOffset += Int64(output.byteCount - start)
                 return .bytes
             case .notYet: return .notYet
-            case .endOfObject(let end) where self.info.byteCount == nil:
+            case .endOfObject(let end) where self.version.info?.byteCount == nil:
                 try self.finish(at: end)
             case .end, .endOfObject, .elsewhere:
-                self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
-                guard self.fruitlessCount <= Self.maximumFruitlessCount else {
-                    throw BlobError(.corrupted, "The server answers with other bytes than those asked for.")
-                }
-                self.detach()
+                try self.leaveFruitless()
             }
         }
         if !self.isAtEnd { try self.finish(at: self.version.byteCount ?? self.byteOffset) }
         return .end
+    }
+
+    /// Leaves an answer without the byte that is needed.
+    private func leaveFruitless() throws(BlobError) {
+        self.fruitlessCount = self.byteOffset > self.bodyOffset ? 0 : self.fruitlessCount + 1
+        guard self.fruitlessCount <= Self.maximumFruitlessCount else {
+            throw BlobError(.corrupted, "The server answers with other bytes than those asked for.")
+        }
+        self.detach()
     }
 
     private func finish(at end: Int64) throws(BlobError) {
@@ -128,6 +123,7 @@ final class RemoteReader: BlobLendingReader {
         let found = self.version.body(
             at: self.byteOffset, atLeast: byteCount, self.progress, idleLimit: self.idleLimit)
         guard let found else { return nil }
+        found.body.join(self.slot)
         (self.body, self.isOwner, self.bodyOffset) = (found.body, found.isOwner, self.byteOffset)
         return found.body
     }
@@ -137,7 +133,7 @@ final class RemoteReader: BlobLendingReader {
         if self.byteOffset > self.bodyOffset {
             self.progress = self.progress == .beginning && self.startOffset > 0 ? .wentOn : .reading
         }
-        body.leave(ObjectIdentifier(self), isOwner: self.isOwner)
+        body.leave(self.slot, isOwner: self.isOwner)
         self.isOwner = false
     }
 }

@@ -1,0 +1,119 @@
+import BlobCore
+import BlobPlatform
+
+/// A regular file as it was when it was opened, read with `pread(2)` straight into the caller's memory.
+///
+/// After each read and before its bytes count, the file's status is checked again, so that the delivered bytes are a
+/// true prefix of the snapshot. If the file has grown, the bytes delivered last are read again and compared: an append
+/// leaves them unchanged, a rewrite rarely does. On kernels before Linux 6.13, modification times are as coarse as the
+/// timer tick (4 ms at 250 Hz): a rewrite of the same size within the tick of the opening goes unnoticed there.
+final class FileSnapshot {
+    private let descriptor: FileDescriptor
+    // Only the parts of the context that a wait needs, because thousands of readers may be open.
+    private let cancellation: BlobCancellation
+    private let deadline: ContinuousClock.Instant?
+    private var lastStatus: FileStatus
+    private var delivered: DeliveredBytes
+    private let growth: FileSource.GrowthPolicy
+
+    init(_ descriptor: FileDescriptor, growth: FileSource.GrowthPolicy, _ context: BlobContext) {
+        self.descriptor = descriptor
+        self.cancellation = context.cancellation
+        self.deadline = context.deadline
+        self.lastStatus = descriptor.status
+        self.delivered = DeliveredBytes(fileByteCount: descriptor.status.byteCount)
+        self.growth = growth
+    }
+
+    private var byteCount: Int64 { self.descriptor.status.byteCount }
+
+    /// Reads bytes; waits for the device.
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws {
+        let count = try self.append(to: &output) { buffer in
+            // A file that has grown has bytes at its old end.
+            byteOffset < self.byteCount ? try self.descriptor.read(into: buffer, at: byteOffset) ?? 0 : 0
+        }
+        if try !self.isUnchanged() { try self.waitForAppend() }
+        try self.note(count, of: output, at: byteOffset)
+    }
+
+    /// Reads the bytes that are in the page cache; returns false when there are none, or when only a wait can tell
+    /// whether the file is being appended to.
+    func readNow(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> Bool {
+        var isThere = true
+        let count = try self.append(to: &output) { buffer in
+            guard byteOffset < self.byteCount else { return 0 }
+            if case .bytes(let count) = try self.descriptor.readNow(into: buffer, at: byteOffset) { return count }
+            isThere = false
+            return 0
+        }
+        guard try isThere && self.isUnchanged() else {
+            output.removeLast(count)
+            return false
+        }
+        try self.note(count, of: output, at: byteOffset)
+        return true
+    }
+
+    private func append(
+        to output: inout OutputRawSpan, _ read: (UnsafeMutableRawBufferPointer) throws -> Int
+    ) throws -> Int {
+        try output.withUnsafeMutableBytes { buffer, initializedCount in
+            let count = try read(UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...]))
+            initializedCount += count
+            return count
+        }
+    }
+
+    /// Keeps the last bytes delivered.
+    private func note(_ count: Int, of output: borrowing OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
+        guard count > 0 || byteOffset >= self.byteCount else {
+            throw BlobError(.truncated, "The file ends here, and says that it has \(self.byteCount) bytes.")
+        }
+        output.bytes.withUnsafeBytes { bytes in
+            if count > 0 {
+                self.delivered.append(UnsafeRawBufferPointer(rebasing: bytes.suffix(count)), at: byteOffset)
+            }
+        }
+    }
+
+    /// The longest wait for an append, in milliseconds; copying a page takes far less, unless the writer cannot run.
+    private static let maximumAppendWaitMilliseconds = 50
+
+    /// Checks that the file is still the one that was opened; returns false when only a later check can tell.
+    private func isUnchanged() throws(BlobError) -> Bool {
+        let now = try self.descriptor.currentStatus()
+        guard now != self.lastStatus else { return true }
+        // An append changes the time first and the size a moment later, when its first page is copied (seen on Linux).
+        guard self.growth == .strict || now.byteCount != self.byteCount else { return false }
+        try self.accept(now)
+        return true
+    }
+
+    /// Waits up to ``maximumAppendWaitMilliseconds`` milliseconds for the size to change.
+    private func waitForAppend() throws(BlobError) {
+        let (context, signal) = (BlobContext(deadline: self.deadline, cancellation: self.cancellation), WaitSignal())
+        let registration = context.cancellation.onCancel { signal.signal() }
+        defer { registration.cancel() }
+        var now = try self.descriptor.currentStatus()
+        for _ in 0..<Self.maximumAppendWaitMilliseconds where now.byteCount == self.byteCount {
+            _ = signal.wait(for: .milliseconds(1))
+            try context.check()
+            now = try self.descriptor.currentStatus()
+        }
+        try self.accept(now)
+    }
+
+    /// Accepts the status of a file that was appended to, for which a larger file is taken.
+    private func accept(_ now: FileStatus) throws(BlobError) {
+        if now.byteCount < self.byteCount {
+            throw BlobError(
+                .changed, "The file shrank from \(self.byteCount) to \(now.byteCount) bytes while it was read.")
+        }
+        guard now.byteCount > self.byteCount, self.growth == .snapshot else {
+            throw BlobError(.changed, "The file was written to while it was read.")
+        }
+        try self.delivered.compare(with: self.descriptor)
+        self.lastStatus = now
+    }
+}

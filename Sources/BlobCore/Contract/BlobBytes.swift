@@ -1,0 +1,77 @@
+/// Bytes in memory that several owners may share, and that nobody changes.
+public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not written to while the owner lives.
+    /// The bytes; valid while this value, or a copy of it, lives.
+    package private(set) var bytes: UnsafeRawBufferPointer
+    private let owner: any AnyObject & Sendable
+    /// True when nobody else sees these bytes, now or later.
+    package private(set) var isExclusive: Bool
+
+    private let onDelivery: (@Sendable (Int) -> Void)?
+
+    /// Creates bytes that are not written to while `owner` lives.
+    ///
+    /// - Parameters:
+    ///   - isExclusive: True when the giver will never look at these bytes again.
+    ///   - onDelivery: Called by the reader with the number of bytes that it delivered from the front, for givers that
+    ///     make room for others then.
+    package init(
+        _ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable, isExclusive: Bool = false,
+        onDelivery: (@Sendable (Int) -> Void)? = nil
+    ) {
+        (self.bytes, self.owner, self.isExclusive) = (bytes, owner, isExclusive)
+        self.onDelivery = onDelivery
+    }
+
+    /// Creates bytes that are a copy of `bytes`.
+    public init(copying bytes: UnsafeRawBufferPointer) {
+        let window = Window(max(bytes.count, 1))
+        window.fill { output in _ = output.append(contentsOf: bytes) }
+        self.init(window.bytes, ownedBy: window, isExclusive: true)
+    }
+
+    /// No bytes.
+    static let none = BlobBytes(UnsafeRawBufferPointer(start: nil, count: 0), ownedBy: BlobWakerSlot())
+
+    /// The same bytes, of which somebody else keeps a view.
+    var shared: BlobBytes {
+        var shared = self
+        shared.isExclusive = false
+        return shared
+    }
+
+    /// The number of bytes.
+    public var count: Int { self.bytes.count }
+
+    /// True when there are none.
+    public var isEmpty: Bool { self.bytes.isEmpty }
+
+    /// Calls `body` with the bytes, which are valid during the call.
+    public func withUnsafeBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        defer { withExtendedLifetime(self.owner) {} }
+        return try body(self.bytes)
+    }
+
+    /// Removes bytes from the front, and returns them.
+    ///
+    /// - Parameter byteCount: The number of bytes, from 0; all if there are fewer.
+    public mutating func removeFirst(atMost byteCount: Int) -> BlobBytes {
+        var first = self
+        first.bytes = UnsafeRawBufferPointer(rebasing: self.bytes.prefix(byteCount))
+        self.bytes = UnsafeRawBufferPointer(rebasing: self.bytes.dropFirst(byteCount))
+        return first
+    }
+
+    /// Keeps a range of the bytes.
+    mutating func keep(_ range: Range<Int>) { self.bytes = UnsafeRawBufferPointer(rebasing: self.bytes[range]) }
+
+    /// Moves as many bytes as fit to `output`.
+    mutating func move(to output: inout OutputRawSpan) {
+        let count = output.append(contentsOf: self.bytes)
+        self.bytes = UnsafeRawBufferPointer(rebasing: self.bytes.dropFirst(count))
+    }
+
+    /// Notes that a number of the bytes was delivered.
+    func delivered(_ count: Int) { self.onDelivery?(count) }
+}

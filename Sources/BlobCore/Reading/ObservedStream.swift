@@ -1,0 +1,62 @@
+/// A stream over an origin that publishes its readiness as a ``BlobObservable``, as data sources based on key-value
+/// observing do.
+///
+/// The origin updates its state when bytes arrive, at the end and after an error; the stream never blocks.
+private final class ObservedStream: BlobByteStream {
+    private let state: BlobObservable<BlobReaderState>
+    private let knownInfo: () -> BlobInfo
+    private let readBytes: (inout OutputRawSpan) throws -> Void
+    private let onClose: () -> Void
+    private let slot = BlobWakerSlot()
+    private let observation: BlobRegistration
+
+    init(
+        observing state: BlobObservable<BlobReaderState>, info: @escaping () -> BlobInfo,
+        read: @escaping (inout OutputRawSpan) throws -> Void, close: @escaping () -> Void
+    ) {
+        self.state = state
+        self.knownInfo = info
+        self.readBytes = read
+        self.onClose = close
+        self.observation = state.onChange { [slot] in slot.fire() }
+    }
+
+    var info: BlobInfo? {
+        let isKnown = self.state.withValue { $0.isOpenCompleted || $0.hasBytesAvailable || $0.isAtEnd }
+        return isKnown ? self.knownInfo() : nil
+    }
+
+    var neverBlocks: Bool { true }
+    var readiness: BlobWakerSlot? { self.slot }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let before = self.state.value
+        if try output.append(atMost: .max, self.readBytes) > 0 { return .bytes }
+        if let error = before.error { throw error }
+        return before.isAtEnd ? .end : .notYet
+    }
+
+    func close() {
+        self.observation.cancel()
+        self.onClose()
+    }
+}
+
+extension BlobObservable<BlobReaderState> {
+    /// Returns a body over an origin that publishes its readiness as this state. Reading it never blocks.
+    ///
+    /// The origin updates the state when bytes arrive, at the end and after an error.
+    ///
+    /// - Parameters:
+    ///   - byteOffset: The offset of the first byte that `read` appends.
+    ///   - info: The facts known now; final once `isOpenCompleted` of the state is true.
+    ///   - read: A closure that appends bytes of the origin, on the reading thread: at least one while
+    ///     `hasBytesAvailable` is true, none otherwise.
+    ///   - close: A closure that is called once, when the reader closes.
+    public func makeBody(
+        startingAt byteOffset: Int64 = 0, info: @autoclosure @escaping () -> BlobInfo,
+        read: @escaping (inout OutputRawSpan) throws -> Void, close: @escaping () -> Void = {}
+    ) -> BlobBody {
+        .stream(ObservedStream(observing: self, info: info, read: read, close: close), startingAt: byteOffset)
+    }
+}

@@ -1,0 +1,119 @@
+/// The stream of an inspected body.
+final class InspectedStream: StreamOverReader {
+    private let base: BlobReader
+    private var inspector: any BlobInspector
+    private let context: BlobContext
+    private var made: (base: BlobInfo, info: BlobInfo)?
+    private var timer: Timer?
+    private var isAtEnd = false
+
+    init(_ base: BlobReader, _ inspector: any BlobInspector, _ context: BlobContext) {
+        (self.base, self.inspector, self.context) = (base, inspector, context)
+        base.absorb(into: context)
+    }
+
+    var info: BlobInfo? {
+        get throws {
+            do {
+                guard let info = try self.base.knownInfo() else { return nil }
+                if let made, made.base == info { return made.info }
+                let made = try self.inspector.info(of: info)
+                self.made = (info, made)
+                return made
+            } catch {
+                throw self.reported(error)
+            }
+        }
+    }
+
+    var reader: BlobReader? { self.base }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    var readiness: BlobWakerSlot? { self.timer?.slot ?? self.base.readiness }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        while !self.isAtEnd {
+            guard let room = try self.room() else { return self.isAtEnd ? .end : .notYet }
+            let start = output.byteCount
+            let offset = self.base.byteOffset
+            let result: BlobReadResult
+            do {
+                result = try self.base.read(into: &output, atMost: Int(clamping: room))
+            } catch {
+                throw self.reported(error)
+            }
+            guard result == .bytes else {
+                if result == .end { try self.end() }
+                return result
+            }
+            let count = output.byteCount - start
+            let passed = try output.bytes.withUnsafeBytes {
+                try self.pass(UnsafeRawBufferPointer(rebasing: $0[start...]), at: offset)
+            }
+            if passed.count == count { return .bytes }
+            output.keep(passed, ofLast: count)
+            if !passed.isEmpty { return .bytes }
+        }
+        return .end
+    }
+
+    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        guard !self.isAtEnd, let room = try self.room() else { return nil }
+        let offset = self.base.byteOffset
+        guard var bytes = try self.base.take(atMost: min(byteCount, Int(clamping: room))) else { return nil }
+        let passed = try bytes.withUnsafeBytes { try self.pass($0, at: offset) }
+        bytes.keep(passed)
+        return bytes.isEmpty ? nil : bytes
+    }
+
+    func close() {
+        self.timer = nil
+        self.base.close()
+    }
+
+    private func pass(_ bytes: UnsafeRawBufferPointer, at byteOffset: Int64) throws -> Range<Int> {
+        let passed = try self.inspector.pass(RawSpan(_unsafeBytes: bytes), at: byteOffset, isLast: false)
+        guard passed.lowerBound >= 0, passed.upperBound <= bytes.count else {
+            throw BlobError(.misbehavingPlugin, "Of \(bytes.count) bytes, \(passed) are to pass.")
+        }
+        if !passed.isEmpty, passed.upperBound < bytes.count { self.isAtEnd = true }
+        return passed
+    }
+
+    private func end() throws {
+        _ = try self.inspector.pass(RawSpan(), at: self.base.byteOffset, isLast: true)
+        self.isAtEnd = true
+    }
+
+    /// Returns the number of bytes that may pass; nil when none may now, or at the end.
+    private func room() throws -> Int64? {
+        if let timer {
+            guard timer.isOver else { return nil }
+            self.timer = nil
+        }
+        switch try self.inspector.room() {
+        case .bytes(let count): return max(count, 1)
+        case .end:
+            self.isAtEnd = true
+            return nil
+        case .wait(let end):
+            self.timer = Timer(end, self.context)
+            return nil
+        }
+    }
+
+    private func reported(_ error: any Error) -> BlobError { self.inspector.reported(BlobError(wrapping: error)) }
+
+    /// A wait for an instant.
+    private final class Timer {
+        let slot = BlobWakerSlot()
+        private let end: ContinuousClock.Instant
+        private let registration: BlobRegistration
+
+        init(_ end: ContinuousClock.Instant, _ context: BlobContext) {
+            self.end = end
+            self.registration = context.wake(after: end - .now, BlobWaker { [slot] in slot.fire() })
+        }
+
+        var isOver: Bool { ContinuousClock.now >= self.end }
+    }
+}

@@ -1,0 +1,144 @@
+/// The stream of a joined body, until the infos of all parts are known.
+final class JoinedStream: LateStream {
+    private var parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
+    private let whole: BlobInfo?
+    private let opening: BlobOpening
+    /// The number of parts whose info is known, from the front.
+    private var knownCount = 0
+    /// The reader of the first part whose info is not known yet.
+    private var asked: BlobReader?
+    /// The readers of parts that can be read only once, by position.
+    private var opened: [Int: BlobReader] = [:]
+
+    init(
+        _ parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)], _ whole: BlobInfo?, _ opening: BlobOpening
+    ) {
+        (self.parts, self.whole, self.opening) = (parts, whole, opening)
+        self.neverBlocks = parts.allSatisfy { $0.source.traits.contains(.neverBlocks) }
+    }
+
+    let neverBlocks: Bool
+    var info: BlobInfo? { nil }
+    var readiness: BlobWakerSlot? { self.asked?.readiness }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
+
+    func successor(isOpening: Bool) throws -> StartedStream? {
+        while self.knownCount < self.parts.count {
+            if self.parts[self.knownCount].info == nil {
+                guard let info = try self.info(ofPart: self.knownCount) else { return nil }
+                self.parts[self.knownCount].info = info
+            }
+            self.knownCount += 1
+        }
+        let infos = self.parts.map { $0.info ?? BlobInfo() }
+        let info = self.whole ?? .joined(infos)
+        try info.check(byteOffset: self.opening.byteOffset, matching: self.opening.validator)
+        var rest = self.parts.indices.map { index in
+            PartsStream.Part(source: self.parts[index].source, info: infos[index], opened: self.opened[index])
+        }[...]
+        var offset = self.opening.byteOffset
+        while let byteCount = rest.first?.info.byteCount, offset >= byteCount {
+            offset -= byteCount
+            rest.popFirst()?.opened?.close()
+        }
+        // A part of unknown length may end before the offset, which only reading through it can show.
+        let skipped = rest.first?.info.byteCount == nil ? offset : 0
+        let stream = PartsStream(
+            rest, at: offset - skipped, info, neverBlocks: self.neverBlocks, self.opening.context)
+        self.opened = [:]
+        try stream.openNext()
+        return StartedStream(stream: stream, byteOffset: self.opening.byteOffset - skipped)
+    }
+
+    func close() {
+        self.asked?.close()
+        for reader in self.opened.values { reader.close() }
+    }
+
+    /// Returns the info of a part; nil when it is not known yet.
+    private func info(ofPart index: Int) throws -> BlobInfo? {
+        let source = self.parts[index].source
+        guard self.neverBlocks else { return try source.info(self.opening.context) }
+        let reader = try self.asked ?? source.open(context: self.opening.context)
+        self.asked = reader
+        guard let info = try reader.knownInfo() else { return nil }
+        self.asked = nil
+        if source.traits.contains(.repeatable) { reader.close() } else { self.opened[index] = reader }
+        return info
+    }
+}
+
+/// The bytes of sources in a row.
+private final class PartsStream: StreamOverReader {
+    struct Part {
+        let source: any BlobInputStreamDataSource
+        let info: BlobInfo
+        /// The reader from the first byte, if it was opened already.
+        let opened: BlobReader?
+    }
+
+    let knownInfo: BlobInfo
+    let neverBlocks: Bool
+    private var rest: ArraySlice<Part>
+    private var offset: Int64
+    private let context: BlobContext
+    private var current: BlobReader?
+
+    init(
+        _ parts: ArraySlice<Part>, at offset: Int64, _ info: BlobInfo, neverBlocks: Bool, _ context: BlobContext
+    ) {
+        (self.rest, self.offset, self.knownInfo, self.neverBlocks) = (parts, offset, info, neverBlocks)
+        self.context = context
+    }
+
+    var info: BlobInfo? { self.knownInfo }
+    var reader: BlobReader? { self.current }
+    var readiness: BlobWakerSlot? { self.current?.readiness }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        while let current {
+            let result = try current.read(into: &output)
+            guard result == .end else { return result }
+            try self.openNext()
+        }
+        return .end
+    }
+
+    func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
+        try self.current?.take(atMost: byteCount)
+    }
+
+    func close() {
+        self.current?.close()
+        for part in self.rest { part.opened?.close() }
+    }
+
+    /// Opens the next part, whose content must match the info from which the length of the whole was computed.
+    func openNext() throws {
+        self.current?.close()
+        self.current = nil
+        guard let part = self.rest.popFirst() else { return }
+        let reader =
+            try part.opened
+            ?? part.source.open(at: self.offset, matching: part.info.validator, context: self.context)
+        if part.opened != nil { reader.skip(self.offset) }
+        reader.absorb(into: self.context)
+        (self.current, self.offset) = (reader, 0)
+    }
+}
+
+extension BlobInfo {
+    /// Returns the info of parts in a row.
+    static func joined(_ infos: [BlobInfo]) -> BlobInfo {
+        let total = infos.reduce(Int64?(0)) { sum, info in
+            guard let sum, let byteCount = info.byteCount else { return nil }
+            let (total, overflows) = sum.addingReportingOverflow(byteCount)
+            return overflows ? nil : total
+        }
+        let validators = infos.compactMap(\.validator)
+        return BlobInfo(
+            byteCount: total, validator: validators.count == infos.count ? .combined("parts", validators) : nil,
+            isRandomAccess: infos.allSatisfy(\.isRandomAccess))
+    }
+}

@@ -1,0 +1,46 @@
+/// A stream that is replaced by another one once enough is known.
+protocol LateStream: BlobByteStream {
+    /// Returns the stream that replaces this one, which is then neither read nor closed any more; nil as long as there
+    /// is none.
+    ///
+    /// - Parameter isOpening: True while the reader is being opened, when no bytes are read.
+    func successor(isOpening: Bool) throws -> StartedStream?
+}
+
+/// A stream that reads a reader.
+protocol StreamOverReader: BlobByteStream {
+    /// The reader that it reads now.
+    var reader: BlobReader? { get }
+}
+
+/// A stream, and where in the blob it is.
+struct StartedStream {
+    let stream: any BlobByteStream
+    /// The offset of the next byte of the stream.
+    let byteOffset: Int64
+    /// Bytes that were taken from the stream already, those before ``byteOffset``.
+    var held: BlobBytes?
+}
+
+extension BlobBody {
+    /// Returns the stream that delivers the bytes of this body.
+    func start(_ opening: BlobOpening) throws -> StartedStream {
+        switch self {
+        case .positional(let info, let now, let read):
+            // Before a closure is called with the offset.
+            try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
+            let stream = PositionalStream(info, now: opening.context.mayBlock ? nil : now, read)
+            return StartedStream(stream: stream, byteOffset: opening.byteOffset)
+        case .stream(let stream, let start): return StartedStream(stream: stream, byteOffset: start)
+        case .transform(let base, let transform, let start):
+            return StartedStream(stream: TransformedStream(base, transform, opening.context), byteOffset: start)
+        case .inspected(let base, let inspector, let start):
+            return StartedStream(stream: InspectedStream(base, inspector, opening.context), byteOffset: start)
+        case .joined(let parts, let info):
+            return StartedStream(stream: JoinedStream(parts, info, opening), byteOffset: opening.byteOffset)
+        case .deferred(let base, let byteCount, let makeBody):
+            let stream = DeferredStream(base, peeking: byteCount, opening, makeBody)
+            return StartedStream(stream: stream, byteOffset: opening.byteOffset)
+        }
+    }
+}

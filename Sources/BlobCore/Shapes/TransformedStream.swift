@@ -1,0 +1,152 @@
+/// The stream of a transform.
+final class TransformedStream: StreamOverReader {
+    /// The most bytes that a step gets.
+    private static let inputByteCount = 64 * 1024
+    /// The room that a step has at least.
+    private static let outputByteCount = 4096
+
+    private let base: BlobReader
+    private let context: BlobContext
+    private var transform: any BlobTransform
+    private var knownInfo: BlobInfo?
+    private var input = Input()
+    /// Bytes that were made when the output had little room.
+    private var made: BlobBytes?
+    private var isLast = false
+    private var isOver = false
+    private var failure: BlobError?
+    private let startOffset: Int64
+    private var madeByteCount: Int64 = 0
+
+    init(_ base: BlobReader, _ transform: any BlobTransform, _ context: BlobContext) {
+        (self.base, self.transform, self.context) = (base, transform, context)
+        self.startOffset = base.byteOffset
+        base.absorb(into: context)
+    }
+
+    var info: BlobInfo? {
+        get throws {
+            if let knownInfo { return knownInfo }
+            guard let info = try self.base.knownInfo() else { return nil }
+            self.knownInfo = try self.transform.info(of: info)
+            return self.knownInfo
+        }
+    }
+
+    var reader: BlobReader? { self.base }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    var readiness: BlobWakerSlot? { self.base.readiness }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if var made = self.made.take() {
+            made.move(to: &output)
+            self.made = made.isEmpty ? nil : made
+            return .bytes
+        }
+        if let failure { throw failure }
+        if try self.info == nil { _ = try self.fill() }
+        guard output.freeCapacity < Self.outputByteCount else { return try self.make(into: &output) }
+        let window = Window(Self.inputByteCount)
+        let result = try window.fill { try self.make(into: &$0) }
+        guard result == .bytes else { return result }
+        self.made = BlobBytes(window.bytes, ownedBy: window)
+        return try self.read(at: byteOffset, into: &output)
+    }
+
+    func close() { self.base.close() }
+
+    private func make(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let start = output.byteCount
+        defer { self.madeByteCount += Int64(output.byteCount - start) }
+        do {
+            let consumed = self.base.byteOffset - self.startOffset - Int64(self.input.count)
+            try self.context.checkRatio(ofDecoded: self.madeByteCount, to: consumed)
+            return try self.step(into: &output, from: start)
+        } catch {
+            let failure = BlobError(wrapping: error)
+            // The bytes before the error are good and come first; the next read throws.
+            guard output.byteCount > start else { throw failure }
+            self.failure = failure
+            return .bytes
+        }
+    }
+
+    private func step(into output: inout OutputRawSpan, from start: Int) throws -> BlobReadResult {
+        while !self.isOver {
+            if self.input.isEmpty, !self.isLast, try self.fill() == .notYet { return .notYet }
+            let step = try self.input.consume { try self.transform.step(&$0, isLast: self.isLast, into: &output) }
+            switch step {
+            case .end:
+                guard self.isLast, self.input.isEmpty else { throw self.misbehaving("ends before its base does") }
+                self.isOver = true
+            case .full: break
+            case .needsInput where output.byteCount > start: break
+            case .needsInput:
+                guard !self.isLast else { throw self.misbehaving("needs more input than there is") }
+                if try !self.input.isEmpty && self.fill() == .notYet { return .notYet }
+                continue
+            }
+            if output.byteCount > start { return .bytes }
+            guard self.isOver else { throw self.misbehaving("is full without making a byte") }
+        }
+        return .end
+    }
+
+    /// Adds bytes of the base behind those that are left.
+    private func fill() throws -> BlobReadResult {
+        guard self.input.count < Self.inputByteCount else { throw self.misbehaving("left a whole input") }
+        let result = try self.input.fill(upTo: Self.inputByteCount, from: self.base)
+        if result == .end { self.isLast = true }
+        return result
+    }
+
+    private func misbehaving(_ fact: String) -> BlobError {
+        BlobError(.misbehavingPlugin, "The transform \(fact).")
+    }
+
+    /// The bytes that the transform has not consumed.
+    private struct Input {
+        private var bytes: BlobBytes?
+        private var window: Window?
+
+        var count: Int { self.bytes?.count ?? self.window?.count ?? 0 }
+        var isEmpty: Bool { self.count == 0 }
+
+        mutating func consume(_ body: (inout RawSpan) throws -> BlobStep) throws -> BlobStep {
+            if let bytes {
+                var rest = 0
+                defer { self.drop(bytes.count - rest) }
+                return try bytes.withUnsafeBytes { buffer in
+                    var span = RawSpan(_unsafeBytes: buffer)
+                    defer { rest = span.byteCount }
+                    return try body(&span)
+                }
+            }
+            guard let window else {
+                var span = RawSpan()
+                return try body(&span)
+            }
+            var span = RawSpan(_unsafeBytes: window.bytes)
+            defer { window.drop(window.count - span.byteCount) }
+            return try body(&span)
+        }
+
+        private mutating func drop(_ count: Int) {
+            _ = self.bytes?.removeFirst(atMost: count)
+            if self.bytes?.isEmpty == true { self.bytes = nil }
+        }
+
+        mutating func fill(upTo byteCount: Int, from base: BlobReader) throws -> BlobReadResult {
+            if self.isEmpty, let bytes = try base.take(atMost: byteCount) {
+                self.bytes = bytes
+                return .bytes
+            }
+            let window = self.window ?? Window(byteCount)
+            self.window = window
+            if let bytes = self.bytes.take() {
+                window.fill { output in bytes.withUnsafeBytes { _ = output.append(contentsOf: $0) } }
+            }
+            return try window.append { try base.read(into: &$0) }
+        }
+    }
+}
