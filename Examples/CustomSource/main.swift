@@ -21,27 +21,11 @@ struct Base64Source: BlobInputStreamDataSource {
 
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: Int64(self.bytes.count)) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let info = self.describe(context)
-        try info.check(byteOffset: byteOffset, matching: validator)
-        return Reader(info: info, rest: self.bytes.dropFirst(Int(byteOffset)))
-    }
-
-    final class Reader: BlobPluginReader {
-        let info: BlobInfo
-        var rest: Data
-        var isClosed = false
-
-        init(info: BlobInfo, rest: Data) { (self.info, self.rest) = (info, rest) }
-
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-            guard !self.isClosed else { throw BlobError(.closed, "The reader is closed.") }
-            return .moving(&self.rest, to: &output)
+    func makeBody(_ opening: BlobOpening) -> BlobBody {
+        .positional(self.describe(opening.context)) { byteOffset, output in
+            var rest = self.bytes.dropFirst(Int(byteOffset))
+            _ = BlobReadResult.moving(&rest, to: &output)
         }
-
-        func close() { (self.isClosed, self.rest) = (true, Data()) }
     }
 }
 
