@@ -1,0 +1,167 @@
+import BlobStreams
+import BlobStreamsTesting
+import BlobTestSupport
+import Foundation
+import Testing
+
+/// The shapes that a plugin hands out, checked by the kit over bases of several kinds.
+@Suite(.timeLimit(.minutes(5))) struct ShapeTests {
+    private let bytes = Data(testBytes(10_000))
+
+    private func bases() -> [any BlobInputStreamDataSource] {
+        let bytes = self.bytes
+        let blocking = ClosureSource(info: BlobInfo(validator: .strong("closure"))) { offset, output, _ in
+            _ = bytes.dropFirst(Int(offset)).prefix(777).withUnsafeBytes { output.append(contentsOf: $0) }
+        }
+        return [
+            MemorySource(bytes), DripSource(MemorySource(bytes), pieceByteCount: 100), blocking,
+            blocking.readingAhead(windowByteCounts: 10...1000), FaultSource(MemorySource(bytes), .oneByte),
+        ]
+    }
+
+    @Test func aTransformKeepsEveryContract() async throws {
+        let digits = Data(self.bytes.flatMap { Array(String(format: "%02x", $0).utf8) })
+        for base in self.bases() {
+            let found = try await onThread { violations(of: HexSource(base: base), expecting: digits) }
+            #expect(found.isEmpty, "\(type(of: base)): \(found)")
+        }
+    }
+
+    @Test(arguments: [1, 2, 4095, 4096, 70_000]) func aTransformFillsAnyOutput(byteCount: Int) async throws {
+        let digits = Data(self.bytes.flatMap { Array(String(format: "%02x", $0).utf8) })
+        let read = try await onThread { () -> Data in
+            let reader = try HexSource(base: MemorySource(self.bytes)).open(at: 1)
+            var data = Data()
+            while case let next = try Data(readingAtMost: byteCount, from: reader), !next.isEmpty { data += next }
+            return data
+        }
+        #expect(read == digits.dropFirst())
+    }
+
+    @Test func bytesBeforeTheErrorOfATransformAreDelivered() async throws {
+        let source = HexSource(base: MemorySource(Data(repeating: 1, count: 100)), fails: true)
+        let outcome = try await readingOutcome(source)
+        #expect(outcome.bytes.count == 200 && outcome.error?.code == .corrupted)
+        #expect(outcome.error?.layers == ["HexSource"])
+    }
+
+    @Test(arguments: [Fault.endsEarly, .isFullOfNothing, .wantsMoreAtTheEnd])
+    func aTransformThatBreaksItsContractIsNamed(_ fault: Fault) async throws {
+        let outcome = try await readingOutcome(FaultyTransformSource(base: MemorySource(self.bytes), fault: fault))
+        #expect(outcome.error?.code == .misbehavingPlugin)
+    }
+
+    /// What one reader's user does with a chunk is never seen by another reader.
+    @Test func aChunkThatIsChangedChangesNoOther() async throws {
+        for source in [self.bases()[0], self.bases()[1], self.bases()[2]] {
+            for try await var chunk in source.chunks(ofAtMost: 1000) {
+                chunk.withUnsafeMutableBytes { bytes in
+                    for index in bytes.indices { bytes[index] = ~bytes[index] }
+                }
+            }
+            #expect(try await source.data(upTo: 1 << 20) == self.bytes)
+        }
+    }
+
+    // MARK: The slot
+
+    @Test func aSlotCallsTheNewestWakerOnce() {
+        let slot = BlobWakerSlot()
+        let calls = Recorder<Int>()
+        slot.store(BlobWaker { calls.append(1) })
+        slot.store(BlobWaker { calls.append(2) })
+        slot.fire()
+        slot.fire()
+        #expect(calls.values == [2])
+    }
+
+    @Test func aSlotRemembersACallThatFoundNoWaker() {
+        let slot = BlobWakerSlot()
+        let calls = Recorder<Int>()
+        slot.fire()
+        slot.store(BlobWaker { calls.append(1) })
+        #expect(calls.values == [1])
+    }
+
+    @Test func aSlotLetsAWakerGoThatItCalled() {
+        let slot = BlobWakerSlot()
+        weak var released: BlobWaker?
+        do {
+            let waker = BlobWaker {}
+            released = waker
+            slot.store(waker)
+            slot.fire()
+        }
+        #expect(released == nil)
+    }
+}
+
+/// The bytes of a base as hexadecimal digits.
+private struct HexSource: BlobInputStreamDataSource {
+    let base: any BlobInputStreamDataSource
+    var fails = false
+
+    var traits: BlobTraits { self.base.traits }
+    func describe(_ context: BlobContext) throws -> BlobInfo { Self.encoded(try self.base.info(context)) }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(at: opening.byteOffset / 2, context: opening.context)
+        return .transform(base, Hex(fails: self.fails), startingAt: opening.byteOffset / 2 * 2)
+    }
+
+    static func encoded(_ base: BlobInfo) -> BlobInfo {
+        BlobInfo(
+            byteCount: base.byteCount.map { $0 * 2 }, validator: base.validator.map { .combined("hex", [$0]) },
+            isRandomAccess: base.isRandomAccess)
+    }
+
+    private struct Hex: BlobTransform {
+        let fails: Bool
+
+        func info(of base: BlobInfo) -> BlobInfo { HexSource.encoded(base) }
+
+        func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep {
+            let count = min(input.byteCount, output.freeCapacity / 2)
+            for index in 0..<count {
+                let byte = input.unsafeLoad(fromByteOffset: index, as: UInt8.self)
+                for digit in String(format: "%02x", byte).utf8 { output.append(digit) }
+            }
+            input = input.extracting(droppingFirst: count)
+            if self.fails, input.byteCount == 0, count > 0 { throw BlobError(.corrupted, "Broken.") }
+            guard input.byteCount == 0 else { return .full }
+            return isLast ? .end : .needsInput
+        }
+    }
+}
+
+enum Fault: CaseIterable, Sendable {
+    case endsEarly, isFullOfNothing, wantsMoreAtTheEnd
+}
+
+private struct FaultyTransformSource: BlobInputStreamDataSource {
+    let base: any BlobInputStreamDataSource
+    let fault: Fault
+
+    var traits: BlobTraits { self.base.traits }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .transform(try self.base.open(opening), Faulty(fault: self.fault), startingAt: opening.byteOffset)
+    }
+
+    private struct Faulty: BlobTransform {
+        let fault: Fault
+
+        func info(of base: BlobInfo) -> BlobInfo { BlobInfo() }
+
+        func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) -> BlobStep {
+            switch self.fault {
+            case .endsEarly: return .end
+            case .isFullOfNothing: return .full
+            case .wantsMoreAtTheEnd:
+                input = input.extracting(droppingFirst: input.byteCount)
+                return .needsInput
+            }
+        }
+    }
+}
