@@ -1,4 +1,5 @@
 public import BlobCore
+import Dispatch
 
 /// The body of a form with its `Content-Type`, as a data source.
 ///
@@ -14,7 +15,8 @@ public struct MultipartBody: BlobInputStreamDataSource {
     /// The traits that all parts have.
     public let traits: BlobTraits
     private let parts: [(source: any BlobInputStreamDataSource, info: BlobInfo?)]
-    private let isTaken = Locked(false)
+    /// Has one signal, which the only opening takes of a body that is not repeatable.
+    private let firstOpening = DispatchSemaphore(value: 0)
     private let validator: BlobValidator?
     private let isRandomAccess: Bool
     private var throttle: MultipartThrottle?
@@ -24,6 +26,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
         throttle: MultipartThrottle?
     ) {
         self.boundary = boundary
+        self.firstOpening.signal()
         let whole = ConcatenatedSource(parts)
         self.traits = whole.traits
         self.validator = validator
@@ -57,7 +60,7 @@ public struct MultipartBody: BlobInputStreamDataSource {
         let info = self.describe(opening.context)
         try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
         // Refused now, not when a part is reached that can be read only once.
-        guard self.traits.contains(.repeatable) || !self.isTaken.exchange(true) else {
+        guard self.traits.contains(.repeatable) || self.firstOpening.wait(timeout: .now()) == .success else {
             throw BlobError(.unsupported, "A part of this body can be read only once, and was opened already.")
         }
         return .joined(self.parts, info)

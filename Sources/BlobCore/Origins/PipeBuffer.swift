@@ -171,7 +171,7 @@ package final class PipeBuffer: Sendable {
     private func delivered(_ byteCount: Int) {
         let handlers = self.state.withLock { state in
             let wasFull = self.isFull(state)
-            state.takenByteCount -= byteCount
+            state.takenByteCount = max(state.takenByteCount - byteCount, 0)
             return wasFull && byteCount > 0 ? state.takeHandlers() : []
         }
         for handler in handlers { handler() }
@@ -184,6 +184,7 @@ package final class PipeBuffer: Sendable {
         let handlers = self.state.withLock { state in
             state.isReaderGone = true
             state.ring.removeAll()
+            state.takenByteCount = 0
             return state.takeHandlers()
         }
         for handler in handlers { handler() }
