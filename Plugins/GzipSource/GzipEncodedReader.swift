@@ -18,7 +18,8 @@ final class GzipEncodedReader: BlobPluginReader {
     }
 
     var info: BlobInfo { self.encodedInfo(self.base.info) }
-    var isOpen: Bool { self.base.isOpen }
+    // After an error, a read throws it.
+    var isOpen: Bool { self.base.isOpen || self.base.hasFailed }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }

@@ -63,6 +63,12 @@ import Testing
         }
     }
 
+    /// The facts of a base whose first opening fails are awaited, and not only its bytes.
+    @Test func aSliceOfWhatIsTriedAgainIsRead() async throws {
+        let source = FailingOnceSource(base: MemorySource(self.bytes)).layered { $0.retry = .impatient }
+        #expect(try await source.slice(3...).data(upTo: 1 << 20) == self.bytes.dropFirst(3))
+    }
+
     // MARK: The slot
 
     @Test func aSlotCallsTheNewestWakerOnce() {
@@ -131,6 +137,21 @@ private struct HexSource: BlobInputStreamDataSource {
             guard input.byteCount == 0 else { return .full }
             return isLast ? .end : .needsInput
         }
+    }
+}
+
+/// A source whose first opening fails.
+private struct FailingOnceSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    private let hasFailed = Locked(false)
+
+    init(base: any BlobInputStreamDataSource) { self.base = base }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        guard self.hasFailed.exchange(true) else {
+            throw BlobError(.unavailable, "Not yet.", isTransient: true)
+        }
+        return try self.base.makeBody(opening)
     }
 }
 

@@ -18,6 +18,22 @@ import Testing
         }
     }
 
+    /// The error of a base that fails while its facts are awaited comes, too.
+    @Test(arguments: LayerMaker.all, BaseKind.allCases)
+    func anOffsetPastTheEndIsRefused(_ layer: LayerMaker, _ kind: BaseKind) async throws {
+        for (length, past) in [(0, 1), (1, 1000), (3000, 1)] {
+            let bytes = Data(makeContent(length))
+            let offset = Int64(try await layer.expected(bytes).count + past)
+            let code = await onThread {
+                codeThrown {
+                    let context = BlobContext(idleLimit: .seconds(30))  // So that the test ends in any case.
+                    _ = try readAll(try layer.make(bytes, kind.source).open(at: offset, context: context))
+                }
+            }
+            #expect(code == .invalidArgument, "of \(length) bytes")
+        }
+    }
+
     /// A base that opens late, and has nothing for some reads after that.
     @Test(arguments: LayerMaker.all)
     func aLayerOpensOverABaseThatIsNotOpenYet(_ layer: LayerMaker) async throws {

@@ -56,7 +56,8 @@ final class GzipReader: BlobPluginReader {
     }
 
     var info: BlobInfo { self.decodedInfo(self.base.info) }
-    var isOpen: Bool { self.base.isOpen }
+    // After an error, a read throws it.
+    var isOpen: Bool { self.base.isOpen || self.base.hasFailed }
 
     func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount

@@ -87,6 +87,11 @@ public final class BlobReader: BlobPluginReader {
     /// each. For streams that read this reader.
     public var readiness: BlobWakerSlot? { self.stream.readiness }
 
+    /// True once an error was thrown, which every later read throws.
+    package var hasFailed: Bool {
+        if case .failed = self.phase { true } else { false }
+    }
+
     /// True once a read reached the end and every check at the end passed.
     package var hasEnded: Bool {
         if case .ended = self.phase, self.held == nil { true } else { false }

@@ -34,8 +34,25 @@ final class RetryStream: BlobByteStream {
     }
 
     var info: BlobInfo? {
-        if case .reading(let reader) = self.phase { self.declare(as: reader) }
-        return self.declared
+        get throws {
+            while self.declared == nil {
+                switch self.phase {
+                case .over(let error): throw error
+                case .comparing: return nil
+                case .waiting(let wait):
+                    guard wait.isOver else { return nil }
+                    self.attempt()
+                case .reading(let reader):
+                    do {
+                        guard let info = try reader.knownInfo() else { return nil }
+                        self.declared = info
+                    } catch {
+                        self.lose(BlobError(wrapping: error))
+                    }
+                }
+            }
+            return self.declared
+        }
     }
 
     // Not that of the first reader: another opening of a source that may block may block, too.

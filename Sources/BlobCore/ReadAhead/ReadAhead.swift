@@ -41,7 +41,17 @@ final class ReadAhead: @unchecked Sendable {  // Safe: `isBusy` gives `reader` t
     // No job is running, because each retains this object.
     deinit { self.reader?.close() }
 
-    var info: BlobInfo? { self.state.withLock { $0.info } }
+    private var info: BlobInfo? { self.state.withLock { $0.info } }
+
+    /// Returns the facts once the reader is open.
+    ///
+    /// - Throws: The error for which there will be none.
+    func knownInfo() throws -> BlobInfo? {
+        try self.state.withLock { state in
+            if state.info == nil, case .failure(let error) = state.ending { throw error }
+            return state.info
+        }
+    }
 
     // MARK: The consumer's side
 

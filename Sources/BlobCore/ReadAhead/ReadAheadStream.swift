@@ -24,7 +24,7 @@ package final class ReadAheadStream: BlobByteStream, LateStream {
         self.ahead.start()
     }
 
-    package var info: BlobInfo? { self.ahead.info }
+    package var info: BlobInfo? { get throws { try self.ahead.knownInfo() } }
     package var neverBlocks: Bool { true }
     package var readiness: BlobWakerSlot? { self.ahead.slot }
 

@@ -22,8 +22,13 @@ private final class ObservedStream: BlobByteStream {
     }
 
     var info: BlobInfo? {
-        let isKnown = self.state.withValue { $0.isOpenCompleted || $0.hasBytesAvailable || $0.isAtEnd }
-        return isKnown ? self.knownInfo() : nil
+        get throws {
+            let (isKnown, error) = self.state.withValue {
+                ($0.isOpenCompleted || $0.hasBytesAvailable || $0.isAtEnd, $0.error)
+            }
+            if !isKnown, let error { throw error }
+            return isKnown ? self.knownInfo() : nil
+        }
     }
 
     var neverBlocks: Bool { true }
