@@ -24,7 +24,7 @@ import Testing
         for (length, past) in [(0, 1), (1, 1000), (3000, 1)] {
             let bytes = Data(makeContent(length))
             let offset = Int64(try await layer.expected(bytes).count + past)
-            let code = await onThread {
+            let code = try await onThread {
                 codeThrown {
                     let context = BlobContext(idleLimit: .seconds(30))  // So that the test ends in any case.
                     _ = try readAll(try layer.make(bytes, kind.source).open(at: offset, context: context))

@@ -39,7 +39,13 @@ final class RemoteStream: BlobByteStream {
     /// The facts, once an answer told them; asks for the bytes at the offset, which tells them, too.
     var info: BlobInfo? {
         get throws {
-            while self.version.info == nil, let body = self.attach(atLeast: 0) {
+            while self.version.info == nil {
+                guard let body = self.body else {
+                    guard self.attach(atLeast: 0) != nil else { break }
+                    // An opening makes the request, and leaves even an answer that is there to the first read.
+                    self.slot.fire()
+                    return nil
+                }
                 if try body.isAwaited() { return nil }
                 // The range was refused, and the next answer tells the facts.
                 if self.version.info == nil { try self.leaveFruitless() }
