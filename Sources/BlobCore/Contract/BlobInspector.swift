@@ -1,6 +1,7 @@
 /// A look at bytes that pass unchanged: a limit, a digest, a count, a slice.
 public protocol BlobInspector {
-    /// Returns the info of the bytes that pass; by default that of the base. Called again when a length is learnt late.
+    /// Returns the info of the bytes that pass; by default the info of the base. Called again when a length is learnt
+    /// late.
     mutating func info(of base: BlobInfo) throws -> BlobInfo
 
     /// Returns how many bytes may pass next; by default any number.

@@ -8,16 +8,16 @@ public protocol BlobTransform {
     ///   - input: At most 65,536 bytes. What is left comes again, with more bytes behind it.
     ///   - isLast: True when nothing comes after `input`: the base has checked its end.
     ///   - output: Has room for at least 4,096 bytes.
-    /// - Returns: What the transform waits for. ``BlobStep/end`` only with `isLast` and no input left: a decoder that is
-    ///   done earlier throws ``BlobError/Code/trailingData`` for more.
+    /// - Returns: What the transform waits for. ``BlobStep/end`` only with `isLast` and no input left: a decoder that
+    ///   is done earlier throws ``BlobError/Code/trailingData`` for more.
     /// - Throws: Any error. The bytes appended before it count, and are delivered first.
     mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep
 
-    /// Returns the info of the bytes that are made, from that of the base. Called once, before the first step.
+    /// Returns the info of the result, given the info of the base. Called once, before the first step.
     mutating func info(of base: BlobInfo) throws -> BlobInfo
 }
 
-/// What a ``BlobTransform`` waits for after a step.
+/// The outcome of a step of a ``BlobTransform``.
 public enum BlobStep: Sendable {
     /// It needs more bytes than it left, or none are left.
     case needsInput

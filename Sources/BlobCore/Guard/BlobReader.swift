@@ -12,7 +12,7 @@ public final class BlobReader: BlobPluginReader {
         case failed(BlobError)
     }
 
-    /// What the plugin handed out, running.
+    /// The bytes of the body that the plugin handed out.
     private(set) var stream: any BlobByteStream
     /// The stream while it may be replaced by another one. Cast once: casting an object to a protocol takes longer than
     /// a call of it.

@@ -17,7 +17,7 @@ extension BlobInputStreamDataSource {
         try BlobReader(self, at: byteOffset, matching: validator, context: context)
     }
 
-    /// Opens a reader as that of a layer over this source was opened.
+    /// Opens a reader for a layer over this source, which was opened in the same way.
     package func open(_ opening: BlobOpening) throws(BlobError) -> BlobReader {
         try BlobReader(self, at: opening.byteOffset, matching: opening.validator, context: opening.context)
     }
