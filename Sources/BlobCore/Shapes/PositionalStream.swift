@@ -3,7 +3,7 @@ final class PositionalStream: BlobByteStream {
     private let knownInfo: BlobInfo
     private let now: BlobReadAtNow?
     private let readAt: BlobReadAt
-    /// The read that runs on the pool, or has run; nil when there is none.
+    /// The read on the pool, running or complete; nil when none was started.
     private var fetch: Fetch?
 
     /// - Parameter now: Nil when reads may block.

@@ -133,7 +133,7 @@ final class RemoteBody: Sendable {
         guard let look = try? self.look(at: byteOffset, isOwner), let bytes = look.bytes, let block = look.block else {
             return nil
         }
-        // Bytes that are kept are those of any reader.
+        // A body that is kept serves any reader.
         return BlobBytes(bytes, ownedBy: block, isExclusive: isOwner)
     }
 

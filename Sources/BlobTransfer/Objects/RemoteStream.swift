@@ -1,6 +1,6 @@
 import BlobCore
 
-/// The bytes of an object: asks for a window first, and for all the rest when reading goes on.
+/// A stream of the bytes of an object, which asks for a window first, and for all the rest when reading continues.
 ///
 /// A reader from the start of an object is likely to read all of it, one from an offset a part: it asks for two
 /// windows.

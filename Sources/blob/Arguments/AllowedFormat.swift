@@ -1,7 +1,7 @@
 import ArgumentParser
 import BlobStandardSources
 
-/// What is decoded without a confined helper process only when the user says so.
+/// A format that is decoded without a confined helper process only when the user allows it.
 enum AllowedFormat: Hashable, ExpressibleByArgument {
     case archive(ArchiveFormat)
     /// Pictures and films.
@@ -11,7 +11,7 @@ enum AllowedFormat: Hashable, ExpressibleByArgument {
 
     static var allValueStrings: [String] { ArchiveFormat.isolated.map(\.rawValue).sorted() + [self.mediaName] }
 
-    /// Creates a format from its name; nil if it is not one that has to be allowed.
+    /// Creates a format from its name; nil for a name that `--allow-format` does not take.
     init?(argument: String) {
         if argument == Self.mediaName {
             self = .media

@@ -1,7 +1,7 @@
 import BlobStandardSources
 
-/// The options for sources and those of a pass over them, which stand side by side in a command, as ``SourceOptions``
-/// says.
+/// The options for sources and the options of a pass over them, together; a command has both groups, for the reason in
+/// ``SourceOptions``.
 struct ReadingOptions {
     let source: SourceOptions
     private let rules: BlobRetry?
