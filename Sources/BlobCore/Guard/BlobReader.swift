@@ -207,15 +207,17 @@ public final class BlobReader: BlobPluginReader {
     /// Returns the next `byteCount` bytes without moving past them, fewer only at the end; nil when they are not there
     /// yet.
     public func peek(_ byteCount: Int) throws -> BlobBytes? {
-        while (self.held?.count ?? 0) < byteCount, !self.hasEnded {
+        if (self.held?.count ?? 0) < byteCount, !self.hasEnded {
             let window = Window(byteCount)
-            var held = self.held.take()
-            window.fill { held?.move(to: &$0) }
+            if var held = self.held.take() {
+                window.fill { held.move(to: &$0) }
+                held.delivered(window.count)
+            }
             // Also after an error, which comes after the bytes before it.
             defer { self.held = window.isEmpty ? nil : BlobBytes(window.bytes, ownedBy: window) }
-            let result = try window.append { try self.read(into: &$0) }
-            if result == .notYet { return nil }
-            if result == .end { break }
+            while window.count < byteCount, !self.hasEnded {
+                if try window.append({ try self.read(into: &$0) }) == .notYet { return nil }
+            }
         }
         var peeked = self.peeked
         return peeked.removeFirst(atMost: byteCount)
