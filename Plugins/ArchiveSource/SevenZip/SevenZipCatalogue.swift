@@ -35,11 +35,15 @@ struct SevenZipCatalogue: ArchiveCatalogue {
     ) throws {
         guard let directory = try self.directory(context) else {
             var isComplete = true
-            try self.walked.forEach(context, recording) { member in
+            try self.walked.forEach(context, nil) { member in
+                recording?.append(member, at: nil)
                 isComplete = try body(member)
                 return isComplete
             }
-            if isComplete { try self.archive.checkEnd(context) }
+            guard isComplete else { return }
+            // Libarchive does not look behind the archive, and a table stands for all that a listing finds.
+            try self.archive.checkEnd(context)
+            try recording?.finish()
             return
         }
         // Names that are encrypted are not written to a file, nor known without the password.
