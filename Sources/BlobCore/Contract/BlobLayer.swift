@@ -4,6 +4,18 @@ public protocol BlobLayer: BlobInputStreamDataSource {
     var underlying: any BlobInputStreamDataSource { get }
 }
 
+extension BlobInputStreamDataSource {
+    /// Returns the outermost of this source and those that it stands over, of a type; nil when none is.
+    package func first<Source>(ofType type: Source.Type) -> Source? {
+        var source: (any BlobInputStreamDataSource)? = self
+        while let current = source {
+            if let found = current as? Source { return found }
+            source = (current as? any BlobLayer)?.underlying ?? (current as? any ForwardingSource)?.base
+        }
+        return nil
+    }
+}
+
 /// Returns a source and the sources below it, outermost first, up to the first one that is not a ``BlobLayer``.
 package func layerChain(
     of source: any BlobInputStreamDataSource

@@ -171,15 +171,14 @@ open class BlobInputStream: InputStream, StreamDelegate {
 
     /// Returns the offset of the next byte, as a number, for `.fileCurrentOffsetKey`.
     ///
-    /// Other keys are passed to the reader if it is a ``BlobPropertyReader``; for these it waits while another thread
-    /// reads. Any thread may call this.
+    /// Other keys are passed to the ``BlobPropertySource`` that the stream reads, if it is one. Any thread may call this.
     open override func property(forKey key: Stream.PropertyKey) -> BlobStreamProperty? {
         if key == .fileCurrentOffsetKey { return NSNumber(value: self.state.value.byteOffset) }
-        return self.engine.withProperties { $0.property(forKey: key) }?.map { $0 as BlobStreamProperty }
+        return self.propertySource?.property(forKey: key).map { $0 as BlobStreamProperty }
     }
 
     /// Sets the offset at which reading begins or continues, in bytes from 0 to the length, for
-    /// `.fileCurrentOffsetKey`. Other keys are passed to the reader if it is a ``BlobPropertyReader``.
+    /// `.fileCurrentOffsetKey`. Other keys are passed to the ``BlobPropertySource`` that the stream reads, if it is one.
     ///
     /// A stream at its end is open again after its offset is set back. In synchronous mode the source is opened at the
     /// offset before this returns; in asynchronous mode, and before opening, an offset that turns out to be past the
@@ -192,10 +191,14 @@ open class BlobInputStream: InputStream, StreamDelegate {
     ///   cancelled. The stream is then unchanged.
     open override func setProperty(_ property: BlobStreamProperty?, forKey key: Stream.PropertyKey) -> Bool {
         guard key == .fileCurrentOffsetKey else {
-            return self.engine.withProperties { $0.setProperty(property, forKey: key) } ?? false
+            return self.propertySource?.setProperty(property, forKey: key) ?? false
         }
         guard let number = property as? NSNumber, let offset = Int64(exactly: number) else { return false }
         return self.engine.setOffset(offset)
+    }
+
+    private var propertySource: (any BlobPropertySource)? {
+        self.engine.source.first(ofType: (any BlobPropertySource).self)
     }
 
     // MARK: StreamDelegate

@@ -117,19 +117,4 @@ extension BlobStreamEngine {
         // Under the lock: lending only accesses memory, and no thread is using the reader.
         self.withMachine { machine, state in machine.lend(state) { $0.lend() } }
     }
-
-    /// Calls `body` with the reader for its properties; nil when there is no open reader or it has none.
-    func withProperties<Result>(_ body: (any BlobPropertyReader) -> Result) -> Result? {
-        let waiter = WaitSignal()
-        while true {
-            switch self.withMachine({ machine, state in machine.beginUse(waiter, state) }) {
-            case .none: return nil
-            case .wait: BlockingPool.leave { _ = waiter.wait(for: nil) }
-            case .use(let use):
-                let result = use.reader.properties(as: (any BlobPropertyReader).self).map(body)
-                self.finish(use, use.unchanged)
-                return result
-            }
-        }
-    }
 }

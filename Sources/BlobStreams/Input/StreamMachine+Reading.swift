@@ -76,24 +76,6 @@ extension StreamMachine {
         return self.beginUse()
     }
 
-    /// The next step of a use of the reader for something other than reading.
-    enum UseStep {
-        case use(Use)
-        case wait
-        case none
-    }
-
-    /// Gives the reader to the calling thread for something other than reading.
-    mutating func beginUse(_ waiter: WaitSignal, _ state: BlobStreamState) -> UseStep {
-        guard state.phase == .open, self.session.isOpenCompleted, let reader = self.session.reader else { return .none }
-        guard !self.session.isBusy else {
-            self.waiters.append((waiter, false))
-            return .wait
-        }
-        self.session.isBusy = true
-        return .use(Use(reader, self.session))
-    }
-
     /// Takes the reader back.
     ///
     /// - Parameter opening: The info of the reader, if it is open now and was not known to be before.

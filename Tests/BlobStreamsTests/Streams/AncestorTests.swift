@@ -202,9 +202,5 @@ struct UnopenableSource: BlobInputStreamDataSource {
     let error: NSError
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { throw self.error }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        throw self.error
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { throw self.error }
 }

@@ -425,19 +425,23 @@ import Testing
         }
     }
 
-    @Test(arguments: modes) func otherPropertiesAreTheReaders(_ mode: BlobStreamMode) async throws {
+    @Test(arguments: modes) func otherPropertiesAreTheSources(_ mode: BlobStreamMode) async throws {
         let pipe = BlobPipe()
-        let source = CountedSource(pipe.source)
+        let source = CountedSource(pipe.source).layered {
+            $0.idleLimit = .seconds(1000)
+            $0.onBytes = { _, _, _ in }
+        }
         try await self.withStream(source, mode) { stream in
             #expect(stream.property(forKey: .color) == nil)
-            #expect(!stream.setProperty("red" as NSString, forKey: .color))
+            #expect(stream.setProperty("red" as NSString, forKey: .color))
             stream.open()
             try pipe.write(Data([1, 2]))
             #expect(stream.readBytes(1).count == 1)
-            #expect(stream.setProperty("red" as NSString, forKey: .color))
             #expect(stream.property(forKey: .color) as? String == "red")
+            #expect(stream.setProperty("green" as NSString, forKey: .color))
             #expect(!stream.setProperty("x" as NSString, forKey: .dataWrittenToMemoryStreamKey))
             #expect(stream.readBytes(1).count == 1)
+            #expect(stream.property(forKey: .color) as? String == "green")
         }
     }
 
@@ -622,11 +626,7 @@ struct FailingSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.makeBody(opening) }
 }
 
 /// A source whose opening blocks, and does not listen to the context, until the test lets it go.
@@ -639,13 +639,12 @@ struct SlowToOpenSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         self.begun.append(true)
         self.gate.wait()
         // Also when the job was cancelled meanwhile, which this source does not notice.
-        return try self.base.makeReader(at: byteOffset, matching: validator, context: BlobContext())
+        return try self.base.makeBody(
+            BlobOpening(at: opening.byteOffset, matching: opening.validator, context: BlobContext()))
     }
 }
 
@@ -662,11 +661,7 @@ private struct UnmarkedSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.makeBody(opening) }
 }
 
 /// A source whose content the test replaces.
@@ -677,10 +672,8 @@ private struct SwitchingSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.current.withLock { $0 }.info(context) }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        try self.current.withLock { $0 }.makeReader(at: byteOffset, matching: validator, context: context)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        try self.current.withLock { $0 }.makeBody(opening)
     }
 }
 

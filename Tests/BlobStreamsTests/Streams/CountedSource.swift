@@ -3,12 +3,13 @@ import BlobTestSupport
 import Foundation
 
 /// A source that counts what is done with its readers.
-final class CountedSource: BlobInputStreamDataSource {
+final class CountedSource: BlobPropertySource {
     let openings = Recorder<Int64>()
     let closings = Recorder<Bool>()
     let readCounts = Recorder<Int>()
     private let base: any BlobInputStreamDataSource
     private let hidesRandomAccess: Bool
+    private let color = Locked<String?>(nil)
 
     init(_ base: any BlobInputStreamDataSource, hidesRandomAccess: Bool = false) {
         self.base = base
@@ -24,48 +25,43 @@ final class CountedSource: BlobInputStreamDataSource {
         return info
     }
 
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-        self.openings.append(byteOffset)
-        return Reader(reader, self)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let reader = try self.base.open(opening)
+        self.openings.append(opening.byteOffset)
+        return .stream(Stream(reader, self), startingAt: opening.byteOffset)
+    }
+
+    func property(forKey key: Foundation.Stream.PropertyKey) -> Any? {
+        key == .color ? self.color.withLock { $0 } : nil
+    }
+
+    func setProperty(_ value: Any?, forKey key: Foundation.Stream.PropertyKey) -> Bool {
+        if key == .color { self.color.withLock { $0 = value as? String } }
+        return key == .color
     }
 
     /// True when every reader that was opened was closed.
     var isReleased: Bool { self.openings.values.count == self.closings.values.count }
 
-    private final class Reader: BlobPropertyReader {
-        private let base: any BlobPluginReader
+    private final class Stream: BlobByteStream {
+        private let base: BlobReader
         private let source: CountedSource
-        private var color: Any?
-        private var isClosed = false
 
-        init(_ base: any BlobPluginReader, _ source: CountedSource) { (self.base, self.source) = (base, source) }
+        init(_ base: BlobReader, _ source: CountedSource) { (self.base, self.source) = (base, source) }
 
-        var info: BlobInfo { self.source.shown(self.base.info) }
-        var isOpen: Bool { self.base.isOpen }
+        var info: BlobInfo? { get throws { try self.base.knownInfo().map(self.source.shown) } }
         var neverBlocks: Bool { self.base.neverBlocks }
+        var readiness: BlobWakerSlot? { self.base.readiness }
 
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
             let before = output.byteCount
             let result = try self.base.read(into: &output)
             self.source.readCounts.append(output.byteCount - before)
             return result
         }
 
-        func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-
-        func property(forKey key: Stream.PropertyKey) -> Any? { key == .color ? self.color : nil }
-
-        func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-            if key == .color { self.color = value }
-            return key == .color
-        }
-
         func close() {
-            if !self.isClosed { self.source.closings.append(true) }
-            self.isClosed = true
+            self.source.closings.append(true)
             self.base.close()
         }
     }

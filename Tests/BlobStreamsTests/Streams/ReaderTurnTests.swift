@@ -17,9 +17,8 @@ import Testing
                 let stream = shared.value
                 stream.open()
                 for round in 0..<6 {
-                    switch (number + round) % 3 {
+                    switch (number + round) % 2 {
                     case 0: _ = stream.readBytes(3)
-                    case 1: _ = (stream.property(forKey: .color), stream.setProperty(nil, forKey: .color))
                     default: _ = stream.setOffset(Int64(number * 50 + round))
                     }
                 }
@@ -204,13 +203,11 @@ private final class WatchedSource: BlobInputStreamDataSource {
         return try self.base.describe(context)
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        return try self.watch("open", self.calls ?? Locked([])) {
-            let reader = try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-            self.openings.append(byteOffset)
-            return Reader(reader, self)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        try self.watch("open", self.calls ?? Locked([])) {
+            let reader = try self.base.open(opening)
+            self.openings.append(opening.byteOffset)
+            return .stream(Stream(reader, self), startingAt: opening.byteOffset)
         }
     }
 
@@ -233,45 +230,30 @@ private final class WatchedSource: BlobInputStreamDataSource {
         return try body()
     }
 
-    private final class Reader: BlobPropertyReader {
-        private let base: any BlobPluginReader
+    private final class Stream: BlobByteStream {
+        private let base: BlobReader
         private let source: WatchedSource
         private let calls: Locked<[String]>
-        private let isClosed = Locked(false)
 
-        init(_ base: any BlobPluginReader, _ source: WatchedSource) {
+        init(_ base: BlobReader, _ source: WatchedSource) {
             (self.base, self.source, self.calls) = (base, source, source.calls ?? Locked([]))
         }
 
-        var info: BlobInfo { self.source.watch("info", self.calls) { self.base.info } }
-        var isOpen: Bool { self.source.watch("isOpen", self.calls) { self.base.isOpen } }
+        var info: BlobInfo? { get throws { try self.source.watch("info", self.calls) { try self.base.knownInfo() } } }
         var neverBlocks: Bool { self.base.neverBlocks && self.source.traits.contains(.neverBlocks) }
+        var readiness: BlobWakerSlot? { self.source.watch("readiness", self.calls) { self.base.readiness } }
 
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
             try self.source.watch("read", self.calls) {
                 self.source.onRead()
                 return try self.base.read(into: &output)
             }
         }
 
-        func whenReadable(_ waker: BlobWaker) {
-            self.source.watch("whenReadable", self.calls) { self.base.whenReadable(waker) }
-        }
-
-        func property(forKey key: Stream.PropertyKey) -> Any? {
-            self.source.watch("property", self.calls) { nil }
-        }
-
-        func setProperty(_ value: Any?, forKey key: Stream.PropertyKey) -> Bool {
-            self.source.watch("setProperty", self.calls) { true }
-        }
-
         func close() {
             self.source.watch("close", self.calls) {
-                if !self.isClosed.exchange(true) {
-                    self.source.onClose()
-                    self.source.closings.append(true)
-                }
+                self.source.onClose()
+                self.source.closings.append(true)
                 self.base.close()
             }
         }
