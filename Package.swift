@@ -256,7 +256,7 @@ let package = Package(
         tests("BlobDeflateTests", "BlobTestSupport", "BlobStreams", "BlobDeflate", "CZlib"),
         tests(
             "BlobReceivingTests", "BlobMultipart", "BlobStreams", "BlobTestSupport", "BlobReceiving", "CryptoDigest"),
-        tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting"),
+        tests("BlobStreamsTestingTests", "BlobStreams", "BlobStreamsTesting", "BlobTestSupport"),
         tests("BlobStreamsTests", "BlobTestSupport", "BlobStreams"),
         tests("BlobTestSupportTests", "BlobPlatform", "BlobTestSupport", "CThreadLimit"),
         tests(

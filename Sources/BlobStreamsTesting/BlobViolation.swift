@@ -1,8 +1,8 @@
 import BlobCore
 
-/// A violation of a contract of ``BlobPluginReader`` or ``BlobInputStreamDataSource`` by a source.
+/// A violation of a contract of ``BlobInputStreamDataSource`` by a source.
 public struct BlobViolation: Hashable, Sendable, CustomStringConvertible {
-    /// The number of the contract, 1 to 15.
+    /// The number of the contract, 1 to 16.
     public let contract: Int
 
     /// A description of what was observed.
@@ -21,14 +21,17 @@ final class ViolationLog: Sendable {
         self.found.withLock { if !$0.contains(violation) { $0.append(violation) } }
     }
 
-    /// True when waiting for the waker is pointless: a reader calls it in vain endlessly, or cannot call it.
-    var neverWakes: Bool {
-        self.found.withLock {
-            $0.contains { $0.message.hasSuffix(Self.endlessCalls) || $0.message == Self.missingMethod }
-        }
+    /// Adds what an error tells: of a contract that the reader found broken, or of this one.
+    func add(_ contract: Int, _ message: String, _ error: BlobError) {
+        // The reader names the contract: (C1).
+        let number = error.code == .misbehavingPlugin ? error.message.firstMatch(of: /\(C(\d+)\)/) : nil
+        if let contract = number.flatMap({ Int($0.1) }) { return self.add(contract, error.message) }
+        self.add(contract, "\(message): \(error)")
     }
+
+    /// True when waiting for the waker is pointless: a reader calls it in vain endlessly.
+    var neverWakes: Bool { self.found.withLock { $0.contains { $0.message.hasSuffix(Self.endlessCalls) } } }
     static let endlessCalls = "times in vain."
-    static let missingMethod = "A read returns 'notYet', and the reader has no 'whenReadable'."
 
     /// All violations, by number of contract.
     var all: [BlobViolation] {

@@ -3,7 +3,7 @@ import BlobPlatform
 
 /// A source that delivers the bytes of another with a fault, or in a legal but difficult way.
 ///
-/// Use it to test code that reads from sources. The conformance kit or the guard catches the faults that break a
+/// Use it to test code that reads from sources. ``BlobReader`` or the conformance kit catches the faults that break a
 /// contract; the legal difficulties must be invisible to every consumer.
 public struct FaultSource: BlobInputStreamDataSource {
     /// A fault or difficulty. Offsets are in bytes from the start of the blob.
@@ -43,12 +43,11 @@ public struct FaultSource: BlobInputStreamDataSource {
     /// Returns the info of the base, with a wrong byte count for ``Fault/wrongByteCount(by:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo { self.lying(try self.base.info(context)) }
 
-    /// Makes a reader of the base that applies the fault.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.base.open(at: byteOffset, matching: validator, context: context)
-        return FaultReader(reader, self.fault, info: self.lying(reader.info), context)
+    /// Hands out a stream over the base that applies the fault.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let reader = try self.base.open(opening)
+        let stream = FaultStream(reader, self.fault, info: self.lying(reader.info), opening.context)
+        return .stream(stream, startingAt: opening.byteOffset)
     }
 
     private func lying(_ info: BlobInfo) -> BlobInfo {
@@ -59,8 +58,8 @@ public struct FaultSource: BlobInputStreamDataSource {
     }
 }
 
-private final class FaultReader: BlobPluginReader {
-    let info: BlobInfo
+private final class FaultStream: BlobByteStream {
+    let info: BlobInfo?
     private let base: BlobReader
     private let fault: FaultSource.Fault
     private let context: BlobContext
@@ -72,7 +71,7 @@ private final class FaultReader: BlobPluginReader {
         self.context = context
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         switch self.fault {
         case .oneByte: return try self.read(atMost: 1, &output)
         case .half: return try self.read(atMost: max(1, output.freeCapacity / 2), &output)

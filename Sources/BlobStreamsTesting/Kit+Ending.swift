@@ -6,35 +6,6 @@ extension Kit {
     private static let limit = Duration.milliseconds(1500)
     private static let attemptCount = 3
 
-    /// C3: after a throw, every later read throws the same error.
-    func checkStickyErrors() throws {
-        for stepCount in [0, 1, 2, 5, 20] {
-            let context = BlobContext()
-            let pass = try self.open(capacity: 16, context: context, waiting: BlobContext())
-            for _ in 0..<stepCount { _ = try pass.step() }
-            context.cancellation.cancel()
-            guard let first = self.readError(pass) else { continue }
-            for _ in 0..<3 {
-                let next = self.readError(pass, attempts: 1)
-                guard next?.code != first.code else { continue }
-                let seen = next.map { "'\($0)'" } ?? "no error"
-                self.findings.add(3, "After the error '\(first)' a read gave \(seen).")
-            }
-        }
-    }
-
-    /// Returns the first error within `attempts` reads; nil if there is none.
-    private func readError(_ pass: Pass, attempts: Int = 64) -> BlobError? {
-        for _ in 0..<attempts {
-            do {
-                if try pass.step() == .end { return nil }
-            } catch {
-                return BlobError(wrapping: error)
-            }
-        }
-        return nil
-    }
-
     /// C12: a call that blocks returns within a second of a cancellation, and throws `cancelled`.
     func checkCancellation() {
         self.expectPrompt(12, .cancelled, "whose context was cancelled before") {
@@ -68,7 +39,7 @@ extension Kit {
             let (context, interrupt) = makeTerms()
             guard let failure = self.endOfReading(context, interrupt) else { continue }
             if case .failure(let error) = failure, error.code != code {
-                self.findings.add(contract, "A reader \(what) throws: \(error)")
+                self.findings.add(contract, "A reader \(what) throws", error)
             }
             return
         }
@@ -100,40 +71,19 @@ extension Kit {
         return failure.withLock { $0 }.map { .failure($0) } ?? .success(())
     }
 
-    /// C14: closing twice has no effect, and reading after it throws `closed`.
-    func checkClosing() throws {
-        let unread = try self.open()
-        unread.reader.close()
-        let pass = try self.open()
-        _ = try pass.step()
-        pass.reader.close()
-        for closed in [unread, pass] {
-            closed.reader.close()
-            do {
-                let result = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) {
-                    try closed.read(into: $0).0
-                }
-                self.findings.add(14, "A read after close says '\(result)', and throws no error.")
-            } catch {
-                let code = BlobError(wrapping: error).code
-                if code != .closed { self.findings.add(14, "A read after close throws \(code).") }
-            }
-        }
-    }
-
     /// C14: a closed and released reader leaves no memory and no descriptor behind.
     func checkRelease() throws {
-        weak var released: (any BlobPluginReader)?
+        weak var released: AnyObject?
         do {
             let pass = try self.open()
             _ = try pass.step()
-            released = pass.reader
+            released = pass.reader.stream
             pass.reader.close()
         }
-        // A timer or an observer that another thread calls just now may hold the reader for a moment.
+        // A timer or an observer that another thread calls just now may hold it for a moment.
         let end = ContinuousClock.now + Self.limit
         while released != nil, ContinuousClock.now < end { _ = WaitSignal().wait(for: .milliseconds(1)) }
-        if released != nil { self.findings.add(14, "A closed reader stays in memory.") }
+        if released != nil { self.findings.add(14, "What a closed reader read stays in memory.") }
         // Other threads open and close descriptors too: only a leak adds this many every time.
         let readerCount = 32
         for _ in 0..<4 {
@@ -154,38 +104,5 @@ extension Kit {
 
     private static var openDescriptorCount: Int {
         (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd").count) ?? 0
-    }
-
-    /// C15: through the guard, every error has its operation, byte offset, layers and locator.
-    func checkErrorContext() throws {
-        let source = try self.makeSource()
-        let reader = try self.makeSource().open()
-        reader.close()
-        let errors: [(String, () throws -> Void)] = [
-            ("opening past the end", { _ = try Data(readingFrom: source.open(at: self.expected.byteCount + 1)) }),
-            ("a read after close", { _ = try Data(readingFrom: reader) }),
-        ]
-        for (act, provoke) in errors {
-            do {
-                try provoke()
-                self.findings.add(15, "There is no error for \(act).")
-            } catch let error as BlobError {
-                if error.operation == nil || error.byteOffset == nil || error.layers.isEmpty {
-                    self.findings.add(15, "The error for \(act) lacks its context: \(error)")
-                }
-                if source.locator != nil, error.locator == nil {
-                    self.findings.add(15, "The error for \(act) lacks the locator: \(error)")
-                }
-            }
-        }
-    }
-}
-
-extension Data {
-    /// Reads once.
-    fileprivate init(readingFrom reader: BlobReader) throws {
-        self = try withUnsafeTemporaryAllocation(byteCount: 16, alignment: 1) { buffer in
-            Data(buffer.prefix(try reader.readWaiting(into: buffer)))
-        }
     }
 }

@@ -24,10 +24,9 @@ extension Kit {
                 let step = try self.open(at: byteOffset).step()
                 self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, a read gives \(step).")
             } catch {
-                let code = BlobError(wrapping: error).code
-                if code != .invalidArgument {
-                    self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, the error is \(code).")
-                }
+                let error = BlobError(wrapping: error)
+                guard error.code != .invalidArgument else { continue }
+                self.findings.add(5, "Opened at byte \(byteOffset), outside of the blob, it throws", error)
             }
         }
     }
@@ -38,8 +37,7 @@ extension Kit {
         let validator = try source.info(BlobContext()).validator
         if let validator, source.traits.contains(.repeatable) {
             let pass = Pass(
-                try source.makeReader(at: 0, matching: validator, context: BlobContext()), self.findings, capacity: 64,
-                patience: self.patience)
+                try source.open(matching: validator), self.findings, capacity: 64, patience: self.patience)
             _ = try pass.step()
         }
         let others: [BlobValidator] = [
@@ -50,8 +48,8 @@ extension Kit {
                 let step = try self.open(matching: other).step()
                 self.findings.add(7, "Opened for content that it does not have, a read gives \(step).")
             } catch {
-                let code = BlobError(wrapping: error).code
-                if code != .changed { self.findings.add(7, "Opened for other content, the error is \(code).") }
+                let error = BlobError(wrapping: error)
+                if error.code != .changed { self.findings.add(7, "Opened for other content, it throws", error) }
             }
         }
     }
@@ -60,9 +58,7 @@ extension Kit {
     func checkIndependence() throws {
         let source = try self.makeSource()
         let open = { (byteOffset: Int64) in
-            Pass(
-                try source.makeReader(at: byteOffset, matching: nil, context: BlobContext()), self.findings,
-                capacity: 512, patience: self.patience)
+            Pass(try source.open(at: byteOffset), self.findings, capacity: 512, patience: self.patience)
         }
         guard source.traits.contains(.repeatable) else {
             let first = try open(0)
@@ -71,8 +67,8 @@ extension Kit {
                 let step = try open(0).step()
                 self.findings.add(10, "It is not repeatable, and a second opening gives \(step).")
             } catch {
-                let code = BlobError(wrapping: error).code
-                if code != .unsupported { self.findings.add(10, "A second opening is refused with \(code).") }
+                let error = BlobError(wrapping: error)
+                if error.code != .unsupported { self.findings.add(10, "A second opening throws", error) }
             }
             return withExtendedLifetime(first) {}
         }
@@ -97,7 +93,7 @@ extension Kit {
         concurrently(4) { index in
             do {
                 var byteOffset = self.expected.byteCount / 4 * Int64(index)
-                let reader = try source.makeReader(at: byteOffset, matching: nil, context: BlobContext())
+                let reader = try source.open(at: byteOffset)
                 let pass = Pass(reader, self.findings, capacity: 1024, patience: self.patience)
                 for _ in 0..<256 {
                     guard case .bytes(let bytes) = try pass.step() else { return }
@@ -108,7 +104,7 @@ extension Kit {
                     byteOffset += Int64(bytes.count)
                 }
             } catch {
-                self.findings.add(10, "A reader fails beside others: \(BlobError(wrapping: error))")
+                self.findings.add(10, "A reader fails beside others", BlobError(wrapping: error))
             }
         }
     }

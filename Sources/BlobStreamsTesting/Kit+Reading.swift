@@ -9,15 +9,14 @@ extension Kit {
     private static let smallReadCount = 2048
 
     private static let largeCapacity = 1 << 20
+    private static let chunkByteCount = 64 * 1024
 
     func open(
         at byteOffset: Int64 = 0, matching validator: BlobValidator? = nil, capacity: Int = 4096,
-        context: BlobContext = BlobContext(), waiting: BlobContext? = nil
+        context: BlobContext = BlobContext()
     ) throws -> Pass {
-        let reader = try self.makeSource()
-            .makeReader(at: byteOffset, matching: validator, context: context)
-        return Pass(
-            reader, self.findings, capacity: capacity, waiting: waiting ?? context, patience: self.patience)
+        let reader = try self.makeSource().open(at: byteOffset, matching: validator, context: context)
+        return Pass(reader, self.findings, capacity: capacity, waiting: context, patience: self.patience)
     }
 
     /// C1, C8, C9, C11: reads return all bytes, whatever their capacity.
@@ -59,17 +58,25 @@ extension Kit {
         }
     }
 
-    /// C2: after the end, every read returns the end.
-    func checkEnd() throws {
-        let pass = try self.open(capacity: Self.largeCapacity)
-        guard try pass.reachEnd(within: self.expected.byteCount) else {
-            return self.findings.add(2, "More bytes came than there are.")
-        }
-        for _ in 0..<3 {
-            do {
-                guard try pass.step() == .end else { return self.findings.add(2, "Bytes came after the end.") }
-            } catch {
-                return self.findings.add(2, "A read after the end throws: \(BlobError(wrapping: error))")
+    /// C10: what a user does with the chunks that it gets is not seen by the next one.
+    func checkChunks() throws {
+        let source = try self.makeSource()
+        for isFirst in [true, false] where isFirst || source.traits.contains(.repeatable) {
+            // As chunks are read: memory is given away where a plugin has any.
+            let reader = try source.withoutBlocking.open()
+            let pass = Pass(reader, self.findings, capacity: 1, patience: self.patience)
+            while reader.byteOffset < Self.largeCapacity {
+                let byteOffset = reader.byteOffset
+                var result = BlobReadResult.end
+                var chunk = try Data(readingAtMost: Self.chunkByteCount, from: reader, &result)
+                guard self.expected.agrees(with: chunk, at: byteOffset) else {
+                    let cause = isFirst ? "" : ", after another reader's chunks were changed"
+                    return self.findings.add(
+                        isFirst ? 8 : 10, "Wrong bytes in the chunk at byte \(byteOffset)\(cause).")
+                }
+                for index in chunk.indices { chunk[index] = ~chunk[index] }
+                if result == .end { break }
+                if result == .notYet { try pass.waitUntilReadable() }
             }
         }
     }

@@ -38,11 +38,12 @@ extension Kit {
     }
 
     /// Waits for a waker to be called; otherwise adds a finding and returns false.
-    func expectCall(_ bell: RecordingWaker, _ walk: Walk, _ otherwise: String) throws -> Bool {
+    func expectCall(_ bell: RecordingWaker, _ walk: Walk) throws -> Bool {
         if bell.wait(for: self.patience) { return true }
-        // A source that has no bytes yet is slow, which is another fault than a lost signal.
+        // A source that has no bytes yet is slow, which is another fault than a slot that is not fired.
         let isReadable = try walk.attempt() != .notYet
-        self.findings.add(1, isReadable ? otherwise : "The waker was not called within \(self.patience).")
+        self.findings.add(
+            1, isReadable ? "A slot is not fired, or before the bytes are there." : "No bytes within \(self.patience).")
         return false
     }
 }

@@ -1,7 +1,7 @@
 import BlobCore
 import BlobPlatform
 
-/// Reads from a plugin's reader, blocking or event-driven, and records the contracts that it breaks.
+/// Reads from a reader, blocking or event-driven, and records the contracts that its plugin breaks.
 final class Pass {
     enum Step: Equatable {
         case bytes(Data)
@@ -11,7 +11,7 @@ final class Pass {
     /// The longest wait for an event-driven reader, whose task may have to wait for many others.
     static let patience = Duration.seconds(240)
 
-    let reader: any BlobPluginReader
+    let reader: BlobReader
     private let findings: ViolationLog
     private let context: BlobContext
     private let memory: UnsafeMutableRawPointer
@@ -23,9 +23,9 @@ final class Pass {
     private static let spuriousCallLimit = 100_000
     private var vainCallCount = 0
 
-    /// - Parameter context: The context of waiting for an event-driven reader, as the guard does for callers.
+    /// - Parameter context: The context of waiting for an event-driven reader.
     init(
-        _ reader: any BlobPluginReader, _ findings: ViolationLog, capacity: Int,
+        _ reader: BlobReader, _ findings: ViolationLog, capacity: Int,
         waiting context: BlobContext = BlobContext(),
         patience: Duration = Pass.patience
     ) {
@@ -63,16 +63,11 @@ final class Pass {
         }
     }
 
-    /// Reads once, and checks that the result agrees with the number of bytes appended.
+    /// Reads once.
     func read(into room: UnsafeMutableRawBufferPointer) throws -> (BlobReadResult, count: Int) {
         var output = OutputRawSpan(buffer: room, initializedCount: 0)
         let result = try self.reader.read(into: &output)
-        let count = output.finalize(for: room)
-        if (result == .bytes) != (count > 0) {
-            self.findings.add(1, "A read says '\(result)' and appended \(count) bytes.")
-            throw BlobError(.misbehavingPlugin, "The result of a read does not agree with the bytes it appended.")
-        }
-        return (result, count)
+        return (result, output.finalize(for: room))
     }
 
     /// C1: waits for the waker, which is called when a read is worth trying again; in vain too, but not endlessly.
@@ -85,17 +80,12 @@ final class Pass {
         let signal = WaitSignal()
         var waiting = self.context
         waiting.idleLimit = self.patience
-        let (isWoken, isMethodMissing) = (Locked(false), Locked(false))
+        let isWoken = Locked(false)
         self.reader.whenReadable(
-            BlobWaker(reporting: { isMissing in
-                if isMissing { isMethodMissing.withLock { $0 = true } }
+            BlobWaker {
                 isWoken.withLock { $0 = true }
                 signal.signal()
-            }))
-        guard !isMethodMissing.withLock({ $0 }) else {
-            self.findings.add(1, ViolationLog.missingMethod)
-            throw BlobError(.misbehavingPlugin, ViolationLog.missingMethod)
-        }
+            })
         self.vainCallCount = isWoken.withLock { $0 } ? self.vainCallCount + 1 : 0
         let result = Result { () throws(BlobError) in
             try waiting.wait(on: signal) { isWoken.withLock { $0 } ? () : nil }
@@ -104,16 +94,6 @@ final class Pass {
             self.findings.add(1, "The waker was not called within \(self.patience).")
         }
         try result.get()
-    }
-
-    /// Reads to the end; returns false when there are more than `byteCount` bytes, since the end may never come.
-    func reachEnd(within byteCount: Int64) throws -> Bool {
-        var rest = byteCount
-        while case .bytes(let bytes) = try self.step() {
-            rest -= Int64(bytes.count)
-            guard rest >= 0 else { return false }
-        }
-        return true
     }
 
     /// Reads to the end, or until `byteCount` bytes have been read.

@@ -14,7 +14,7 @@ final class Walk {
         self.findings = findings
     }
 
-    var reader: any BlobPluginReader { self.pass.reader }
+    var reader: BlobReader { self.pass.reader }
 
     /// Reads once, without waiting.
     func attempt() throws -> BlobReadResult {

@@ -1,4 +1,5 @@
 import BlobStreams
+import BlobTestSupport
 import Foundation
 import Testing
 
@@ -6,11 +7,20 @@ import Testing
 
 private let bytes = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
 
-/// One plugin a contract that breaks it: the kit names that contract.
+/// One plugin a duty that breaks it: the kit names its contract.
 @Suite struct KitTests {
     @Test(arguments: BrokenSource.Defect.allCases)
-    func aBrokenContractIsNamed(_ defect: BrokenSource.Defect) async {
-        let found = await violations(of: BrokenSource(defect: defect), expecting: bytes)
+    func aBrokenContractIsNamed(_ defect: BrokenSource.Defect) async throws {
+        let kit = Kit({ BrokenSource(defect: defect) }, expecting: Expectation(bytes))
+        let found = try await onThread {
+            switch defect {
+            // Each of their reads takes seconds.
+            case .cannotBeCancelled: kit.checkCancellation()
+            case .passesTheDeadline: kit.checkDeadline()
+            default: _ = kit.run()
+            }
+            return kit.findings.all
+        }
         #expect(found.contains { $0.contract == defect.rawValue }, "\(defect): \(found)")
     }
 
@@ -19,8 +29,8 @@ private let bytes = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     }
 
     @Test func aViolationIsDescribedByItsNumber() async throws {
-        let found = await violations(of: BrokenSource(defect: .bytesAfterTheEnd), expecting: bytes)
-        #expect(try #require(found.first).description.hasPrefix("C2: "))
+        let found = await violations(of: BrokenSource(defect: .endsEarly), expecting: bytes)
+        #expect(try #require(found.first).description.hasPrefix("C8: "))
     }
 
     @Test func aSourceThatCannotBeOpenedIsNoSilentSuccess() async {
@@ -32,7 +42,13 @@ private let bytes = Data((0..<300).map { UInt8(truncatingIfNeeded: $0 &* 7) })
     /// Readers that wait for a while are asked meanwhile.
     @Test func aReaderThatBlocksForAWhileOnlyIsNotConstant() async {
         let found = await violations(of: WaveringSource(base: MemorySource(bytes)), expecting: bytes)
-        #expect(found.contains { $0.contract == 12 }, "\(found)")
+        #expect(found.contains { $0.contract == 16 }, "\(found)")
+    }
+
+    @Test func anEmptySourceThatFailsIsNamed() async {
+        let source = ClosureSource { _, _, _ in throw BlobError(.corrupted, "There is nothing.") }
+        #expect(await violations(of: source, expecting: Data()).contains { $0.contract == 8 })
+        #expect(await violations(of: MemorySource([]), expecting: Data()) == [])
     }
 
     @Test func aLargeSourceIsComparedAtItsEndsWithoutBeingHeld() throws {
@@ -92,43 +108,43 @@ private enum Missing {
 struct BrokenSource: BlobInputStreamDataSource {
     enum Defect: Int, CaseIterable, Sendable {
         case saysBytesAndGivesNone = 1
-        case bytesAfterTheEnd = 2
-        case anotherErrorEachTime = 3
         case keepsTheBuffer = 4
-        case takesAnyOffset = 5
+        case startsBehindTheOffset = 5
         case ignoresOffsets = 6
         case ignoresValidators = 7
         case endsEarly = 8
         case readersShareAPosition = 10
+        case hasOneValidatorForAll = 11
         case cannotBeCancelled = 12
         case passesTheDeadline = 13
-        case readsAfterClose = 14
+        case staysInMemory = 14
+        case blocksAtAnOffset = 16
     }
 
     let defect: Defect?
     private let shared = SharedPosition()
 
-    var traits: BlobTraits { [.repeatable, .concurrentReaders] }
+    init(defect: Defect?) { self.defect = defect }
+
+    var traits: BlobTraits {
+        self.defect == .blocksAtAnOffset
+            ? [.repeatable, .concurrentReaders, .neverBlocks] : [.repeatable, .concurrentReaders]
+    }
 
     func describe(_ context: BlobContext) -> BlobInfo {
         BlobInfo(byteCount: Int64(bytes.count), validator: .strong("of these bytes"))
     }
 
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        let info = self.describe(context)
-        do {
-            try info.check(byteOffset: byteOffset, matching: validator)
-        } catch {
-            let isForgiven =
-                error.code == .invalidArgument && self.defect == .takesAnyOffset
-                || error.code == .changed && self.defect == .ignoresValidators
-            guard isForgiven else { throw error }
-        }
-        let offset = self.defect == .ignoresOffsets ? 0 : min(max(0, byteOffset), Int64(bytes.count))
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        var info = self.describe(opening.context)
+        if self.defect == .ignoresValidators { info.validator = opening.validator }
+        let start = opening.byteOffset &+ (self.defect == .startsBehindTheOffset ? 1 : 0)
+        let offset = self.defect == .ignoresOffsets ? 0 : min(max(0, start), Int64(bytes.count))
+        if self.defect == .blocksAtAnOffset, offset > 0 { _ = WaitSignal().wait(for: .milliseconds(1100)) }
         if self.defect == .readersShareAPosition { self.shared.offset.withLock { $0 = Int(offset) } }
-        return BrokenReader(self.defect, info, Int(offset), self.shared, context)
+        let stream = BrokenStream(self.defect, info, Int(offset), self.shared, opening.context)
+        if self.defect == .staysInMemory { _ = Unmanaged.passRetained(stream) }
+        return .stream(stream, startingAt: start)
     }
 }
 
@@ -136,51 +152,49 @@ final class SharedPosition: Sendable {
     let offset = Locked(0)
 }
 
-private final class BrokenReader: BlobPluginReader {
-    let info: BlobInfo
+/// The openings of sources whose content is another one each second time.
+private let openingCount = Locked(0)
+
+private final class BrokenStream: BlobByteStream {
+    let info: BlobInfo?
     private let defect: BrokenSource.Defect?
     private let shared: SharedPosition
     private let context: BlobContext
+    private let isOther: Bool
     private var offset: Int
     private var kept: UnsafeMutableRawPointer?
-    private var errorCount = 0
-    private var isClosed = false
 
     init(
         _ defect: BrokenSource.Defect?, _ info: BlobInfo, _ offset: Int, _ shared: SharedPosition,
         _ context: BlobContext
     ) {
         (self.defect, self.info, self.offset, self.shared, self.context) = (defect, info, offset, shared, context)
+        let isEven = openingCount.withLock { count in
+            if defect == .hasOneValidatorForAll { count += 1 }
+            return count % 2 == 0
+        }
+        self.isOther = defect == .hasOneValidatorForAll && isEven
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let start = output.byteCount
-        if self.isClosed, self.defect != .readsAfterClose { throw BlobError(.closed, "Closed.") }
-        if self.context.cancellation.isCancelled { try self.noteCancellation() }
-        if self.defect == .passesTheDeadline, self.context.deadline != nil { _ = WaitSignal().wait(for: .seconds(4)) }
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.defect == .cannotBeCancelled || self.defect == .passesTheDeadline && self.context.deadline != nil {
+            _ = WaitSignal().wait(for: .seconds(4))
+        }
         if self.defect == .saysBytesAndGivesNone { return .bytes }
-        if self.defect == .readersShareAPosition { self.offset = self.shared.offset.withLock { $0 } }
         if self.defect == .keepsTheBuffer {
             self.kept?.storeBytes(of: 1, as: UInt8.self)
             self.kept = output.withUnsafeMutableBytes { buffer, _ in buffer.baseAddress }
         }
+        if self.defect == .readersShareAPosition { self.offset = self.shared.offset.withLock { $0 } }
+        defer { if self.defect == .readersShareAPosition { self.shared.offset.withLock { $0 = self.offset } } }
         let end = self.defect == .endsEarly ? bytes.count - 1 : bytes.count
-        if self.offset == bytes.count, self.defect == .bytesAfterTheEnd { output.append(0) }
-        let count = bytes[self.offset..<max(end, self.offset)].withUnsafeBytes { output.append(contentsOf: $0) }
-        self.offset += count
-        if self.defect == .readersShareAPosition { self.shared.offset.withLock { $0 = self.offset } }
-        return output.byteCount > start ? .bytes : .end
-    }
-
-    private func noteCancellation() throws {
-        self.errorCount += 1
-        switch self.defect {
-        case .anotherErrorEachTime:
-            throw BlobError(self.errorCount == 1 ? .cancelled : .io, "Number \(self.errorCount)")
-        case .cannotBeCancelled: throw BlobError(.io, "This is no way to say it.")
-        default: throw BlobError(.cancelled, "Cancelled.")
+        guard self.offset < end else { return .end }
+        if self.isOther {
+            output.append(repeating: 0, count: 1, as: UInt8.self)
+            self.offset += 1
+        } else {
+            self.offset += bytes[self.offset..<end].withUnsafeBytes { output.append(contentsOf: $0) }
         }
+        return .bytes
     }
-
-    func close() { self.isClosed = true }
 }

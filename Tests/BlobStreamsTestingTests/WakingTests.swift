@@ -16,9 +16,9 @@ private let bytes = Data((0..<700).map { UInt8(truncatingIfNeeded: $0 &* 11) })
         #expect(found.allSatisfy { $0.message.contains(defect.words) }, "\(found)")
     }
 
-    @Test(arguments: [false, true]) func aReaderThatSaysNotYetMustImplementWhenReadable(hasBytes: Bool) async {
-        let found = await violations(of: SilentSource(hasBytes: hasBytes), expecting: bytes)
-        #expect(found.contains { $0.contract == 1 && $0.message == ViolationLog.missingMethod }, "\(found)")
+    @Test func aStreamThatSaysNotYetHasASlot() async {
+        let found = await violations(of: WaitingSource(defect: .hasNoSlot), expecting: bytes)
+        #expect(found.contains { $0.contract == 1 && $0.message.contains("no slot") }, "\(found)")
     }
 
     @Test func aReaderThatWaitsAsItShouldBreaksNothing() async {
@@ -45,37 +45,32 @@ private let bytes = Data((0..<700).map { UInt8(truncatingIfNeeded: $0 &* 11) })
 /// An event-driven source with one defect: the first reads of its readers have to wait.
 struct WaitingSource: BlobInputStreamDataSource {
     enum Defect: CaseIterable, Sendable {
-        case keepsTheOldestWaker, callsReplacedWakers, losesEarlySignals, forgetsToTestReadiness
-        case callsUnderItsLock, belongsToAThread, keepsItsWakerAfterClose, callsAfterClose
-        case isNeverOpen, closesAgain, changesItsInfo, opensInSilence
-        case sourceBlocksOnlyLater, readerBlocksOnlyLater, blocksInARead
+        case hasNoSlot, neverFires, firesTooEarly, firesUnderItsLock, belongsToAThread
+        case changesItsInfo, opensInSilence
+        case sourceBlocksOnlyLater, streamBlocksOnlyLater, blocksInARead, blocksAtAnOffset, blocksWithAValidator
 
         /// A part of the message.
         var words: String {
             switch self {
-            case .keepsTheOldestWaker: "A waker that replaced another is not called."
-            case .callsReplacedWakers: "A waker that another has replaced is called all the same."
-            case .losesEarlySignals: "A signal between 'notYet' and 'whenReadable' is lost."
-            case .forgetsToTestReadiness: "A waker that is registered when a read is worth trying is not called."
-            case .callsUnderItsLock: "The waker is called while a lock is held"
+            case .hasNoSlot: "there is no slot"
+            case .neverFires, .firesTooEarly: "A slot is not fired, or before the bytes are there."
+            case .firesUnderItsLock: "The slot is fired while a lock is held"
             case .belongsToAThread: "A reader that one thread after another uses fails"
-            case .keepsItsWakerAfterClose: "A closed reader keeps its waker."
-            case .callsAfterClose: "A waker is called after the reader was closed."
-            case .isNeverOpen: "A read gave bytes and the reader is not open."
-            case .closesAgain: "A reader that was open is not open any more."
             case .changesItsInfo: "The info of an open reader changed"
-            case .opensInSilence: "The waker is not called when the reader opens."
+            case .opensInSilence: "The slot is not fired when the info is known."
             case .sourceBlocksOnlyLater: "The traits of the source are not constant."
-            case .readerBlocksOnlyLater: "'neverBlocks' of a reader is not constant."
+            case .streamBlocksOnlyLater: "'neverBlocks' of a reader is not constant."
             case .blocksInARead: "A call of 'read' blocks, although 'neverBlocks' is true."
+            case .blocksAtAnOffset, .blocksWithAValidator: "A call of 'open', opened at an offset or with"
             }
         }
 
         func run(_ kit: Kit) throws {
             switch self {
-            case .losesEarlySignals: try kit.checkEarlySignals()
+            case .neverFires, .firesTooEarly: try kit.checkCalls()
             case .opensInSilence: try kit.checkWakerAtOpening()
-            case .blocksInARead: try kit.checkNeverBlocks()
+            case .belongsToAThread: try kit.checkThreads()
+            case .blocksInARead, .blocksAtAnOffset, .blocksWithAValidator: try kit.checkNeverBlocks()
             default: _ = kit.run()
             }
         }
@@ -84,9 +79,7 @@ struct WaitingSource: BlobInputStreamDataSource {
         /// than a thread takes to register one.
         var delay: Duration {
             switch self {
-            case .losesEarlySignals, .forgetsToTestReadiness, .callsAfterClose: .milliseconds(4)
-            case .keepsTheOldestWaker, .callsUnderItsLock, .keepsItsWakerAfterClose: .milliseconds(4)
-            case .callsReplacedWakers: .milliseconds(1)
+            case .firesTooEarly, .firesUnderItsLock: .milliseconds(4)
             case .opensInSilence: .milliseconds(1500)
             default: .zero
             }
@@ -101,7 +94,7 @@ struct WaitingSource: BlobInputStreamDataSource {
     var traits: BlobTraits {
         let neverBlocks =
             switch self.defect {
-            case .readerBlocksOnlyLater: false
+            case .streamBlocksOnlyLater: false
             case .sourceBlocksOnlyLater: self.openingCount.withLock { $0 } == 0
             default: true
             }
@@ -112,162 +105,105 @@ struct WaitingSource: BlobInputStreamDataSource {
         BlobInfo(byteCount: Int64(bytes.count), validator: .strong("of these bytes"))
     }
 
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        let info = self.describe(context)
-        try info.check(byteOffset: byteOffset, matching: validator)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         self.openingCount.withLock { $0 += 1 }
-        return WaitingReader(self.defect, info, Int(byteOffset), context)
+        if self.defect == .blocksAtAnOffset && opening.byteOffset > 0
+            || self.defect == .blocksWithAValidator && opening.validator != nil
+        {
+            _ = WaitSignal().wait(for: .milliseconds(1200))
+        }
+        let info = self.describe(opening.context)
+        return .stream(
+            WaitingStream(self.defect, info, opening.byteOffset, opening.context), startingAt: opening.byteOffset)
     }
 }
 
-private final class WaitingReader: BlobPluginReader {
+private final class WaitingStream: BlobByteStream {
     private struct State {
         var isOpen = false
         var isThere = false
         var isAwaited = false
-        var isClosed = false
-        var wasTold = false
         var waitCount = 0
-        var wakers: [BlobWaker] = []
     }
 
     private let defect: WaitingSource.Defect?
     private let knownInfo: BlobInfo
     private let context: BlobContext
     private let state = Locked(State())
-    private var offset: Int
+    private let slot = BlobWakerSlot()
+    private let start: Int64
     private var thread: pthread_t?
+    private var byteOffset: Int64
     private var readCount = 0
     private var timers: [BlobRegistration] = []
 
-    init(_ defect: WaitingSource.Defect?, _ info: BlobInfo, _ offset: Int, _ context: BlobContext) {
-        (self.defect, self.knownInfo, self.offset, self.context) = (defect, info, offset, context)
-        if defect == .opensInSilence { self.after(.milliseconds(4)) { $0.isOpen = true } }
+    init(_ defect: WaitingSource.Defect?, _ info: BlobInfo, _ start: Int64, _ context: BlobContext) {
+        (self.defect, self.knownInfo, self.start, self.context) = (defect, info, start, context)
+        self.byteOffset = start
     }
 
-    var info: BlobInfo {
+    var info: BlobInfo? {
+        guard self.state.withLock({ $0.isOpen }) else {
+            self.ask()
+            return nil
+        }
         var info = self.knownInfo
-        if self.defect == .changesItsInfo { info.name = self.offset > 100 ? "later" : "sooner" }
+        if self.defect == .changesItsInfo { info.name = self.byteOffset - self.start > 100 ? "later" : "sooner" }
         return info
     }
 
-    var isOpen: Bool {
-        switch self.defect {
-        case .isNeverOpen: false
-        case .closesAgain: !(100...200).contains(self.offset)
-        default: self.state.withLock { $0.isOpen }
-        }
-    }
+    var neverBlocks: Bool { self.defect == .streamBlocksOnlyLater ? self.readCount == 0 : true }
+    var readiness: BlobWakerSlot? { self.defect == .hasNoSlot ? nil : self.slot }
 
-    var neverBlocks: Bool { self.defect == .readerBlocksOnlyLater ? self.readCount == 0 : true }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         self.readCount += 1
+        self.byteOffset = byteOffset
         if self.defect == .belongsToAThread {
             let thread = self.thread ?? pthread_self()
             self.thread = thread
             guard pthread_equal(thread, pthread_self()) != 0 else { throw BlobError(.io, "It is another thread's.") }
         }
         if self.defect == .blocksInARead, self.readCount == 1 { _ = WaitSignal().wait(for: .milliseconds(1200)) }
-        let (isThere, asks) = try self.state.withLock { state in
-            guard !state.isClosed else { throw BlobError(.closed, "Closed.") }
-            // The first reads have to wait; the rest of the bytes is there.
-            if state.isThere || state.waitCount == 6 {
-                (state.isThere, state.wasTold) = (false, false)
-                return (true, false)
-            }
-            defer { state.isAwaited = true }
-            return (false, !state.isAwaited)
+        // The first reads have to wait; the rest of the bytes is there.
+        let isThere = self.state.withLock { state in
+            guard state.isThere || state.waitCount == 6 else { return false }
+            state.isThere = false
+            return true
         }
-        try self.context.check()
         guard isThere else {
-            if asks, self.defect != .forgetsToTestReadiness { self.ask() }
+            self.ask()
             return .notYet
         }
-        guard self.offset < bytes.count else { return .end }
-        self.offset += bytes[self.offset...].prefix(64).withUnsafeBytes { output.append(contentsOf: $0) }
+        guard byteOffset < bytes.count else { return .end }
+        _ = bytes[Int(byteOffset)...].prefix(64).withUnsafeBytes { output.append(contentsOf: $0) }
         return .bytes
     }
 
+    /// Makes the next bytes come.
     private func ask() {
-        self.after(self.defect?.delay ?? .zero) { state in
-            (state.isOpen, state.isThere, state.isAwaited) = (true, true, false)
-            state.waitCount += 1
+        let isAsked = self.state.withLock { state in
+            defer { state.isAwaited = true }
+            return state.isAwaited || state.isThere
         }
+        if !isAsked { self.come(after: self.defect?.delay ?? .zero) }
     }
 
-    private func after(_ delay: Duration, _ change: @escaping @Sendable (inout State) -> Void) {
-        let (state, defect) = (self.state, self.defect)
-        let fall: @Sendable () -> Void = {
-            let wakers = state.withLock { state -> [BlobWaker] in
-                let wasThere = state.isThere
-                change(&state)
-                guard state.isThere, !wasThere, !state.isClosed || defect == .callsAfterClose else { return [] }
-                state.wasTold = !state.wakers.isEmpty
-                defer { state.wakers = [] }
-                if defect == .callsUnderItsLock { for waker in state.wakers { waker.wake() } }
-                return state.wakers
+    private func come(after delay: Duration) {
+        let (state, slot, defect) = (self.state, self.slot, self.defect)
+        let come: @Sendable () -> Void = {
+            state.withLock { state in
+                (state.isOpen, state.isThere, state.isAwaited) = (true, true, false)
+                state.waitCount += 1
+                if defect == .firesUnderItsLock { slot.fire() }
             }
-            if defect != .callsUnderItsLock { for waker in wakers { waker.wake() } }
-        }
-        if delay == .zero { return _ = BlockingPool.brief.run(fall) }
-        self.timers.append(self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(fall) }))
-    }
-
-    func whenReadable(_ waker: BlobWaker) {
-        let (isReadable, asks) = self.state.withLock { state in
-            var isReadable = state.isThere
-            if self.defect == .losesEarlySignals { isReadable = isReadable && state.wasTold }
-            let asks = self.defect == .forgetsToTestReadiness && !state.isThere && state.wakers.isEmpty
-            if self.defect == .forgetsToTestReadiness { isReadable = false }
-            if !isReadable {
-                switch self.defect {
-                case .keepsTheOldestWaker: if state.wakers.isEmpty { state.wakers = [waker] }
-                case .callsReplacedWakers: state.wakers.append(waker)
-                default: state.wakers = [waker]
-                }
+            switch defect {
+            case .neverFires, .firesTooEarly, .firesUnderItsLock: break
+            case .opensInSilence where state.withLock({ $0.waitCount }) == 1: break
+            default: slot.fire()
             }
-            return (isReadable, asks)
         }
-        if asks { self.ask() }
-        if isReadable { waker.wake() }
-    }
-
-    func close() {
-        self.state.withLock { state in
-            state.isClosed = true
-            if self.defect != .callsAfterClose, self.defect != .keepsItsWakerAfterClose { state.wakers = [] }
-        }
-    }
-}
-
-/// A source whose readers return `notYet` and cannot tell when to read again: for ever, or before each piece of bytes.
-private struct SilentSource: BlobInputStreamDataSource {
-    let hasBytes: Bool
-    let traits: BlobTraits = [.neverBlocks, .repeatable, .concurrentReaders]
-    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext)
-        -> any BlobPluginReader
-    {
-        Reader(self.hasBytes ? bytes.dropFirst(Int(byteOffset)) : nil)
-    }
-
-    private final class Reader: BlobPluginReader {
-        var info: BlobInfo { BlobInfo() }
-        private var rest: Data?
-        private var isWaiting = false
-
-        init(_ rest: Data?) { self.rest = rest }
-
-        func read(into output: inout OutputRawSpan) -> BlobReadResult {
-            self.isWaiting.toggle()
-            guard !self.isWaiting, var rest = self.rest.take() else { return .notYet }
-            defer { self.rest = rest }
-            return .moving(&rest, to: &output)
-        }
-
-        func close() {}
+        if defect == .firesTooEarly { slot.fire() }
+        if delay == .zero { return _ = BlockingPool.brief.run(come) }
+        self.timers.append(self.context.wake(after: delay, BlobWaker { BlockingPool.brief.run(come) }))
     }
 }

@@ -7,11 +7,7 @@ struct AlternatingSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { .repeatable }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.make().info(context) }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.make().open(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.make().makeBody(opening) }
 }
 
 /// Reads to the end, or to an error.

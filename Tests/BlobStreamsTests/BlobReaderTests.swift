@@ -21,17 +21,14 @@ import Testing
     }
 
     @Test func aPluginThatSaysNotYetAndNeverTellsWhenMisbehaves() throws {
-        final class Mute: BlobPluginReader {
-            let info = BlobInfo()
-            func read(into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
-            func close() {}
+        final class Mute: BlobByteStream {
+            let info: BlobInfo? = BlobInfo()
+            func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult { .notYet }
         }
         struct MuteSource: BlobInputStreamDataSource {
             var traits: BlobTraits { [.repeatable, .concurrentReaders] }
             func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-            func makeReader(
-                at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-            ) -> any BlobPluginReader { Mute() }
+            func makeBody(_ opening: BlobOpening) -> BlobBody { .stream(Mute(), startingAt: 0) }
         }
         let error = try #require(throws: BlobError.self) { try read(MuteSource().open()) }
         #expect(error.code == .misbehavingPlugin)
@@ -220,7 +217,7 @@ import Testing
         }
         let reader = try PluginSource(plugin).open(at: 4)
         #expect(try readNow(reader).0 == .notYet)
-        plugin.info.byteCount = 3
+        plugin.finalInfo.byteCount = 3
         state.update { $0 = BlobReaderState(isOpenCompleted: true, hasBytesAvailable: true) }
         let error = try #require(throws: BlobError.self) { try read(reader) }
         #expect(error.code == .invalidArgument)
@@ -490,38 +487,39 @@ private struct PluginSource: BlobInputStreamDataSource {
         return self.info
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.open()
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .stream(try self.open(), startingAt: opening.byteOffset)
     }
 }
 
-/// A reader that does as it is told, right or wrong.
-private final class Plugin: BlobPluginReader {
+/// A stream that does as it is told, right or wrong.
+private final class Plugin: BlobByteStream {
     typealias Body = (Plugin, inout OutputRawSpan) throws -> Void
 
-    var info: BlobInfo
+    var finalInfo: BlobInfo
     let state: BlobObservable<BlobReaderState>?
     private(set) var readCount = 0
     private(set) var closeCount = 0
     var result: BlobReadResult?
+    private let slot = BlobWakerSlot()
     private var observation: BlobRegistration?
     private let body: Body
 
     init(info: BlobInfo = BlobInfo(), _ state: BlobObservable<BlobReaderState>? = nil, _ body: @escaping Body) {
-        self.info = info
+        self.finalInfo = info
         self.state = state
         self.body = body
+        self.observation = state?.observe(\.self) { [slot] _ in slot.fire() }
     }
 
     convenience init(readiness: BlobReaderState, _ body: @escaping Body) {
         self.init(BlobObservable(readiness), body)
     }
 
-    var isOpen: Bool { self.state?.value.isOpenOrReady ?? true }
+    var info: BlobInfo? { self.state?.value.isOpenOrReady ?? true ? self.finalInfo : nil }
+    var readiness: BlobWakerSlot? { self.slot }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         self.readCount += 1
         let (before, count) = (self.state?.value, output.byteCount)
         try self.body(self, &output)
@@ -529,14 +527,9 @@ private final class Plugin: BlobPluginReader {
         if output.byteCount > count { return .bytes }
         guard let before else { return .end }
         if let error = before.error { throw error }
-        return before.isAtEnd ? .end : .notYet
-    }
-
-    func whenReadable(_ waker: BlobWaker) {
-        guard let state else { return waker.wake() }
-        self.observation = state.observe(\.self, options: [.initial]) { _ in
-            if state.value.isReady { waker.wake() }
-        }
+        if before.isAtEnd { return .end }
+        if state?.value.isReady ?? false { self.slot.fire() }
+        return .notYet
     }
 
     func close() { self.closeCount += 1 }

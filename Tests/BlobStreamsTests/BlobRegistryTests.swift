@@ -486,33 +486,24 @@ private struct XorSource: BlobInputStreamDataSource {
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try Self.decoded(self.base.info(context)) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        XorReader(base: try self.base.open(at: 4 + byteOffset, context: context))
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(at: 4 + opening.byteOffset, context: opening.context)
+        return .transform(base, Inversion(), startingAt: opening.byteOffset)
     }
 
     static func decoded(_ info: BlobInfo) -> BlobInfo { BlobInfo(byteCount: info.byteCount.map { $0 - 4 }) }
 }
 
-private final class XorReader: BlobPluginReader {
-    private let base: BlobReader
+private struct Inversion: BlobTransform {
+    func info(of base: BlobInfo) -> BlobInfo { XorSource.decoded(base) }
 
-    init(base: BlobReader) { self.base = base }
-
-    var info: BlobInfo { XorSource.decoded(self.base.info) }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        var result = BlobReadResult.end
-        let count = try output.append(atMost: .max) { result = try self.base.read(into: &$0) }
-        output.withUnsafeMutableBytes { buffer, initializedCount in
-            for index in (initializedCount - count)..<initializedCount { buffer[index] = ~buffer[index] }
+    func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) -> BlobStep {
+        while !input.isEmpty, output.freeCapacity > 0 {
+            output.append(~input.unsafeLoad(fromByteOffset: 0, as: UInt8.self), as: UInt8.self)
+            input = input.extracting(droppingFirst: 1)
         }
-        return result
+        return input.isEmpty ? (isLast ? .end : .needsInput) : .full
     }
-
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-    func close() { self.base.close() }
 }
 
 /// One byte, then nothing for ever.

@@ -121,7 +121,7 @@ import Testing
     /// The part that ends was about to call the waker when a read in vain closed it.
     @Test func aReadInVainThatGoesToTheNextPartLosesNoWaker() throws {
         let played = PlayedStream()
-        let reader = try ConcatenatedSource([EndingReader(), played]).open(at: 0)
+        let reader = try ConcatenatedSource([EndingStream(), played]).open(at: 0)
         let wakes = Recorder<Bool>()
         #expect(try readNow(reader) == nil)
         reader.whenReadable(BlobWaker { wakes.append(true) })
@@ -132,20 +132,19 @@ import Testing
         #expect(try readNow(reader) == Data([1]))
     }
 
-    /// A reader, and its source, that has nothing at the first read, ends at the second, and never calls its waker.
-    private final class EndingReader: BlobPluginReader, BlobInputStreamDataSource {
+    /// A stream, and its source, that has nothing at the first read, ends at the second, and never fires its slot.
+    private final class EndingStream: BlobByteStream, BlobInputStreamDataSource {
         private let hasBeenRead = Locked(false)
+        private let slot = BlobWakerSlot()
         let traits: BlobTraits = .neverBlocks
-        let info = BlobInfo()
-        func describe(_ context: BlobContext) -> BlobInfo { self.info }
-        func makeReader(
-            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) -> any BlobPluginReader { self }
-        func read(into output: inout OutputRawSpan) -> BlobReadResult {
+        let info: BlobInfo? = BlobInfo()
+        var neverBlocks: Bool { true }
+        var readiness: BlobWakerSlot? { self.slot }
+        func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+        func makeBody(_ opening: BlobOpening) -> BlobBody { .stream(self, startingAt: 0) }
+        func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult {
             self.hasBeenRead.exchange(true) ? .end : .notYet
         }
-        func whenReadable(_ waker: BlobWaker) {}
-        func close() {}
     }
 
     /// A source whose content may be changed by the test.
@@ -155,10 +154,8 @@ import Testing
         func describe(_ context: BlobContext) throws -> BlobInfo {
             try self.current.withLock { try $0.describe(context) }
         }
-        func makeReader(
-            at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-        ) throws -> any BlobPluginReader {
-            try self.current.withLock { try $0.makeReader(at: byteOffset, matching: validator, context: context) }
+        func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+            try self.current.withLock { try $0.makeBody(opening) }
         }
     }
 

@@ -60,11 +60,7 @@ private struct LayeredSource: BlobLayer {
     let underlying: any BlobInputStreamDataSource
     var traits: BlobTraits { self.underlying.traits.subtracting(.neverBlocks) }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.content.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.content.makeBody(opening) }
 }
 
 /// Stands for a format with restart points.
@@ -72,11 +68,7 @@ private struct IndexedSource: BlobLayer, BlobIndexing {
     let underlying: any BlobInputStreamDataSource
     var traits: BlobTraits { self.underlying.traits.subtracting(.neverBlocks) }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.content.info(context) }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.content.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.content.makeBody(opening) }
     func buildIndex(_ context: BlobContext) throws -> Bool {
         context.eventSink?(BlobEvent(.indexBuilt, 1))
         return true

@@ -18,9 +18,7 @@ import Testing
         var traits: BlobTraits { [.repeatable, .concurrentReaders] }
         var locator: BlobLocator? { try? BlobLocator("memory:there") }
         func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
-        func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-            -> any BlobPluginReader
-        { try self.base.makeReader(at: byteOffset, matching: validator, context: context) }
+        func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.makeBody(opening) }
     }
 
     @Test func aSliceUpToTheEndOfItsBaseChecksWhatTheBaseChecksThere() {
@@ -82,7 +80,7 @@ import Testing
     @Test func aPartThatCannotBeOpenedFailsAgainOnEachRead() throws {
         let missing = SequentialSource(info: BlobInfo(byteCount: 1)) { _ in throw BlobError(.notFound, "Gone.") }
         let source = ConcatenatedSource([MemorySource([1]), missing])
-        let reader = try source.makeReader(at: 0, matching: nil, context: BlobContext())
+        let reader = try source.open()
         withUnsafeTemporaryAllocation(byteCount: 8, alignment: 1) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
             #expect(throws: Never.self) { try reader.read(into: &output) }

@@ -155,7 +155,7 @@ import Testing
             let source = FlakySource(base, failingAfter: 100, with: Self.cut(.seconds(1000)))
                 .layered { $0.retry = .impatient }
             try await onThread {
-                let reader = try source.makeReader(at: 0, matching: nil, context: BlobContext())
+                let reader = try source.open()
                 #expect(reader.neverBlocks == neverBlocks)
                 let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 200, alignment: 1)
                 defer { buffer.deallocate() }

@@ -10,29 +10,20 @@ final class StuckSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext)
-        -> any BlobPluginReader
-    {
-        Reader(self)
-    }
+    func makeBody(_ opening: BlobOpening) -> BlobBody { .stream(Stream(self), startingAt: opening.byteOffset) }
 
-    private final class Reader: BlobPluginReader {
+    private final class Stream: BlobByteStream {
+        let info: BlobInfo? = BlobInfo()
         private let source: StuckSource
-        private var isClosed = false
 
         init(_ source: StuckSource) { self.source = source }
 
-        var info: BlobInfo { BlobInfo() }
-
-        func read(into output: inout OutputRawSpan) -> BlobReadResult {
+        func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult {
             self.source.reads.append(true)
             self.source.gate.wait()
             return .end
         }
 
-        func close() {
-            if !self.isClosed { self.source.closes.append(true) }
-            self.isClosed = true
-        }
+        func close() { self.source.closes.append(true) }
     }
 }

@@ -94,7 +94,7 @@ extension Data {
     }
 
     /// Makes one read of `reader`, into memory that fits the bytes, or uses the memory that the reader gives away.
-    init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
+    package init(readingAtMost byteCount: Int, from reader: BlobReader, _ result: inout BlobReadResult) throws {
         if let taken = try reader.take(atMost: byteCount) {
             self.init(taken)
             result = .bytes

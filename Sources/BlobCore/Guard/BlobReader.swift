@@ -13,7 +13,7 @@ public final class BlobReader: BlobPluginReader {
     }
 
     /// The bytes of the body that the plugin handed out.
-    private(set) var stream: any BlobByteStream
+    package private(set) var stream: any BlobByteStream
     /// The stream while it may be replaced by another one. Cast once: casting an object to a protocol takes longer than
     /// a call of it.
     private var late: (any LateStream)?
@@ -278,12 +278,6 @@ public final class BlobReader: BlobPluginReader {
         }
     }
 
-    /// Returns what the plugin handed out, if it is of this type.
-    package func properties<Properties>(as type: Properties.Type) -> Properties? {
-        if let plugin = self.stream as? PluginReaderStream { return plugin.reader as? Properties }
-        return self.stream as? Properties
-    }
-
     // MARK: The stream
 
     /// True when all declared bytes were read and only the check of the end is left.
@@ -294,9 +288,9 @@ public final class BlobReader: BlobPluginReader {
     /// Reads from `started` from now on.
     private func follow(_ started: StartedStream) throws(BlobError) {
         let (offset, heldByteCount) = (self.byteOffset, Int64(started.held?.count ?? 0))
-        guard started.byteOffset - heldByteCount <= offset else {
+        guard started.byteOffset >= heldByteCount, started.byteOffset - heldByteCount <= offset else {
             throw BlobError(
-                .misbehavingPlugin, "The body starts at byte \(started.byteOffset), behind \(offset) (C5).")
+                .misbehavingPlugin, "The body starts at byte \(started.byteOffset), opened at \(offset) (C5).")
         }
         (self.stream, self.streamOffset, self.held) = (started.stream, started.byteOffset, started.held)
         self.late = started.stream as? any LateStream

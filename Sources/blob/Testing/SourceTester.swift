@@ -288,11 +288,7 @@ private struct OnceSource: BlobLayer {
     var locator: BlobLocator? { self.underlying.locator }
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.underlying.open(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.underlying.makeBody(opening) }
 }
 
 /// An output that drops all bytes.
