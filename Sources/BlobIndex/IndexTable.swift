@@ -15,7 +15,7 @@ struct IndexTable {
     static let magic: [UInt8] = [0x89] + Array("BIX\r\n".utf8) + [0x1A, 0x0A]
 
     /// The version of the format; increased with every change that an older reader would misread.
-    static let version: UInt32 = 2
+    static let version: UInt32 = 3
 
     static let headByteCount = 16
     static let footByteCount = 20

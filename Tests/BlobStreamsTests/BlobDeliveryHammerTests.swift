@@ -10,8 +10,6 @@ import Testing
         var step = 0
     }
 
-    private actor Somewhere {}
-
     /// `BLOBSTREAMS_ROUNDS` makes it more: a thousand take twenty seconds.
     private static let roundCount = environmentNumber("BLOBSTREAMS_ROUNDS") ?? 60
 
@@ -50,11 +48,10 @@ import Testing
         print("seed \(seed)")
         let deliveries: [BlobDelivery] = [
             .queue(DispatchQueue(label: "serial")), .queue(DispatchQueue(label: "wide", attributes: .concurrent)),
-            .actor(MainActor.shared), .immediate,
+            .immediate,
         ]
-        let somewhere = Somewhere()
         let loop = LoopThread()
-        let all = deliveries + [.actor(somewhere), .runLoop(loop.runLoop)]
+        let all = deliveries + [.runLoop(loop.runLoop)]
         for round in 0..<Self.roundCount {
             let observable = BlobObservable(Numbers(), coalescing: { $0.phase == $1.phase })
             let kept = all.map { delivery in

@@ -5,26 +5,6 @@ import Testing
 
 /// Deliveries through the executors that there are.
 @Suite(.timeLimit(.minutes(10))) struct BlobExecutorTests {
-    private actor Counter {
-        private(set) var numbers: [Int] = []
-        private var tokens: [BlobRegistration] = []
-        private let hasEnded: Latch?
-
-        init(_ hasEnded: Latch? = nil) { self.hasEnded = hasEnded }
-
-        deinit { self.hasEnded?.open() }
-
-        func append(_ number: Int) { self.numbers.append(number) }
-
-        func follow(_ observable: BlobObservable<Int>, until last: Int, _ done: Latch) {
-            self.tokens.append(
-                observable.observe(\.self, options: [.initial, .new], on: .actor(self)) { [weak self] change in
-                    self?.assumeIsolated { $0.append(change.new ?? -1) }
-                    if change.new == last { done.open() }
-                })
-        }
-    }
-
     /// Calls `body` with each executor, and a check that the caller runs there.
     private func withExecutors(
         _ body: (_ name: String, _ delivery: BlobDelivery, _ isInside: @escaping @Sendable () -> Bool) async throws ->
@@ -35,15 +15,6 @@ import Testing
             let queue = DispatchQueue(label: "test", attributes: attributes)
             queue.setSpecific(key: key, value: true)
             try await body("queue", .queue(queue)) { DispatchQueue.getSpecific(key: key) == true }
-        }
-        let counter = Counter()
-        try await body("actor", .actor(counter)) {
-            counter.assertIsolated()
-            return true
-        }
-        try await body("main actor", .actor(MainActor.shared)) {
-            MainActor.assertIsolated()
-            return true
         }
         let loop = LoopThread()
         let identity = Locked<ObjectIdentifier?>(nil)
@@ -119,20 +90,6 @@ import Testing
             }
             try await updating
         }
-    }
-
-    @Test func anActorMayKeepTheTokenOfItsOwnObservation() async {
-        let observable = BlobObservable(0)
-        let (done, hasEnded) = (Latch(), Latch())
-        do {
-            let counter = Counter(hasEnded)
-            await counter.follow(observable, until: 3, done)
-            for number in 1...3 { observable.update { $0 = number } }
-            await done.opened()
-            #expect(await counter.numbers == [0, 1, 2, 3])
-        }
-        await hasEnded.opened()
-        observable.update { $0 = 4 }
     }
 
     // MARK: Run loops

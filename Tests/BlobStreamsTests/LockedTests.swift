@@ -17,7 +17,5 @@ struct LockedTests {
         #expect(counted == nil)
         let none = Locked(())
         #expect(none.withLock { _ in true })
-        let narrow = Locked(false)
-        #expect(narrow.takeOnce() && !narrow.takeOnce())
     }
 }

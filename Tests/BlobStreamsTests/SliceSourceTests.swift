@@ -28,6 +28,13 @@ import Testing
         return all
     }
 
+    /// A server chooses its tags.
+    @Test func partsOfAValidatorAreNotTakenForOthers() {
+        let (one, two) = (BlobValidator.strong("a,8:strong:b"), [BlobValidator.strong("a"), .strong("b")])
+        #expect(BlobValidator.combined("both", [one]) != .combined("both", two))
+        #expect(BlobValidator.combined("both", [.strong("a,strong:b")]) != .combined("both", two))
+    }
+
     @Test(arguments: [0..<10, 0..<0, 3..<7, 3..<3, 9..<10, 10..<10] as [Range<Int64>])
     func aSliceHasTheBytesOfItsRange(range: Range<Int64>) async throws {
         for base in [MemorySource(bytes), self.unknown(), try self.pipe()] as [any BlobInputStreamDataSource] {

@@ -56,10 +56,8 @@ struct MemberTable: Sendable {
 
     static func bucketCount(_ count: Int) -> Int { max(1, (count + Self.slotsPerBucket - 1) / Self.slotsPerBucket) }
 
-    /// Returns the 64-bit FNV-1a hash of a name (draft-eastlake-fnv, section 5).
-    static func hash(_ name: [UInt8]) -> UInt64 {
-        name.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-    }
+    /// Returns the hash of a name.
+    static func hash(_ name: [UInt8]) -> UInt64 { name.fnv1a }
 
     /// Returns the bucket and the tag of a hash, which come from different bits of it.
     static func slot(_ hash: UInt64, _ bucketCount: Int) -> (bucket: Int, tag: UInt32) {

@@ -44,22 +44,15 @@ extension BlobReader {
     /// Returns the next bytes, fewer than `byteCount` only at the end. Memory grows with the bytes that have arrived.
     func data(upTo byteCount: Int) throws -> Data {
         var data = Data()
-        try self.append(to: &data, upTo: byteCount)
-        return data
-    }
-
-    /// Appends the next bytes to `data` until it has `byteCount`, and fewer only at the end or before an error.
-    func append(to data: inout Data, upTo byteCount: Int) throws {
-        var count = data.count
-        defer { data.count = count }
-        while count < byteCount {
-            data.count = count + min(byteCount - count, 128 * 1024)
-            let read = try data.withUnsafeMutableBytes {
-                try self.readWaiting(into: UnsafeMutableRawBufferPointer(rebasing: $0[count...]))
-            }
-            guard read > 0 else { return }
-            count += read
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: min(byteCount, 128 * 1024), alignment: 16)
+        defer { buffer.deallocate() }
+        while data.count < byteCount {
+            let room = UnsafeMutableRawBufferPointer(rebasing: buffer.prefix(byteCount - data.count))
+            let count = try self.readWaiting(into: room)
+            guard count > 0 else { break }
+            data.append(contentsOf: UnsafeRawBufferPointer(rebasing: room[..<count]))
         }
+        return data
     }
 }
 

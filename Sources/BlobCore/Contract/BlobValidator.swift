@@ -17,11 +17,12 @@ public struct BlobValidator: Hashable, Sendable {
     ///
     /// For sources that are built on others.
     public static func combined(_ recipe: String, _ parts: [BlobValidator]) -> Self {
-        var text = recipe + "(" + parts.map(\.text).joined(separator: ",") + ")"
+        // With its length before it, no part can be taken for two, whatever a server puts into it.
+        var text = recipe + "(" + parts.map { "\($0.text.utf8.count):\($0.text)" }.joined(separator: ",") + ")"
         if parts.allSatisfy(\.isStrong) { return .strong(text) }
         // The token of a weak identity stays short, however many parts there are: two independent 64-bit hashes.
         return text.withUTF8 { bytes in
-            .weak("\(bytes.count)-\(Int64(bitPattern: fnv1a(bytes)))-\(fnv1a(bytes.reversed()))")
+            .weak("\(bytes.count)-\(Int64(bitPattern: bytes.fnv1a))-\(bytes.reversed().fnv1a)")
         }
     }
 
@@ -29,7 +30,7 @@ public struct BlobValidator: Hashable, Sendable {
     package var text: String { "\(self.isStrong ? "strong" : "weak"):\(self.token)" }
 }
 
-/// FNV-1a, 64 bits: draft-eastlake-fnv, offset basis and prime of section 5.
-private func fnv1a(_ bytes: some Sequence<UInt8>) -> UInt64 {
-    bytes.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+extension Sequence<UInt8> {
+    /// FNV-1a, 64 bits: draft-eastlake-fnv, offset basis and prime of section 5.
+    package var fnv1a: UInt64 { self.reduce(0xcbf2_9ce4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 } }
 }

@@ -59,11 +59,6 @@ package final class Locked<State>: @unchecked Sendable {  // Safe: the value is 
     }
 }
 
-extension Locked<Bool> {
-    /// Returns true for the first caller only.
-    package func takeOnce() -> Bool { !self.exchange(true) }
-}
-
 /// A container that hands a value that is not `Sendable` over to the one place that uses it from now on.
 ///
 /// Safe only where the hand-over is ordered (by a lock, or by starting the job that takes it) and the giver stops using

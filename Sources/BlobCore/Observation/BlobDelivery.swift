@@ -35,17 +35,4 @@ public struct BlobDelivery: Sendable {
 
     /// Delivers on a queue, serial or concurrent.
     public static func queue(_ queue: DispatchQueue) -> BlobDelivery { BlobDelivery { queue.async(execute: $0) } }
-
-    /// Delivers isolated to an actor: the handler may call `actor.assumeIsolated { … }`.
-    ///
-    /// Does not keep the actor alive, so that the actor may hold the token of the observation. After the actor was
-    /// deallocated, the handler is no longer called.
-    public static func actor(_ actor: any Actor) -> BlobDelivery {
-        BlobDelivery { [weak actor] job in
-            guard let actor else { return }
-            Task.detached { await Self.run(job, on: actor) }
-        }
-    }
-
-    private static func run(_ job: @Sendable () -> Void, on actor: isolated any Actor) { job() }
 }

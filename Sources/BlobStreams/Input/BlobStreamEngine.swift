@@ -111,8 +111,7 @@ final class BlobStreamEngine: StreamEngine, @unchecked Sendable {  // Safe: `upd
     // MARK: Opening and closing
 
     func open() {
-        let phase = self.state.value.phase
-        let isRepeatable = phase == .atEnd && self.source.traits.contains(.repeatable)
+        let isRepeatable = self.source.traits.contains(.repeatable)
         let id = self.update { machine, state in machine.open(isRepeatable: isRepeatable, &state) }
         if let id { self.start(id) }
     }

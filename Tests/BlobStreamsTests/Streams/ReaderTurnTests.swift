@@ -28,6 +28,18 @@ import Testing
         }
     }
 
+    /// A stream that reaches its end on another thread meanwhile is opened again.
+    @Test func openingWhileAnotherThreadReachesTheEndIsNoError() async throws {
+        for _ in 0..<300 {
+            let shared = HandedOver(BlobInputStream(MemorySource(count: 10)))  // May be used on several threads.
+            shared.value.open()
+            try await onThreads(2) { number in
+                if number == 0 { _ = shared.value.readAll() } else { shared.value.open() }
+            }
+            #expect(shared.value.streamError == nil)
+        }
+    }
+
     /// Without `concurrentReaders` that holds for all readers of the source, and for opening them.
     @Test(arguments: BlobInputStreamTests.modes)
     func aSeekWaitsForTheReaderBeforeIfReadersCannotBeUsedSideBySide(_ mode: BlobStreamMode) async throws {
