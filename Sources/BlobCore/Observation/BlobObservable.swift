@@ -2,7 +2,7 @@
 ///
 /// Each observer sees each change of its key path once and in order. One thread at a time delivers: the thread that
 /// made a change, or one that is already delivering. It never delivers under a lock: handlers may read, update, observe
-/// and cancel. With a ``BlobDelivery``, a handler runs on a run loop, a queue or an actor instead.
+/// and cancel. With a ``BlobDelivery``, a handler runs on a run loop or a queue instead.
 ///
 /// A method that changes the value may therefore return before a handler was called for it, when another thread is
 /// delivering; that thread then makes the call, unless the token is cancelled or released first. Keep the token until
