@@ -74,22 +74,7 @@ public struct BlobArchive: Sendable {
     ) throws -> BlobMember {
         let table = try (self.container as? ArchiveContainer)?.searchedTable(context)
         if let known = try? table?.record(of: selector) { return known.member }
-        var (found, count): (BlobMember?, Int) = (nil, 0)
-        try self.container.forEachMember(context) { member in
-            switch selector {
-            case .index(let index):
-                found = member.index == index ? member : nil
-                return found == nil
-            case .name(let name):
-                guard member.name == name else { return true }
-                found = found ?? member
-                count += 1
-                return true
-            }
-        }
-        guard let found else { throw BlobError(notFound: selector) }
-        guard count <= 1 else { throw BlobError.ambiguous(found.name, count: count, first: found.index) }
-        return found
+        return try self.container.findMember(selector, context)
     }
 
     /// Returns a source of the bytes of one member.

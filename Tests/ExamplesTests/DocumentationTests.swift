@@ -33,6 +33,25 @@ import Testing
         #expect(errors.contains("'nothing'"), "\(errors)")
     }
 
+    /// A plugin is short: the lines of code before those that use it, and the types of the framework that they name.
+    @Test(arguments: [
+        ("WritingADataSource", 12, 9), ("WritingAFilter", 20, 11), ("SequentialOrigins", 25, 12),
+        ("EventDrivenOrigins", 30, 13), ("WritingAContainer", 35, 15),
+    ])
+    func theExampleOfAPluginIsShort(_ article: String, _ lineCount: Int, _ typeCount: Int) throws {
+        let text = try Self.text(of: "Sources/BlobCore/BlobCore.docc/\(article).md")
+        let block = try #require(text.components(separatedBy: "```swift\n").dropFirst().first)
+        let plugin = try #require(block.components(separatedBy: "\n// In use:").first)
+        #expect(plugin.count < block.count)
+        let lines = plugin.split(separator: "\n").filter { line in
+            let code = line.drop { $0 == " " }
+            return !code.isEmpty && !code.hasPrefix("//") && !code.hasPrefix("import ")
+        }
+        #expect(lines.count <= lineCount)
+        let types = Set(lines.joined(separator: "\n").matches(of: /\bBlob\w+|\w+Source\b/).map(\.output))
+        #expect(types.count <= typeCount, "\(types)")
+    }
+
     /// The promises by their names in the article, none of which may be dropped.
     private static let promises =
         (1...19).map { "L\($0)" } + (1...7).map { "G\($0)" } + (1...17).map { "A\($0)" } + (1...8).map { "F\($0)" }

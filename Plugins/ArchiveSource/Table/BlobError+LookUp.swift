@@ -1,13 +1,6 @@
 import BlobCore
 
 extension BlobError {
-    init(notFound selector: BlobLocator.Selector) {
-        switch selector {
-        case .name(let name): self.init(.notFound, "There is no member '\(BlobMember.printable(name))'.")
-        case .index(let index): self.init(.notFound, "There is no member with the index \(index).")
-        }
-    }
-
     /// True when the archive is at fault, not the access to it.
     var isAboutFormat: Bool {
         switch self.code {
@@ -22,12 +15,5 @@ extension BlobError {
         case .notFound, .ambiguousMember, .inconsistent, .internalError: true
         default: self.isAboutFormat
         }
-    }
-
-    static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
-        BlobError(
-            .ambiguousMember,
-            "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index, as in '@\(first)'."
-        )
     }
 }

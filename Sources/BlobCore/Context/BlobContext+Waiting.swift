@@ -65,4 +65,25 @@ extension BlobContext {
         defer { parking.cancel() }
         try self.wait(on: signal) { isReady.withLock { $0 } ? () : nil }
     }
+
+    /// Reads the next bytes of a descriptor, waiting as ``waitReadable(_:)`` does while there are none.
+    ///
+    /// - Returns: ``BlobReadResult/end`` at the end of a file, or when the other end is closed.
+    /// - Throws: As ``waitReadable(_:)``, and ``BlobError/Code/io`` with the `errno` of `read(2)`.
+    public func read(_ descriptor: CInt, into output: inout OutputRawSpan) throws(BlobError) -> BlobReadResult {
+        while true {
+            try self.waitReadable(descriptor)
+            let count = output.withUnsafeMutableBytes { buffer, initializedCount in
+                let free = UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])
+                let count = BlobPlatform.read(descriptor, free.baseAddress, free.count)
+                initializedCount += max(count, 0)
+                return count
+            }
+            if count >= 0 { return count > 0 ? .bytes : .end }
+            // Another reader of the same description was faster, or a signal came.
+            guard errno == EAGAIN || errno == EINTR else {
+                throw BlobError(systemError: errno, doing: "Could not read a descriptor")
+            }
+        }
+    }
 }

@@ -8,14 +8,17 @@ public struct BlobBytes: @unchecked Sendable {  // Safe: the bytes are not writt
 
     private let onDelivery: (@Sendable (Int) -> Void)?
 
-    /// Creates bytes that are not written to while `owner` lives.
-    ///
+    /// Creates bytes that others may see as well, and that nobody writes to while `owner` lives.
+    public init(_ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable) {
+        self.init(bytes, ownedBy: owner, isExclusive: false)
+    }
+
     /// - Parameters:
     ///   - isExclusive: True when the giver will never look at these bytes again.
     ///   - onDelivery: Called by the reader with the number of bytes that it delivered from the front, for givers that
     ///     make room for others then.
     package init(
-        _ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable, isExclusive: Bool = false,
+        _ bytes: UnsafeRawBufferPointer, ownedBy owner: any AnyObject & Sendable, isExclusive: Bool,
         onDelivery: (@Sendable (Int) -> Void)? = nil
     ) {
         (self.bytes, self.owner, self.isExclusive) = (bytes, owner, isExclusive)

@@ -4,6 +4,14 @@ public protocol BlobLayer: BlobInputStreamDataSource {
     var underlying: any BlobInputStreamDataSource { get }
 }
 
+extension BlobLayer {
+    /// The traits of the source below: a transform or an inspector blocks when its base does.
+    public var traits: BlobTraits { self.underlying.traits }
+
+    /// The locator of the source below.
+    public var locator: BlobLocator? { self.underlying.locator }
+}
+
 extension BlobInputStreamDataSource {
     /// Returns the outermost of this source and those that it stands over, of a type; nil when none is.
     package func first<Source>(ofType type: Source.Type) -> Source? {

@@ -35,7 +35,8 @@ package struct ReadAheadSource: ForwardingSource, NamedLayer {
 
     package var layer: String { self.base.layerName }
 
-    package func traits(over base: BlobTraits) -> BlobTraits { base.union(.neverBlocks) }
+    package var traits: BlobTraits { self.base.traits.union(.neverBlocks) }
+    package var locator: BlobLocator? { self.base.locator }
 
     package func makeBody(_ opening: BlobOpening) -> BlobBody {
         let stream = ReadAheadStream(windowByteCounts: self.windowByteCounts, opening.context) { [base] context in

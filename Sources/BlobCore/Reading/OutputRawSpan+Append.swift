@@ -1,15 +1,15 @@
 extension OutputRawSpan {
     /// Lends the next free bytes, at most `byteCount` of them, as an output of their own.
     ///
-    /// The bytes that `body` appends count when it returns; when it throws, none of them do. The only place in the
-    /// framework that slices an output: layers that cap a read use it.
+    /// The bytes that `body` appends count when it returns; when it throws, none of them do. For those that
+    /// cap a read.
     ///
     /// - Parameters:
     ///   - byteCount: The maximum number of bytes to lend; fewer are lent when fewer are free.
     ///   - body: A closure that appends to the lent part.
     /// - Returns: The number of bytes that `body` appended.
     @discardableResult
-    package mutating func append(
+    public mutating func append(
         atMost byteCount: Int, _ body: (inout OutputRawSpan) throws -> Void
     ) rethrows -> Int {
         try self.withUnsafeMutableBytes { buffer, initializedCount in
@@ -27,7 +27,7 @@ extension OutputRawSpan {
     ///
     /// - Returns: The number of bytes appended.
     @discardableResult
-    package mutating func append(contentsOf bytes: UnsafeRawBufferPointer) -> Int {
+    public mutating func append(contentsOf bytes: UnsafeRawBufferPointer) -> Int {
         self.withUnsafeMutableBytes { buffer, initializedCount in
             let count = Swift.min(bytes.count, buffer.count - initializedCount)
             UnsafeMutableRawBufferPointer(rebasing: buffer[initializedCount...])

@@ -29,3 +29,48 @@ public protocol BlobContainer: Sendable {
     /// - Throws: The errors of reading the container, after the members before them; and the errors of `body`.
     func forEachMember(_ context: BlobContext, _ body: (BlobMember) throws -> Bool) throws
 }
+
+extension BlobContainer {
+    /// Returns the member that `selector` names, as ``forEachMember(_:_:)`` lists it.
+    ///
+    /// - Throws: ``BlobError/Code/notFound``; ``BlobError/Code/ambiguousMember`` when several members have the name; the
+    ///   errors of listing.
+    /// - Complexity: Lists the members up to that with the index, and all of them for a name.
+    public func findMember(
+        _ selector: BlobLocator.Selector, _ context: BlobContext = BlobContext()
+    ) throws -> BlobMember {
+        var (found, count): (BlobMember?, Int) = (nil, 0)
+        try self.forEachMember(context) { member in
+            switch selector {
+            case .index(let index):
+                found = member.index == index ? member : nil
+                return found == nil
+            case .name(let name):
+                guard member.name == name else { return true }
+                found = found ?? member
+                count += 1
+                return true
+            }
+        }
+        guard let found else { throw BlobError(notFound: selector) }
+        guard count <= 1 else { throw BlobError.ambiguous(found.name, count: count, first: found.index) }
+        return found
+    }
+}
+
+extension BlobError {
+    /// The error for a member that a container does not have.
+    public init(notFound selector: BlobLocator.Selector) {
+        switch selector {
+        case .name(let name): self.init(.notFound, "There is no member '\(BlobMember.printable(name))'.")
+        case .index(let index): self.init(.notFound, "There is no member with the index \(index).")
+        }
+    }
+
+    package static func ambiguous(_ name: [UInt8], count: Int, first: Int) -> BlobError {
+        BlobError(
+            .ambiguousMember,
+            "\(count) members have the name '\(BlobMember.printable(name))'; say which by its index, as in '@\(first)'."
+        )
+    }
+}
