@@ -142,6 +142,28 @@ import Testing
         #expect(folder.names == ["pipe"])
     }
 
+    /// Before somebody reads it, and when nobody reads on.
+    @Test(.timeLimit(.minutes(5)), arguments: [false, true])
+    func writingToANamedPipeEndsWithTheJob(hasReader: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let pipe = URL(fileURLWithPath: try folder.makeFIFO("pipe"))
+        let reader = hasReader ? open(pipe.path, O_RDONLY | O_NONBLOCK) : -1
+        defer { if hasReader { close(reader) } }
+        let context = BlobContext()
+        let begun = Latch()
+        let source = CountingSource(MemorySource(bytes)) { _, _, _ in begun.open() }
+        let writing = Task { try await source.write(to: pipe, context: context) }
+        if hasReader { await begun.opened() }
+        context.cancellation.cancel()
+        let error = await #expect(throws: BlobError.self) { try await writing.value }
+        #expect(error?.code == .cancelled)
+        let limited = BlobContext(deadline: .now + .milliseconds(100))
+        let late = await #expect(throws: BlobError.self) {
+            try await source.write(to: pipe, context: limited)
+        }
+        #expect(late?.code == .timedOut)
+    }
+
     @Test func aSourceThatDoesNotOpenMakesNoFile() throws {
         let folder = try TemporaryFolder()
         let source = InputStreamSource(info: BlobInfo(byteCount: 5), isRepeatable: false) { nil }

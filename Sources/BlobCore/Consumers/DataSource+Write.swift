@@ -17,7 +17,7 @@ extension BlobInputStreamDataSource {
         precondition(url.isFileURL, "Bytes are written to files.")
         let reader = try self.open(context: context.blocking)
         defer { reader.close() }
-        let file = try AtomicFile(path: url.path)
+        let file = try AtomicFile(path: url.path, context)
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 * 1024, alignment: 4096)
         defer { buffer.deallocate() }
         do {

@@ -12,18 +12,21 @@ package final class AtomicFile {
     /// The path for a file without a name when it is to replace another; nil for a file with a name.
     private var sparePath: String?
     private var isOpen = true
+    private let context: BlobContext
 
     /// Creates the temporary file beside the target of `path`. Links are followed, even to a missing target.
     ///
     /// Where the file system can, it has no name, so that a killed process leaves nothing.
-    package convenience init(path: String) throws(BlobError) {
+    ///
+    /// - Parameter context: The context by which waiting ends for the other end of a pipe.
+    package convenience init(path: String, _ context: BlobContext = BlobContext()) throws(BlobError) {
         var status = stat()
         let isThere = stat(path, &status) == 0
         // Renaming over a device or a pipe would replace it.
         let isWrittenDirectly = isThere && status.st_mode & S_IFMT != S_IFREG
         let name = isWrittenDirectly ? path : try followingLinks(path)
         try self.init(
-            name, in: AT_FDCWD, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true)
+            name, in: AT_FDCWD, permissions: 0o666, isWrittenDirectly: isWrittenDirectly, mayBeUnnamed: true, context)
         // Without the set-ID and sticky bits, which were given to other bytes, and perhaps by another user.
         if isThere, !isWrittenDirectly { _ = fchmod(self.descriptor, status.st_mode & 0o777) }
     }
@@ -37,10 +40,11 @@ package final class AtomicFile {
 
     private init(
         _ name: String, in folder: CInt, permissions: mode_t, isWrittenDirectly: Bool = false,
-        mayBeUnnamed: Bool = false
+        mayBeUnnamed: Bool = false, _ context: BlobContext = BlobContext()
     ) throws(BlobError) {
         self.folder = folder
         self.name = name
+        self.context = context
         let temporaryPath = isWrittenDirectly ? nil : try Self.temporaryName(for: name)
         if mayBeUnnamed, let temporaryPath, Self.canBeName(name) {
             let path = split(name).folder
@@ -52,15 +56,25 @@ package final class AtomicFile {
                 return
             }
         }
-        let creating = isWrittenDirectly ? 0 : O_CREAT | O_EXCL | O_NOFOLLOW
-        self.descriptor = uninterrupted {
-            openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | creating, permissions)
+        let flags = isWrittenDirectly ? O_NONBLOCK : O_CREAT | O_EXCL | O_NOFOLLOW
+        var descriptor: CInt = -1
+        while true {
+            descriptor = uninterrupted {
+                openat(folder, temporaryPath ?? name, O_WRONLY | O_CLOEXEC | flags, permissions)
+            }
+            // A pipe that nobody reads yet: no event tells when somebody does.
+            guard descriptor < 0, errno == ENXIO, isWrittenDirectly else { break }
+            try context.pause(for: Self.openingInterval)
         }
+        self.descriptor = descriptor
         guard self.descriptor >= 0 else {
             throw writeFailure(isWrittenDirectly ? "Could not open" : "Could not create a file beside", name)
         }
         self.temporaryPath = temporaryPath
     }
+
+    /// The interval at which it is tried to open a pipe that nobody reads yet.
+    private static let openingInterval = Duration.milliseconds(20)
 
     /// Returns false for a name that no file can have, which is refused before the first byte.
     private static func canBeName(_ path: String) -> Bool {
@@ -75,7 +89,7 @@ package final class AtomicFile {
     deinit { self.discard() }
 
     package func write(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
-        try writeAll(bytes, to: self.descriptor, named: self.name)
+        try writeAll(bytes, to: self.descriptor, named: self.name, self.context)
     }
 
     /// Synchronises the bytes to the disk, renames the file to its name, and synchronises the folder.
@@ -150,9 +164,11 @@ private func writeFailure(_ act: String, _ path: String) -> BlobError {
 
 /// Writes all bytes, continuing after short writes and interruptions.
 ///
-/// - Throws: ``BlobError/Code/io`` with the `errno`; the number of bytes written before it is unknown.
+/// - Throws: ``BlobError/Code/io`` with the `errno`, and for a descriptor in non-blocking mode what ends the context; the
+///   number of bytes written before it is unknown.
 package func writeAll(
-    _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, named name: @autoclosure () -> String
+    _ bytes: UnsafeRawBufferPointer, to descriptor: CInt, named name: @autoclosure () -> String,
+    _ context: BlobContext = BlobContext()
 ) throws(BlobError) {
     var rest = bytes
     while !rest.isEmpty {
@@ -160,9 +176,11 @@ package func writeAll(
         if count < 0 {
             if errno == EINTR { continue }
             if errno == EAGAIN {
-                // Another owner made this descriptor non-blocking; the flag is shared, so wait instead of changing it.
+                // Also where another owner made it non-blocking: the flag is shared, and not changed. In short waits,
+                // between which the job may be over.
                 var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-                _ = poll(&request, 1, -1)
+                _ = poll(&request, 1, 200)
+                try context.check()
                 continue
             }
             throw writeFailure("Could not write to", name())

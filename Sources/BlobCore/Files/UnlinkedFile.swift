@@ -14,13 +14,13 @@ package final class UnlinkedFile: @unchecked Sendable {  // Safe: `byteCount` ch
     /// Creates an empty file in the folder for temporary files.
     package init() throws(BlobError) {
         let folder = FileManager.default.temporaryDirectory.path
-        var template = Array("\(folder)/blob-spool-XXXXXX".utf8CString)
-        self.descriptor = mkstemp(&template)
+        // Closed in processes that are started meanwhile, unlike that of mkstemp.
+        let path = "\(folder)/blob-spool-\(String(UInt64.random(in: 0 ... .max), radix: 36))"
+        self.descriptor = uninterrupted { open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
         guard self.descriptor >= 0 else {
             throw BlobError(systemError: errno, doing: "Could not make a temporary file in \(folder)")
         }
-        unlink(template)
-        _ = fcntl(self.descriptor, F_SETFD, FD_CLOEXEC)
+        unlink(path)
     }
 
     deinit { if self.descriptor >= 0 { close(self.descriptor) } }
