@@ -80,6 +80,9 @@ public final class BlobReader: BlobPluginReader {
     /// True when the source never blocks, or when this reader of it never does.
     public var neverBlocks: Bool { self.source.traits.contains(.neverBlocks) || self.stream.neverBlocks }
 
+    /// The locator of the source.
+    package var locator: BlobLocator? { self.source.locator }
+
     /// The offset of the next byte, from the start of the blob.
     public var byteOffset: Int64 { self.streamOffset - Int64(self.held?.count ?? 0) + self.skipped.rest }
 
@@ -331,8 +334,9 @@ public final class BlobReader: BlobPluginReader {
 
     /// True when the stream was replaced, or its slot was fired during the read.
     private func isWorthTryingAgain() throws -> Bool {
-        if try self.followSuccessor() { return true }
-        return self.readiness?.takeFired() ?? false
+        var isReplaced = false
+        while try self.followSuccessor() { isReplaced = true }
+        return isReplaced || self.readiness?.takeFired() ?? false
     }
 
     private func skipAndRead(into output: inout OutputRawSpan) throws -> BlobReadResult {
