@@ -37,19 +37,10 @@ public struct GzipEncodedSource: BlobLayer {
     /// made from that of the base.
     public func describe(_ context: BlobContext) throws -> BlobInfo { self.encoded(try self.base.info(context)) }
 
-    /// Opens a reader of the encoded bytes. Opens the base at its start, and reads nothing yet.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-        var baseValidator: BlobValidator?
-        if let validator {
-            let baseInfo = try self.base.info(context)
-            try self.encoded(baseInfo).check(byteOffset: byteOffset, matching: validator)
-            baseValidator = baseInfo.validator
-        }
-        let reader = try self.base.open(matching: baseValidator, context: context)
-        return GzipEncodedReader(reader, level: self.level, info: self.encoded).skipping(byteOffset)
+    /// Opens the base at its start, without reading it.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let encoder = try GzipEncoder(level: self.level, info: self.encoded)
+        return .transform(try self.base.open(context: opening.context), encoder, startingAt: 0)
     }
 
     /// Returns the info of the encoded bytes, from the info of the base.

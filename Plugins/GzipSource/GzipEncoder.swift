@@ -3,105 +3,72 @@ import BlobDeflate
 
 /// An encoder of one gzip member (RFC 1952).
 ///
-/// A state machine without I/O. The output depends only on the bytes and the level, because zlib always gets a full
-/// input buffer, except for the last one, and an empty output buffer.
-struct GzipEncoder: ~Copyable {
-    private enum Phase {
-        /// The input buffer is being filled.
-        case gathering
-        /// The input buffer is being encoded.
-        case encoding
-        /// All input is encoded; some output may not be delivered yet.
-        case done
-    }
-
-    /// The size of each buffer in bytes: large enough that a read of the base costs little compared with the encoding.
+/// The output depends only on the bytes and the level, because zlib always gets 64 KiB of input, except for the last
+/// ones, and an empty output buffer of its own.
+final class GzipEncoder: BlobTransform {
+    /// The number of bytes that are encoded at once, all that the framework collects, and the size of the output buffer.
     private static let bufferByteCount = 64 * 1024
-
-    private let input: UnsafeMutableRawBufferPointer
-    private let output: UnsafeMutableRawBufferPointer
-    private var deflater: Deflater
-    private var phase = Phase.gathering
-    private var gatheredByteCount = 0
-    private var isLastInput = false
-    private var rest: UnsafeRawBufferPointer  // The part of `input` to encode.
-    private var encoded: UnsafeRawBufferPointer  // The part of `output` to deliver.
-    private var sum = CRC32()
-    private var byteCount: UInt32 = 0
-
-    init(level: Int) throws(BlobError) {
-        self.deflater = try Deflater(level: level)
-        self.input = .allocate(byteCount: Self.bufferByteCount, alignment: 64)
-        self.output = .allocate(byteCount: Self.bufferByteCount, alignment: 64)
-        self.rest = UnsafeRawBufferPointer(rebasing: self.input[..<0])
-        let header = Self.header(level: level)
-        self.output.copyBytes(from: header)
-        self.encoded = UnsafeRawBufferPointer(rebasing: self.output[..<header.count])
-    }
-
-    deinit {
-        self.input.deallocate()
-        self.output.deallocate()
-    }
-
-    /// Returns a header (RFC 1952, section 2.3) without name, time and system, so that it is always the same.
-    private static func header(level: Int) -> [UInt8] {
-        // XFL as zlib sets it: 2 for the smallest, 4 for the fastest.
-        let extraFlags: UInt8 = level == 9 ? 2 : level < 2 ? 4 : 0
-        return GzipHeader.identification + [8, 0, 0, 0, 0, 0, extraFlags, 255]
-    }
-
-    /// Appends encoded bytes, with the results of a read.
-    ///
-    /// - Parameter read: Reads bytes to encode.
-    mutating func encode(
-        into output: inout OutputRawSpan, reading read: (inout OutputRawSpan) throws -> BlobReadResult
-    ) throws -> BlobReadResult {
-        while self.encoded.isEmpty {
-            switch self.phase {
-            case .gathering: guard try self.gather(read) else { return .notYet }
-            case .encoding: try self.encode()
-            case .done: return .end
-            }
-        }
-        let count = output.append(contentsOf: self.encoded)
-        self.encoded = UnsafeRawBufferPointer(rebasing: self.encoded[count...])
-        return .bytes
-    }
-
-    /// Reads more input once; returns false when there is none for now.
-    mutating func gather(_ read: (inout OutputRawSpan) throws -> BlobReadResult) rethrows -> Bool {
-        var input = OutputRawSpan(buffer: self.input, initializedCount: self.gatheredByteCount)
-        let result = try read(&input)
-        self.gatheredByteCount = input.finalize(for: self.input)
-        if result == .notYet { return false }
-        self.isLastInput = result == .end
-        guard self.isLastInput || self.gatheredByteCount == self.input.count else { return true }
-        self.rest = UnsafeRawBufferPointer(rebasing: self.input[..<self.gatheredByteCount])
-        self.sum.update(self.rest)
-        self.byteCount &+= UInt32(self.gatheredByteCount)
-        self.gatheredByteCount = 0
-        self.phase = .encoding
-        return true
-    }
-
-    /// Encodes more of the input buffer.
-    private mutating func encode() throws(BlobError) {
-        var output = OutputRawSpan(buffer: self.output, initializedCount: 0)
-        let isAtEnd = try self.deflater.encode(&self.rest, isLast: self.isLastInput, into: &output)
-        if isAtEnd {
-            // Without room for the trailer, the next call appends it: zlib reports the end again then.
-            if output.freeCapacity >= Self.trailerByteCount {
-                output.append(self.sum.value.littleEndian, as: UInt32.self)
-                output.append(self.byteCount.littleEndian, as: UInt32.self)
-                self.phase = .done
-            }
-        } else if output.freeCapacity > 0 {
-            self.phase = .gathering
-        }
-        self.encoded = UnsafeRawBufferPointer(rebasing: self.output[..<output.finalize(for: self.output)])
-    }
 
     /// The length of the trailer, CRC-32 and ISIZE, in bytes.
     private static let trailerByteCount = 8
+
+    private let encodedInfo: (BlobInfo) -> BlobInfo
+    private var deflater: Deflater
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 64)
+    /// The part of the buffer to deliver.
+    private var encoded: UnsafeRawBufferPointer
+    /// The number of bytes left of those that are being encoded; nil before more are collected.
+    private var restByteCount: Int?
+    private var isDone = false
+    private var sum = CRC32()
+    private var byteCount: UInt32 = 0
+
+    /// - Parameter info: Returns the info of the encoded bytes for that of the base.
+    init(level: Int, info: @escaping (BlobInfo) -> BlobInfo) throws(BlobError) {
+        self.encodedInfo = info
+        self.deflater = try Deflater(level: level)
+        // Without name, time and system (section 2.3), so that it is always the same. XFL as zlib sets it: 2 for the
+        // smallest, 4 for the fastest.
+        let header = GzipHeader.identification + [8, 0, 0, 0, 0, 0, level == 9 ? 2 : level < 2 ? 4 : 0, 255]
+        self.buffer.copyBytes(from: header)
+        self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<header.count])
+    }
+
+    deinit { self.buffer.deallocate() }
+
+    func info(of base: BlobInfo) -> BlobInfo { self.encodedInfo(base) }
+
+    func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep {
+        while self.encoded.isEmpty, !self.isDone {
+            let rest = self.restByteCount ?? input.byteCount
+            if self.restByteCount == nil {
+                guard isLast || rest == Self.bufferByteCount else { return .needsInput }
+                input.withUnsafeBytes { self.sum.update($0) }
+                self.byteCount &+= UInt32(rest)
+            }
+            let count = try input.extracting(first: rest).withUnsafeBytes { bytes throws(BlobError) in
+                try self.encode(bytes, isLast: isLast && rest == input.byteCount)
+            }
+            input = input.extracting(droppingFirst: count)
+        }
+        let count = output.append(contentsOf: self.encoded)
+        self.encoded = UnsafeRawBufferPointer(rebasing: self.encoded[count...])
+        return self.isDone && self.encoded.isEmpty ? .end : .full
+    }
+
+    /// Encodes more bytes, and returns the number of those that were consumed.
+    private func encode(_ bytes: UnsafeRawBufferPointer, isLast: Bool) throws(BlobError) -> Int {
+        var rest = bytes
+        var output = OutputRawSpan(buffer: self.buffer, initializedCount: 0)
+        let isAtEnd = try self.deflater.encode(&rest, isLast: isLast, into: &output)
+        if isAtEnd, output.freeCapacity >= Self.trailerByteCount {
+            output.append(self.sum.value.littleEndian, as: UInt32.self)
+            output.append(self.byteCount.littleEndian, as: UInt32.self)
+            self.isDone = true
+        }
+        // At the end without room for the trailer, the next call appends it: zlib reports the end again then.
+        self.restByteCount = isAtEnd || output.freeCapacity == 0 ? rest.count : nil
+        self.encoded = UnsafeRawBufferPointer(rebasing: self.buffer[..<output.finalize(for: self.buffer)])
+        return bytes.count - rest.count
+    }
 }

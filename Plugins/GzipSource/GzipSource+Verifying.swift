@@ -11,12 +11,11 @@ extension GzipSource: IndexVerifying {
             for fault in comparison.faults { try report(fault) }
             return foreign.points.count
         }
-        let opening = IndexedOpening(
-            base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
-            tuning: self.tuning, context: context)
-        let reader = try self.reader(at: 0, of: baseInfo, context, isFallback: true)
+        let unindexed = GzipSource(
+            self.base, format: self.format, index: .none, library: self.library, tuning: self.tuning)
+        let reader = try unindexed.open(matching: self.decoded(baseInfo, nil).validator, context: context)
         defer { reader.close() }
-        var verification = IndexVerification(index, opening)
+        var verification = IndexVerification(index, self.indexedOpening(baseInfo, context))
         try verification.run(reader, report: report)
         return index.layout.points.count
     }

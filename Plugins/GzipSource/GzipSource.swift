@@ -101,52 +101,72 @@ public struct GzipSource: BlobLayer {
         return self.decoded(baseInfo, try self.holder.index(of: baseInfo, context))
     }
 
-    /// Opens a reader of the decoded bytes from `byteOffset` on.
+    /// Opens the base: at its start or, with an index and in blocked gzip, at a position before the offset.
     ///
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset past the end, from the first read when the length is
-    ///   not known; ``BlobError/Code/changed`` when the content does not match `validator`; errors of opening the base
-    ///   and of reading the index.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-        // A reader from the start, without an index and a validator, needs no info of the base.
-        guard self.holder.isIndexable || byteOffset > 0 || validator != nil else {
-            return try self.reader(at: 0, of: nil, context)
-        }
+    /// - Throws: Errors of opening the base, and of reading the index.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let context = opening.context
+        guard self.holder.isIndexable else { return self.body(try self.base.open(context: context), opening) }
         let baseInfo = try self.base.info(context)
-        let index = try self.holder.index(of: baseInfo, context)
-        let info = self.decoded(baseInfo, index)
-        try info.check(byteOffset: byteOffset, matching: validator)
-        guard let index else { return try self.reader(at: byteOffset, of: baseInfo, context) }
-        let opening = IndexedOpening(
-            base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
-            tuning: self.tuning, context: context)
-        return IndexedReader(index, opening, info: info, at: byteOffset) {
-            try self.reader(at: $0, of: baseInfo, context, isFallback: true)
+        let openBase = { try self.base.open(matching: baseInfo.validator, context: context) }
+        if let index = try self.holder.index(of: baseInfo, context) {
+            let info = self.decoded(baseInfo, index)
+            let stream = IndexedStream(
+                index, self.indexedOpening(baseInfo, context), info: info, at: opening.byteOffset
+            ) { self.body(try openBase(), $0, info: info) }
+            return .stream(stream, startingAt: opening.byteOffset)
+        }
+        let recording = opening.byteOffset == 0 ? try self.recording(isRequired: false, context) : nil
+        return self.body(try openBase(), opening, recording)
+    }
+
+    /// Returns a body that uses no index, and that makes one while it is read from the start.
+    ///
+    /// - Parameters:
+    ///   - base: A reader of the base from its start.
+    ///   - info: The info of the decoded bytes; nil to make it from that of the base.
+    private func body(
+        _ base: BlobReader, _ opening: BlobOpening, _ recording: IndexRecording? = nil, info: BlobInfo? = nil
+    ) -> BlobBody {
+        let job = DecodingJob(source: self, recording: recording, context: opening.context)
+        return .deferred(base) { baseInfo, _ in
+            let info = info ?? self.decoded(baseInfo, nil)
+            try info.check(byteOffset: opening.byteOffset, matching: opening.validator)
+            let content = MemberStarts.Content(baseInfo)
+            guard let start = content.flatMap({ self.members.last(before: opening.byteOffset, in: $0)?.point }) else {
+                return try self.body(base, job, at: .start, info: info, of: content)
+            }
+            base.close()
+            let base = try self.base.open(
+                at: start.bitOffset / 8, matching: baseInfo.validator, context: opening.context)
+            return try self.body(base, job, at: start, info: info, of: content)
         }
     }
 
-    /// Opens a reader that uses no index, and that makes one while it reads from the start.
-    ///
-    /// - Parameters:
-    ///   - baseInfo: The info of the content to read; nil for any content, from its start.
-    ///   - isFallback: True when the reader replaces one whose index was wrong: it makes no index, and waits for its
-    ///     base.
-    func reader(
-        at byteOffset: Int64, of baseInfo: BlobInfo?, _ context: BlobContext, isFallback: Bool = false
-    ) throws -> any BlobPluginReader {
-        let content = baseInfo.flatMap(MemberStarts.Content.init)
-        let start = content.flatMap { self.members.last(before: byteOffset, in: $0)?.point } ?? .start
-        let base = try self.base.open(at: start.bitOffset / 8, matching: baseInfo?.validator, context: context)
-        let recording =
-            !isFallback && byteOffset == 0 ? try self.recording(isRequired: false, context) : nil
-        let reader = GzipReader(
-            base, waits: isFallback, self.format, library: self.library, at: start, locator: self.base.locator,
-            recording: recording, context: context,
-            found: { starts in if let content { self.members.append(starts, in: content) } },
-            info: { self.decoded($0, nil) })
-        return reader.skipping(byteOffset - start.byteOffset, from: start.byteOffset)
+    /// Returns a body of the bytes from a position between members on, of which several threads decode blocked gzip.
+    private func body(
+        _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo,
+        of content: MemberStarts.Content?
+    ) throws -> BlobBody {
+        let makeTransform = {
+            BlobBody.transform(base, try GzipDecoder(job, at: start, info: info), startingAt: start.byteOffset)
+        }
+        guard self.format == .gzip, job.recording?.isRequired != true else { return try makeTransform() }
+        return .deferred(base, peeking: BlockHeader.usualByteCount) { _, beginning in
+            let header = beginning.withUnsafeBytes { BlockHeader($0) }
+            guard let header, header.byteCount > 0 else { return try makeTransform() }
+            let stream = BlockedStream(base, job, at: start, info: info) { starts in
+                if let content { self.members.append(starts, in: content) }
+            }
+            return .stream(stream, startingAt: start.byteOffset)
+        }
+    }
+
+    /// Returns the parameters with which decoders that use an index open the base.
+    func indexedOpening(_ baseInfo: BlobInfo, _ context: BlobContext) -> IndexedOpening {
+        IndexedOpening(
+            base: self.base, baseValidator: baseInfo.validator, format: self.format, library: self.library,
+            tuning: self.tuning, context: context)
     }
 
     /// Returns a recording of an index for a read from the start; nil when no index is to be made.
@@ -155,7 +175,7 @@ public struct GzipSource: BlobLayer {
     }
 
     /// Returns the info of the decoded bytes, from the info of the base.
-    private func decoded(_ base: BlobInfo, _ index: GzipIndex?) -> BlobInfo {
+    func decoded(_ base: BlobInfo, _ index: GzipIndex?) -> BlobInfo {
         BlobInfo(
             byteCount: index?.layout.byteCount, name: base.name.map(self.format.decodedName),
             validator: base.validator.map { .combined(self.format.rawValue, [$0]) },
@@ -178,15 +198,15 @@ extension GzipSource: BlobIndexing {
     /// Decodes everything once for a recording, and reports the compressed bytes that are read.
     func record(_ recording: IndexRecording, _ context: BlobContext) throws {
         let base = try self.base.open(context: context)
-        let reader = GzipReader(
-            base, waits: true, self.format, library: self.library, at: .start, locator: self.base.locator,
-            recording: recording, context: context, info: { self.decoded($0, nil) })
-        defer { reader.close() }
+        defer { base.close() }
+        let job = DecodingJob(source: self, recording: recording, context: context)
+        let pass = DecodingPass(base, waits: true, try job.makeDecoder())
         var reported: Int64 = 0
-        try reader.drain {
-            context.eventSink?(BlobEvent(.bytes, Int64(Int(base.byteOffset - reported))))
+        let byteCount = try pass.drain(context) {
+            context.eventSink?(BlobEvent(.bytes, base.byteOffset - reported))
             reported = base.byteOffset
         }
+        try job.end(compressedByteCount: pass.compressedByteOffset, byteCount: byteCount)
     }
 }
 

@@ -32,17 +32,18 @@ package final class BlockAccess: Sendable {
     /// - Complexity: Reads the table, once for each content that has a validator.
     package func table(_ base: BlockBase) throws -> BlockTable? { try self.facts(base)?.table }
 
-    /// Returns a reader of the decoded bytes from an offset on; nil when the data are not in blocks that are worth it.
+    /// Returns the decoded bytes from an offset on; nil when the data are not in blocks that are worth it.
     ///
     /// - Parameters:
     ///   - info: The info of the decoded bytes.
     ///   - index: The index of blocks that the data do not list; nil when there is none, or nothing may depend on it.
     ///   - recording: Records the blocks of a reader from the beginning, unless the data list them; nil for none.
-    ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
-    package func reader(
+    ///   - judge: Returns a body that delivers the bytes from an offset on and decodes in another way, for data that are
+    ///     not as expected.
+    package func body(
         _ base: BlockBase, at byteOffset: Int64, info: BlobInfo, index: BlockIndex? = nil,
-        recording: BlockRecording? = nil, judge: @escaping @Sendable (Int64) throws -> any BlobPluginReader
-    ) throws -> (any BlobPluginReader)? {
+        recording: BlockRecording? = nil, judge: @escaping (Int64) throws -> BlobBody
+    ) throws -> BlobBody? {
         guard let format = BlockFormat.named(self.scheme) else { return nil }
         let facts = try self.facts(base)
         let finder: (any BlockFinder)?
@@ -73,13 +74,13 @@ package final class BlockAccess: Sendable {
         }
         guard let finder else { return nil }
         let start = parked?.byteOffset ?? finder.byteOffset
-        let reader = BlockReader(
+        let stream = BlockStream(
             // Without a table the blocks before the offset are decoded, ahead too.
             finder, layer: self.scheme, info: info, at: start, countingFrom: facts?.table == nil ? start : byteOffset,
             streamsFirst: format.streamsFirst, expecting: expected, recording: recording, base.context, found: found,
             after: parked,
             park: { block in facts?.parked.withLock { $0 = block } }, judge: judge)
-        return reader.skipping(byteOffset - start, from: start)
+        return .stream(stream, startingAt: start)
     }
 
     /// Returns the facts known about the content of the base.

@@ -45,6 +45,37 @@ import Testing
         #expect(outcome.error?.layers == ["HexSource"])
     }
 
+    /// An error that counts the bytes of the base names it.
+    @Test func anErrorInTheBytesOfTheBaseHasItsLocator() async throws {
+        let base = LocatedSource(base: MemorySource(self.bytes), locator: try BlobLocator("file:///x.hex"))
+        let outcome = try await readingOutcome(HexSource(base: base, fails: true, faultOffset: 7))
+        #expect(outcome.error?.locator == "file:///x.hex" && outcome.error?.byteOffset == 7)
+        #expect(try await readingOutcome(HexSource(base: base, fails: true)).error?.locator == nil)
+    }
+
+    /// Bytes that a transform holds come without more input.
+    @Test func whatATransformHoldsIsNotAwaited() throws {
+        let pipe = BlobPipe()
+        let reader = try HoldingSource(base: pipe.source).open()
+        try pipe.write(Data([1, 2, 3]))
+        var read: [UInt8] = []
+        for _ in 0..<6 { read += try ownBytes(1, of: reader) }
+        #expect(read == [1, 1, 2, 2, 3, 3])
+        #expect(try ownBytes(1, of: reader).isEmpty && !reader.hasEnded)
+        pipe.finish()
+        #expect(try ownBytes(1, of: reader).isEmpty && reader.hasEnded)
+    }
+
+    /// Reads once, without waiting.
+    private func ownBytes(_ count: Int, of reader: BlobReader) throws -> [UInt8] {
+        try [UInt8](unsafeUninitializedCapacity: count) { bytes, initializedCount in
+            let buffer = UnsafeMutableRawBufferPointer(bytes)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            _ = try reader.read(into: &output)
+            initializedCount = output.finalize(for: buffer)
+        }
+    }
+
     @Test(arguments: [Fault.endsEarly, .isFullOfNothing, .wantsMoreAtTheEnd])
     func aTransformThatBreaksItsContractIsNamed(_ fault: Fault) async throws {
         let outcome = try await readingOutcome(FaultyTransformSource(base: MemorySource(self.bytes), fault: fault))
@@ -106,13 +137,16 @@ import Testing
 private struct HexSource: BlobInputStreamDataSource {
     let base: any BlobInputStreamDataSource
     var fails = false
+    /// The byte offset of the error.
+    var faultOffset: Int64?
 
     var traits: BlobTraits { self.base.traits }
     func describe(_ context: BlobContext) throws -> BlobInfo { Self.encoded(try self.base.info(context)) }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let base = try self.base.open(at: opening.byteOffset / 2, context: opening.context)
-        return .transform(base, Hex(fails: self.fails), startingAt: opening.byteOffset / 2 * 2)
+        let hex = Hex(fails: self.fails, faultOffset: self.faultOffset)
+        return .transform(base, hex, startingAt: opening.byteOffset / 2 * 2)
     }
 
     static func encoded(_ base: BlobInfo) -> BlobInfo {
@@ -123,6 +157,7 @@ private struct HexSource: BlobInputStreamDataSource {
 
     private struct Hex: BlobTransform {
         let fails: Bool
+        let faultOffset: Int64?
 
         func info(of base: BlobInfo) -> BlobInfo { HexSource.encoded(base) }
 
@@ -133,9 +168,45 @@ private struct HexSource: BlobInputStreamDataSource {
                 for digit in String(format: "%02x", byte).utf8 { output.append(digit) }
             }
             input = input.extracting(droppingFirst: count)
-            if self.fails, input.byteCount == 0, count > 0 { throw BlobError(.corrupted, "Broken.") }
+            if self.fails, input.byteCount == 0, count > 0 {
+                throw BlobError(.corrupted, "Broken.", byteOffset: self.faultOffset)
+            }
             guard input.byteCount == 0 else { return .full }
             return isLast ? .end : .needsInput
+        }
+    }
+}
+
+/// A source that has a locator.
+private struct LocatedSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
+    let locator: BlobLocator?
+}
+
+/// Each byte of a base twice, one in each step.
+private struct HoldingSource: BlobInputStreamDataSource {
+    let base: any BlobInputStreamDataSource
+
+    var traits: BlobTraits { self.base.traits }
+    func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .transform(try self.base.open(context: opening.context), Holding(), startingAt: 0)
+    }
+
+    private struct Holding: BlobTransform {
+        var held: [UInt8] = []
+
+        func info(of base: BlobInfo) -> BlobInfo { BlobInfo() }
+
+        mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) -> BlobStep {
+            for index in 0..<input.byteCount {
+                self.held += Array(repeating: input.unsafeLoad(fromByteOffset: index, as: UInt8.self), count: 2)
+            }
+            input = RawSpan()
+            guard !self.held.isEmpty else { return isLast ? .end : .needsInput }
+            output.append(self.held.removeFirst())
+            return .full
         }
     }
 }

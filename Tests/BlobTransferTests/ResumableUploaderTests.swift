@@ -264,9 +264,5 @@ private struct ChangingSource: BlobInputStreamDataSource {
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.base.makeBody(opening) }
 }

@@ -126,7 +126,5 @@ extension URLSessionTests {
 private struct AbsentSource: BlobInputStreamDataSource {
     var traits: BlobTraits { [.repeatable, .concurrentReaders] }
     func describe(_ context: BlobContext) throws -> BlobInfo { throw BlobError(.notFound, "There is no such thing.") }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader { throw BlobError(.notFound, "There is no such thing.") }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { throw BlobError(.notFound, "There is no such thing.") }
 }

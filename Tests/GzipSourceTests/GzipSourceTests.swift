@@ -78,8 +78,7 @@ import Testing
     }
 
     @Test func anErrorComesAgainOnEveryLaterRead() throws {
-        let reader = try GzipSource(MemorySource(gzipped(self.bytes).dropLast(1)))
-            .makeReader(at: 0, matching: nil, context: BlobContext())
+        let reader = try GzipSource(MemorySource(gzipped(self.bytes).dropLast(1))).open()
         func read() throws -> Data {
             Data(
                 try [UInt8](unsafeUninitializedCapacity: 1 << 20) { piece, count in
@@ -124,15 +123,9 @@ import Testing
 }
 
 /// A source that has a locator.
-private struct LocatedSource: BlobInputStreamDataSource {
-    let base: MemorySource
+private struct LocatedSource: ForwardingSource {
+    let base: any BlobInputStreamDataSource
     let locator: BlobLocator?
 
-    var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
-    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(context) }
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func traits(over base: BlobTraits) -> BlobTraits { base.subtracting(.neverBlocks) }
 }

@@ -307,9 +307,5 @@ private final class ChangingSource: BlobInputStreamDataSource {
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.current.describe(context) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.current.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.current.makeBody(opening) }
 }

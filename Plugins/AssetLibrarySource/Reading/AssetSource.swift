@@ -88,7 +88,7 @@ public struct AssetSource: BlobInputStreamDataSource {
     /// Returns the info in the catalogue, without accessing the file; renders an adjusted picture for its length.
     ///
     /// - Throws: ``BlobError/Code/notFound`` when there is no such asset, and errors of opening the library; for an
-    ///   adjusted picture as ``makeReader(at:matching:context:)``.
+    ///   adjusted picture as ``makeBody(_:)``.
     public func describe(_ context: BlobContext) throws -> BlobInfo {
         switch try self.content(context) {
         case .file(let asset, _, _): asset.info
@@ -104,24 +104,25 @@ public struct AssetSource: BlobInputStreamDataSource {
     ///   ``BlobError/Code/notFound`` when the asset or its original is missing, ``BlobError/Code/sizeMismatch``
     ///   when the original has another length, ``BlobError/Code/invalidArgument`` for an offset past the end, and
     ///   ``BlobError/Code/changed`` when the content does not match `validator`.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let (context, byteOffset, removal) = (opening.context, opening.byteOffset, self.options.removal)
+        let (body, asset): (BlobBody, Asset?)
         switch try self.content(context) {
-        case .file(let asset, let resolver, let shown):
-            try asset.info.check(byteOffset: byteOffset, matching: validator)
-            let reader = try AssetReader(
-                asset, resolver, at: byteOffset, version: self.options.version, removal: self.options.removal, context)
-            guard let shown else { return reader }
-            return FollowedReader(
-                reader, of: shown, try self.resolver, at: byteOffset, removal: self.options.removal, context)
+        case .file(let original, let resolver, let shown):
+            // Before the file is opened.
+            try original.info.check(byteOffset: byteOffset, matching: opening.validator)
+            let stream = try AssetStream(
+                original, resolver, at: byteOffset, version: self.options.version, removal: removal, context)
+            (body, asset) = (.stream(stream, startingAt: byteOffset), shown)
         case .rendering(let rendering):
             let rendition = try rendering.rendition(context)
-            try rendition.info.check(byteOffset: byteOffset, matching: validator)
-            return FollowedReader(
-                try rendition.makeReader(at: byteOffset, rendering, context), of: rendering.asset, try self.resolver,
-                at: byteOffset, removal: self.options.removal, context)
+            // Before a long picture is rendered again.
+            try rendition.info.check(byteOffset: byteOffset, matching: opening.validator)
+            (body, asset) = (try rendition.body(rendering, context), rendering.asset)
         }
+        guard let asset else { return body }
+        let followed = FollowedAsset(asset, try self.resolver, at: byteOffset, removal: removal, context)
+        return .inspected(try BlobReader(body, opening), followed, startingAt: byteOffset)
     }
 
     /// The bytes of a version.

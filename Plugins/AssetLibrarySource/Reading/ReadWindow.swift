@@ -1,12 +1,14 @@
 import BlobCore
 
 /// A window of bytes that were fetched and not yet delivered. Allocates its memory when it is first used.
-struct ReadWindow {
+struct ReadWindow: ~Copyable {
     let capacity: Int
     private var memory: UnsafeMutableRawBufferPointer?
     private var rest = 0..<0
 
     init(byteCount: Int) { self.capacity = byteCount }
+
+    deinit { self.memory?.deallocate() }
 
     var isEmpty: Bool { self.rest.isEmpty }
 
@@ -25,12 +27,5 @@ struct ReadWindow {
         guard let memory, !self.rest.isEmpty else { return }
         let count = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: memory[self.rest]))
         self.rest = (self.rest.lowerBound + count)..<self.rest.upperBound
-    }
-
-    /// Frees the memory. Further calls do nothing.
-    mutating func free() {
-        self.memory?.deallocate()
-        self.memory = nil
-        self.rest = 0..<0
     }
 }

@@ -12,77 +12,35 @@ final class Rendition: Sendable {
         (self.info, self.sha256, self.bytes) = (info, sha256, bytes)
     }
 
-    func makeReader(
-        at byteOffset: Int64, _ rendering: Rendering, _ context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader {
-        guard let bytes else { return try StreamedRenditionReader(self, at: byteOffset, rendering, context) }
-        return KeptRenditionReader(self.info, bytes[Int(byteOffset)...])
+    func body(_ rendering: Rendering, _ context: BlobContext) throws(BlobError) -> BlobBody {
+        guard let bytes else { return .stream(try RenditionStream(self, rendering, context), startingAt: 0) }
+        return .positional(self.info) { byteOffset, output in
+            bytes.withUnsafeBytes {
+                _ = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[Int(byteOffset)...]))
+            }
+        }
     }
 }
 
-/// A reader of a picture in memory.
-private final class KeptRenditionReader: BlobPluginReader {
-    let info: BlobInfo
-    private var rest: ArraySlice<UInt8>?
-
-    init(_ info: BlobInfo, _ rest: ArraySlice<UInt8>) { (self.info, self.rest) = (info, rest) }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        guard let rest else { throw BlobError(.closed, "The reader is closed.") }
-        guard !rest.isEmpty else { return .end }
-        let count = rest.withUnsafeBytes { output.append(contentsOf: $0) }
-        self.rest = rest.dropFirst(count)
-        return .bytes
-    }
-
-    func close() { self.rest = nil }
-}
-
-/// A reader that renders a picture once more, and checks that it is the same.
-private final class StreamedRenditionReader: BlobPluginReader {
-    let info: BlobInfo
+/// The bytes of a picture that is rendered once more, and checked to be the same.
+private final class RenditionStream: BlobByteStream {
+    let info: BlobInfo?
     private let sha256: [UInt8]
-    private var pass: RenderingPass?
+    private let pass: RenderingPass
     private var hasher = RenderingPass.makeHasher()
-    private var toSkip: Int64
     private var rest: ArraySlice<UInt8> = []
-    private var failure: BlobError?
 
-    init(
-        _ rendition: Rendition, at byteOffset: Int64, _ rendering: Rendering, _ context: BlobContext
-    ) throws(BlobError) {
-        (self.info, self.sha256, self.toSkip) = (rendition.info, rendition.sha256, byteOffset)
+    init(_ rendition: Rendition, _ rendering: Rendering, _ context: BlobContext) throws(BlobError) {
+        (self.info, self.sha256) = (rendition.info, rendition.sha256)
         self.pass = try RenderingPass(rendering, nil, context)
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
-        guard let pass else { return .end }
-        do {
-            while self.rest.isEmpty {
-                let bytes = try pass.next()
-                guard !bytes.isEmpty else {
-                    guard self.hasher.finalize() == self.sha256 else { throw Rendering.isAnother }
-                    self.pass = nil
-                    return .end
-                }
-                bytes.withUnsafeBytes { self.hasher.update($0) }
-                self.rest = bytes.dropFirst(Int(min(self.toSkip, Int64(bytes.count))))
-                self.toSkip -= Int64(bytes.count - self.rest.count)
-            }
-            let count = self.rest.withUnsafeBytes { output.append(contentsOf: $0) }
-            self.rest = self.rest.dropFirst(count)
-            return .bytes
-        } catch {
-            let error = BlobError(wrapping: error)
-            self.failure = error
-            self.pass = nil
-            throw error
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.rest.isEmpty {
+            self.rest = try self.pass.next()[...]
+            self.rest.withUnsafeBytes { self.hasher.update($0) }
+            guard !self.rest.isEmpty || self.hasher.finalize() == self.sha256 else { throw Rendering.isAnother }
         }
-    }
-
-    func close() {
-        self.failure = BlobError(.closed, "The reader is closed.")
-        self.pass = nil
+        return .moving(&self.rest, to: &output)
     }
 }

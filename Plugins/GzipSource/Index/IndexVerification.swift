@@ -24,7 +24,7 @@ struct IndexVerification {
     /// Compares, and calls `report` with a sentence on each fault.
     ///
     /// - Parameter reader: A reader of all decoded bytes that uses no index.
-    mutating func run(_ reader: any BlobPluginReader, report: (String) throws -> Void) throws {
+    mutating func run(_ reader: BlobReader, report: (String) throws -> Void) throws {
         try self.compareSums(reader)
         let layout = self.index.layout
         for slice in layout.points.indices {
@@ -37,17 +37,14 @@ struct IndexVerification {
     }
 
     /// Decodes everything without the index, and compares the checksums of all segments.
-    private mutating func compareSums(_ reader: any BlobPluginReader) throws {
+    private mutating func compareSums(_ reader: BlobReader) throws {
         let layout = self.index.layout
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.stepByteCount, alignment: 4096)
         defer { buffer.deallocate() }
         var (byteOffset, slice, sum) = (Int64(0), 0, CRC32())
         var segmentStart: Int64 = 0
-        var result = BlobReadResult.bytes
-        while result == .bytes {
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            result = try reader.read(into: &output)
-            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<output.finalize(for: buffer)])
+        while case let count = try reader.readWaiting(into: buffer), count > 0 {
+            var rest = UnsafeRawBufferPointer(rebasing: buffer[..<count])
             while !rest.isEmpty, byteOffset < layout.byteCount {
                 let end = min(segmentStart + PointRecorder.sumByteCount, layout.slice(slice).upperBound)
                 let part = UnsafeRawBufferPointer(rebasing: rest.prefix(Int(end - byteOffset)))

@@ -5,7 +5,6 @@ import BlobDeflate
 final class DecodingPass {
     private let base: BlobReader
     private let waits: Bool
-    private let locator: BlobLocator?
     private var decoder: FrameDecoder
     private var input: InputBuffer
     /// The offset in the compressed data up to which the decoder was fed.
@@ -19,20 +18,21 @@ final class DecodingPass {
     /// True once the format and the compressed bytes have ended together, and all checks passed.
     private(set) var isAtEnd = false
 
+    /// The error that ended decoding.
+    private(set) var failure: (any Error)?
+
     /// - Parameters:
     ///   - base: A reader at the position where `decoder` continues, which this pass takes over.
     ///   - waits: True to wait while the base has no bytes for now.
-    ///   - locator: The locator of the compressed bytes, for errors.
     ///   - beginning: The bytes of `base` that were read already and are not decoded yet.
     init(
-        _ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder, locator: BlobLocator?,
+        _ base: BlobReader, waits: Bool, _ decoder: consuming FrameDecoder,
         beginning: some Collection<UInt8> = EmptyCollection()
     ) {
         self.base = base
         self.waits = waits
         self.given = decoder.byteOffset
         self.decoder = decoder
-        self.locator = locator
         self.input = InputBuffer(beginning: beginning)
     }
 
@@ -66,19 +66,42 @@ final class DecodingPass {
 
     /// Decodes the next bytes, with the results of a read.
     ///
-    /// Bytes appended before an error are those that the data encode.
+    /// Bytes that were decoded before an error come first; the next call throws it.
     @discardableResult
     func decode(into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if let failure { throw failure }
         let start = output.byteCount
-        return try self.locatingErrors {
-            var result = BlobReadResult.bytes
-            while result == .bytes {
-                try self.decodeInput(.max, into: &output)
-                // Decoded bytes are delivered before more is read from the base.
-                if output.byteCount > start { return .bytes }
-                result = try self.refill(into: &output)
+        do {
+            return try self.locatingErrors {
+                var result = BlobReadResult.bytes
+                while result == .bytes {
+                    try self.decodeInput(.max, into: &output)
+                    // Decoded bytes are delivered before more is read from the base.
+                    if output.byteCount > start { return .bytes }
+                    result = try self.refill(into: &output)
+                }
+                return output.byteCount > start ? .bytes : result
             }
-            return output.byteCount > start ? .bytes : result
+        } catch {
+            self.failure = error
+            guard output.byteCount > start else { throw error }
+            return .bytes
+        }
+    }
+
+    /// Decodes up to the end and discards the bytes, for the checks and the index that are made meanwhile; returns their
+    /// number. The base must be at the start.
+    func drain(_ context: BlobContext, onRead: () -> Void = {}) throws -> Int64 {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 * 1024, alignment: 4096)
+        defer { buffer.deallocate() }
+        var byteCount: Int64 = 0
+        while true {
+            try context.checkRatio(ofDecoded: byteCount, to: self.compressedByteOffset)
+            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
+            let result = try self.decode(into: &output)
+            byteCount += Int64(output.byteCount)
+            onRead()
+            if result == .end { return byteCount }
         }
     }
 
@@ -140,7 +163,7 @@ final class DecodingPass {
         } catch let error as BlobError where error.layers.isEmpty {
             // An error of the decoder; errors of the base already have their locator.
             var error = error
-            error.locator = self.locator?.description
+            error.locator = self.base.locator?.description
             throw error
         }
     }
@@ -150,5 +173,19 @@ extension BlobReader {
     /// Reads the next bytes, and waits for them when `waits` is true.
     func read(into output: inout OutputRawSpan, waits: Bool) throws -> BlobReadResult {
         try waits ? self.readWaiting(into: &output) : self.read(into: &output)
+    }
+
+    /// Reads the next `count` bytes; fewer only at the end. Waits for them.
+    func bytes(atMost count: Int) throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        try withUnsafeTemporaryAllocation(byteCount: count, alignment: 16) { buffer in
+            while bytes.count < count {
+                let read = try self.readWaiting(
+                    into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<(count - bytes.count)]))
+                guard read > 0 else { break }
+                bytes += buffer[..<read]
+            }
+        }
+        return bytes
     }
 }

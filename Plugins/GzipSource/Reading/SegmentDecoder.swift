@@ -10,9 +10,8 @@ final class SegmentDecoder {
     /// The last decoded bytes before `tailEnd`, at most a window; kept only when windows of the index are damaged.
     private var tail: [UInt8]
     private var tailEnd: Int64
-    /// Bytes that were decoded ahead of the next segment, and the error that ended decoding ahead.
+    /// Bytes that were decoded ahead of the next segment.
     private var ahead: [UInt8] = []
-    private var aheadFailure: (any Error)?
 
     /// The offset of the next segment in the decoded bytes.
     private(set) var byteOffset: Int64
@@ -34,8 +33,7 @@ final class SegmentDecoder {
         (self.tail, self.tailEnd) = (window, point.byteOffset)
         self.byteOffset = point.byteOffset
         self.pass = DecodingPass(
-            reader, waits: true, try FrameDecoder(opening.format, library: opening.library),
-            locator: opening.base.locator)
+            reader, waits: true, try FrameDecoder(opening.format, library: opening.library))
         do {
             try self.pass.resume(at: point, window: window, beginning: beginning)
         } catch {
@@ -157,7 +155,6 @@ final class SegmentDecoder {
                 self.ahead.removeFirst(count)
             }
             while output.freeCapacity > 0 {
-                if let aheadFailure { throw aheadFailure }
                 let before = output.byteCount
                 guard try self.pass.decode(into: &output) == .bytes else {
                     throw self.mismatch(
@@ -180,17 +177,13 @@ final class SegmentDecoder {
     /// Decodes ahead all bytes that a window can influence, or all that follow; returns false when this fails.
     private func lookAhead() -> Bool {
         let missing = DecodedBatch.overlapByteCount - self.ahead.count
-        guard missing > 0, !self.pass.isAtEnd, self.aheadFailure == nil else { return self.aheadFailure == nil }
+        guard missing > 0, !self.pass.isAtEnd, self.pass.failure == nil else { return self.pass.failure == nil }
         withUnsafeTemporaryAllocation(byteCount: missing, alignment: 64) { buffer in
             var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            do {
-                while output.freeCapacity > 0, !self.pass.isAtEnd { try self.pass.decode(into: &output) }
-            } catch {
-                self.aheadFailure = error
-            }
+            while output.freeCapacity > 0, !self.pass.isAtEnd, (try? self.pass.decode(into: &output)) != nil {}
             self.ahead += buffer[..<output.finalize(for: buffer)]
         }
-        return self.aheadFailure == nil
+        return self.pass.failure == nil
     }
 
     /// Compares whole segments with their checksums.

@@ -10,7 +10,8 @@ public protocol BlobTransform {
     ///   - output: Has room for at least 4,096 bytes.
     /// - Returns: What the transform waits for. ``BlobStep/end`` only with `isLast` and no input left: a decoder that
     ///   is done earlier throws ``BlobError/Code/trailingData`` for more.
-    /// - Throws: Any error. The bytes appended before it count, and are delivered first.
+    /// - Throws: Any error. The bytes appended before it count, and are delivered first. A byte offset in it counts the
+    ///   bytes of the base, whose locator the framework adds.
     mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep
 
     /// Returns the info of the result, given the info of the base. Called once, before the first step.
@@ -21,7 +22,7 @@ public protocol BlobTransform {
 public enum BlobStep: Sendable {
     /// It needs more bytes than it left, or none are left.
     case needsInput
-    /// It needs room, and may make more bytes from the input that it has.
+    /// It needs room, and may make more bytes from what it has: the next step may get no input.
     case full
     /// All bytes were made.
     case end

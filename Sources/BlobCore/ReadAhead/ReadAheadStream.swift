@@ -49,7 +49,7 @@ package final class ReadAheadStream: BlobByteStream, LateStream {
     }
 
     /// Hands over an inner reader that turned out never to block, which is read in place of this stream.
-    func successor(isOpening: Bool) -> StartedStream? { self.ahead.takeDirect()?.takeStream() }
+    package func successor(isOpening: Bool) -> StartedStream? { self.ahead.takeDirect()?.takeStream() }
 
     package func close() {
         self.current = nil

@@ -1,20 +1,20 @@
-/// A stream that is replaced by another one once enough is known.
-protocol LateStream: BlobByteStream {
+/// A stream that is replaced by another one once enough is known, or when another one has to continue.
+package protocol LateStream: BlobByteStream {
     /// Returns the stream that replaces this one, which is then neither read nor closed any more; nil as long as there
-    /// is none.
+    /// is none. Asked for until the info is known, and after each read that returned ``BlobReadResult/notYet``.
     ///
     /// - Parameter isOpening: True while the reader is being opened, when no bytes are read.
     func successor(isOpening: Bool) throws -> StartedStream?
 }
 
 /// A stream that reads a reader.
-protocol StreamOverReader: BlobByteStream {
+package protocol StreamOverReader: BlobByteStream {
     /// The reader that it reads now.
     var reader: BlobReader? { get }
 }
 
 /// A stream, and where in the blob it is.
-struct StartedStream {
+package struct StartedStream {
     let stream: any BlobByteStream
     /// The offset of the next byte of the stream.
     let byteOffset: Int64
@@ -24,7 +24,7 @@ struct StartedStream {
 
 extension BlobBody {
     /// Returns the stream that delivers the bytes of this body.
-    func start(_ opening: BlobOpening) throws -> StartedStream {
+    package func start(_ opening: BlobOpening) throws -> StartedStream {
         switch self {
         case .positional(let info, let now, let read):
             // Before a closure is called with the offset.

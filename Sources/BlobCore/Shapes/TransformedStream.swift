@@ -13,6 +13,8 @@ final class TransformedStream: StreamOverReader {
     /// Bytes that were made when the output had little room.
     private var made: BlobBytes?
     private var isLast = false
+    /// True when the transform may make more bytes without more input.
+    private var isFull = false
     private var isOver = false
     private var failure: BlobError?
     private let startOffset: Int64
@@ -73,8 +75,15 @@ final class TransformedStream: StreamOverReader {
 
     private func step(into output: inout OutputRawSpan, from start: Int) throws -> BlobReadResult {
         while !self.isOver {
-            if self.input.isEmpty, !self.isLast, try self.fill() == .notYet { return .notYet }
-            let step = try self.input.consume { try self.transform.step(&$0, isLast: self.isLast, into: &output) }
+            if self.input.isEmpty, !self.isLast, !self.isFull, try self.fill() == .notYet { return .notYet }
+            let step = try self.input.consume { input in
+                do {
+                    return try self.transform.step(&input, isLast: self.isLast, into: &output)
+                } catch {
+                    throw self.located(error)
+                }
+            }
+            self.isFull = step == .full
             switch step {
             case .end:
                 guard self.isLast, self.input.isEmpty else { throw self.misbehaving("ends before its base does") }
@@ -98,6 +107,13 @@ final class TransformedStream: StreamOverReader {
         let result = try self.input.fill(upTo: Self.inputByteCount, from: self.base)
         if result == .end { self.isLast = true }
         return result
+    }
+
+    /// Returns an error of the transform with the locator of the base, if it counts the bytes of that.
+    private func located(_ error: any Error) -> BlobError {
+        var error = BlobError(wrapping: error)
+        if error.byteOffset != nil { error.locator = error.locator ?? self.base.locator?.description }
+        return error
     }
 
     private func misbehaving(_ fact: String) -> BlobError {

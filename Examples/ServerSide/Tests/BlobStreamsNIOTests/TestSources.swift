@@ -29,38 +29,20 @@ struct PatternSource: BlobInputStreamDataSource {
         BlobInfo(byteCount: self.isLengthKnown ? Int64(self.byteCount) : nil, mediaType: self.mediaType)
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.describe(context).check(byteOffset: byteOffset, matching: validator)
-        return Reader(self, Int(byteOffset), context)
-    }
-
-    fileprivate static func piece(at offset: Int, atMost count: Int) -> ArraySlice<UInt8> {
-        self.pattern[(offset % self.pattern.count)...].prefix(count)
-    }
-
-    private final class Reader: BlobPluginReader {
-        let info: BlobInfo
-        private let source: PatternSource
-        private var offset: Int
-
-        init(_ source: PatternSource, _ offset: Int, _ context: BlobContext) {
-            (self.info, self.source, self.offset) = (source.describe(context), source, offset)
-        }
-
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-            let rest = (self.source.actualByteCount ?? self.source.byteCount) - self.offset
+    func makeBody(_ opening: BlobOpening) -> BlobBody {
+        .positional(self.describe(opening.context)) { byteOffset, output in
+            let rest = (self.actualByteCount ?? self.byteCount) - Int(byteOffset)
             guard rest > 0 else {
-                if let failure = self.source.failure { throw failure }
-                return .end
+                if let failure { throw failure }
+                return
             }
-            var piece = PatternSource.piece(at: self.offset, atMost: min(rest, output.freeCapacity))
-            self.offset += piece.count
-            return .moving(&piece, to: &output)
+            var piece = Self.piece(at: Int(byteOffset), atMost: min(rest, output.freeCapacity))
+            _ = BlobReadResult.moving(&piece, to: &output)
         }
+    }
 
-        func close() {}
+    private static func piece(at offset: Int, atMost count: Int) -> ArraySlice<UInt8> {
+        self.pattern[(offset % self.pattern.count)...].prefix(count)
     }
 }
 
@@ -72,30 +54,23 @@ final class StalledSource: BlobInputStreamDataSource {
 
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: 100) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) -> any BlobPluginReader {
-        Reader(self.continuation)
-    }
+    func makeBody(_ opening: BlobOpening) -> BlobBody { .stream(Stalled(self.continuation), startingAt: 0) }
 
     func waitForClose() async { for await _ in self.closed { return } }
 
-    private final class Reader: BlobPluginReader {
-        let info = BlobInfo(byteCount: 100)
+    private final class Stalled: BlobByteStream {
+        let info: BlobInfo? = BlobInfo(byteCount: 100)
+        let readiness: BlobWakerSlot? = BlobWakerSlot()
         private let continuation: AsyncStream<Void>.Continuation
-        private var count = 0
 
         init(_ continuation: AsyncStream<Void>.Continuation) { self.continuation = continuation }
 
-        func read(into output: inout OutputRawSpan) -> BlobReadResult {
+        func read(at byteOffset: Int64, into output: inout OutputRawSpan) -> BlobReadResult {
             // The first is held back, so the server sees the second only when there is a third.
-            guard self.count < 2 else { return .notYet }
-            self.count += 1
+            guard byteOffset < 2 else { return .notYet }
             output.append(1)
             return .bytes
         }
-
-        func whenReadable(_ waker: BlobWaker) {}
 
         func close() { self.continuation.yield() }
     }

@@ -2,12 +2,11 @@ import BlobCore
 import CryptoDigest
 import Foundation
 
-/// A reader of an original, which verifies the digest of each block, and detects changes of the file.
+/// The bytes of an original, of which the digest of each block is verified, and changes of the file are detected.
 ///
 /// The status of the file is checked after each block is read: if the file was touched since it was opened, the bytes
 /// are discarded and the file is looked up again. The catalogue is consulted before each block if there were commits.
-final class AssetReader: BlobPluginReader {
-    let info: BlobInfo
+final class AssetStream: BlobByteStream {
     private let asset: Asset
     private let resolver: AssetResolver
     private let version: AssetSource.Version
@@ -15,25 +14,21 @@ final class AssetReader: BlobPluginReader {
     private let context: BlobContext
     /// Observed, and shared with a watch of the library, if the context has an event sink.
     private let representation: BlobObservable<Representation>
-    /// Kept for as long as changes are observed.
+    /// Kept for as long as changes are observed: until the stream is released.
     private var registrations: [any AnyObject & Sendable] = []
     /// The commit after which the asset was last looked up; nil when that is unknown.
     private var commit: CatalogueCommit?
-    private var file: OriginalFile?
+    private var file: OriginalFile
     private let blocks: BlockDigests
+    /// The bytes that were fetched and not yet delivered.
     private var window: ReadWindow
-    /// The offset of the next byte to fetch; the bytes in the window are before it.
-    private var fetchOffset: Int64
-    private var failure: BlobError?
 
     init(
         _ asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64, version: AssetSource.Version,
         removal: AssetSource.RemovalPolicy, _ context: BlobContext
     ) throws(BlobError) {
         self.asset = asset
-        self.info = asset.info
         self.resolver = resolver
-        self.fetchOffset = byteOffset
         self.version = version
         self.removal = removal
         self.context = context
@@ -59,13 +54,15 @@ final class AssetReader: BlobPluginReader {
         follow()
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
+    var info: BlobInfo? { self.asset.info }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         do {
             if !self.window.isEmpty {
                 self.window.take(into: &output)
-            } else if self.fetchOffset < self.asset.byteCount {
-                try self.fetch(self.blockToFetch, into: &output)
+            } else if byteOffset < self.asset.byteCount {
+                let block = self.asset.block(Int(byteOffset / Int64(BlockDigests.blockByteCount)))
+                try self.fetch(block, skipping: Int(byteOffset - block.lowerBound), into: &output)
             } else {
                 try self.checkRecord()
                 self.representation.update { $0.end() }
@@ -73,31 +70,20 @@ final class AssetReader: BlobPluginReader {
             }
             return .bytes
         } catch {
-            let error = BlobError(wrapping: error)
-            self.failure = error
             self.representation.update { $0.fail() }
             throw error
         }
     }
 
     func close() {
-        self.failure = BlobError(.closed, "The reader is closed.")
         self.representation.update { $0.close() }
-        self.registrations = []
-        self.window.free()
-        self.file?.close()
-        self.file = nil
-    }
-
-    private var blockToFetch: Range<Int64> {
-        self.asset.block(Int(self.fetchOffset / Int64(BlockDigests.blockByteCount)))
+        self.file.close()
     }
 
     /// Delivers as much of a block as fits, and keeps the rest in the window.
     ///
     /// Reads directly into the output where it can, which saves a copy; bytes before the offset are only hashed.
-    private func fetch(_ block: Range<Int64>, into output: inout OutputRawSpan) throws {
-        let skipped = Int(self.fetchOffset - block.lowerBound)
+    private func fetch(_ block: Range<Int64>, skipping skipped: Int, into output: inout OutputRawSpan) throws {
         try output.append(atMost: skipped == 0 ? block.count : 0) { part in
             try part.withUnsafeMutableBytes { buffer, initializedCount in
                 let isWhole = buffer.count == block.count
@@ -108,7 +94,6 @@ final class AssetReader: BlobPluginReader {
                 self.window.fill(with: skipped..<rest.count)
             }
         }
-        self.fetchOffset = block.upperBound
         if skipped > 0 { self.window.take(into: &output) }
     }
 
@@ -137,18 +122,17 @@ final class AssetReader: BlobPluginReader {
     private func readUntouched(
         into head: UnsafeMutableRawBufferPointer, _ rest: UnsafeMutableRawBufferPointer, at byteOffset: Int64
     ) throws(BlobError) -> [UInt8]? {
-        guard let file else { throw BlobError(.closed, "The reader is closed.") }
         let found: [UInt8]?
         let now: FileSnapshot
         do {
-            found = try file.readAndHash(into: head, rest, at: byteOffset)
-            now = try file.status()
+            found = try self.file.readAndHash(into: head, rest, at: byteOffset)
+            now = try self.file.status()
         } catch {
             try self.recover(.offline, error)
             return nil
         }
-        if now == file.snapshot, let found { return found }
-        try self.recover(now.hasContent(of: file.snapshot) ? .moved : .edited, nil)
+        if now == self.file.snapshot, let found { return found }
+        try self.recover(now.hasContent(of: self.file.snapshot) ? .moved : .edited, nil)
         return nil
     }
 
@@ -218,17 +202,15 @@ final class AssetReader: BlobPluginReader {
             asset = try self.resolver.store.asset(named: self.resolver.id, self.context)
         } catch  where error.code == .notFound {
             // The file that the catalogue names is not there, perhaps for moments.
-            guard self.removal == .finish, reason == .moved || reason == .recatalogued, let file else {
-                return false
-            }
-            return try file.acceptStatus()
+            guard self.removal == .finish, reason == .moved || reason == .recatalogued else { return false }
+            return try self.file.acceptStatus()
         }
         self.representation.update { $0.record = asset.map { AssetRecord($0, self.version) } }
         if asset == nil, self.removal == .fail {
             throw BlobError(.changed, "The asset was removed from the library while it was read.")
         }
         try asset?.check(sameContentAs: self.asset, self.version)
-        if self.removal == .finish, reason == .moved || reason == .recatalogued, try self.file?.acceptStatus() == true {
+        if self.removal == .finish, reason == .moved || reason == .recatalogued, try self.file.acceptStatus() {
             return true
         }
         guard let asset else {
@@ -240,11 +222,10 @@ final class AssetReader: BlobPluginReader {
         } catch  where error.code == .notFound {
             return false
         }
-        if reason != .edited, let file, found.snapshot.isSameFile(as: file.snapshot) { return try file.acceptStatus() }
+        if reason != .edited, found.snapshot.isSameFile(as: self.file.snapshot) { return try self.file.acceptStatus() }
         guard try found.hasContent(of: self.asset, self.blocks, self.context) else {
             throw BlobError(.changed, "The original was written to or replaced while it was read.")
         }
-        self.file?.close()
         self.file = found
         return true
     }

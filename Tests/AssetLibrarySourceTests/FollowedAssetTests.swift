@@ -6,7 +6,7 @@ import Testing
 @testable import AssetLibrarySource
 
 /// Reading what was made from an asset, while the asset changes.
-@Suite(.timeLimit(.minutes(5))) struct FollowedReaderTests {
+@Suite(.timeLimit(.minutes(5))) struct FollowedAssetTests {
     private let test: TestLibrary
     private let asset: Asset
     private let bytes = makeContent(10_000)
@@ -22,9 +22,10 @@ import Testing
         let library = try self.test.open(.reading)
         let (asset, bytes) = (self.asset, self.bytes)
         let source = FollowedSource { context in
-            let base = try MemorySource(Data(bytes)).makeReader(at: 0, matching: nil, context: context)
+            let base = try MemorySource(Data(bytes)).open(context: context)
             let resolver = AssetResolver(library: library, id: asset.id)
-            return FollowedReader(base, of: asset, resolver, at: 0, removal: removal, context)
+            return .inspected(
+                base, FollowedAsset(asset, resolver, at: 0, removal: removal, context), startingAt: 0)
         }
         return try source.open(context: context)
     }
@@ -77,13 +78,9 @@ import Testing
 }
 
 private struct FollowedSource: BlobInputStreamDataSource {
-    let open: @Sendable (BlobContext) throws -> FollowedReader
+    let body: @Sendable (BlobContext) throws -> BlobBody
 
     let traits: BlobTraits = []
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
-    {
-        try self.open(context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.body(opening.context) }
 }

@@ -1,12 +1,12 @@
-package import BlobCore
+import BlobCore
 
-/// A reader that decodes blocks on several threads, and delivers them in order.
+/// The bytes of blocks that are decoded on several threads, in order.
 ///
 /// The first block is decoded by the calling thread, from its beginning and as it is read, so that a short range costs
 /// no more than it must. Later ones are decoded ahead as far as memory allows. When a block is not as it should be, the
-/// judge takes over at the byte reached: what it delivers, and how it fails, is what counts. Until then no byte of a
-/// block is delivered before the block was verified, except for formats that ask for it.
-package final class BlockReader: BlobPluginReader {
+/// body of the judge continues at the byte reached: what it delivers, and how it fails, is what counts. Until then no
+/// byte of a block is delivered before the block was verified, except for formats that ask for it.
+final class BlockStream: LateStream {
     /// A block, or the beginning of one that has become too large, decoded by any thread.
     fileprivate struct Part: Sendable {
         var chunks: [SliceBuffer]
@@ -26,31 +26,30 @@ package final class BlockReader: BlobPluginReader {
     /// The number of bytes from one block after which the blocks behind it are decoded ahead.
     private static let patience: Int64 = 1 << 20
 
-    package let info: BlobInfo
+    let info: BlobInfo?
 
     /// The scheme of the format.
     private let layer: String
     /// The numbers of bytes of the blocks that ended, by their checksums; gathered only for events.
     private var checked: [String?: Int64] = [:]
     private let finder: any BlockFinder
-    private let judge: (Int64) throws -> any BlobPluginReader
+    private let judge: (Int64) throws -> BlobBody
+    /// The offset at which the judge continues; nil while the blocks are as they should be.
+    private var judgedOffset: Int64?
     private let streamsFirst: Bool
     private var expected: ExpectedBlocks?
     private var recording: BlockRecording?
     private let found: (BlockStart) -> Void
     private let park: (ParkedBlock) -> Void
     private let pipeline: OrderedPipeline<Block, Part>
-    private let buffers = SliceBuffers(byteCount: BlockReader.chunkByteCount)
+    private let buffers = SliceBuffers(byteCount: BlockStream.chunkByteCount)
 
     private let context: BlobContext
     private let startOffset: Int64
-    private var byteOffset: Int64
     /// The number of compressed bytes of the blocks that were found.
     private var compressedByteCount: Int64 = 0
     /// The offset from which ``patience`` counts.
     private let patienceOffset: Int64
-    private var judging: (any BlobPluginReader)?
-    private var failure: (any Error)?
 
     /// The bytes to deliver next, then the rest of the block that they are from.
     private var chunks: [SliceBuffer] = []
@@ -75,20 +74,20 @@ package final class BlockReader: BlobPluginReader {
     ///   - recording: Records the blocks for an index; nil for none.
     ///   - found: Called with the start of each further block, when all before it are verified.
     ///   - parked: The rest of a block, to deliver before the blocks of `finder`; `byteOffset` is where it begins.
-    ///   - park: Takes the rest of a block that this reader leaves.
-    ///   - judge: Returns a reader from an offset on that decodes in another way, for data that are not as expected.
+    ///   - park: Takes the rest of a block that is left when the stream is closed.
+    ///   - judge: Returns a body from an offset on that decodes in another way, for data that are not as expected.
     init(
         _ finder: any BlockFinder, layer: String, info: BlobInfo, at byteOffset: Int64,
         countingFrom patienceOffset: Int64, streamsFirst: Bool, expecting expected: ExpectedBlocks? = nil,
         recording: BlockRecording? = nil,
         _ context: BlobContext, found: @escaping (BlockStart) -> Void = { _ in }, after parked: ParkedBlock? = nil,
-        park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> any BlobPluginReader
+        park: @escaping (ParkedBlock) -> Void, judge: @escaping (Int64) throws -> BlobBody
     ) {
         self.finder = finder
         self.layer = layer
         self.info = info
-        (self.context, self.startOffset) = (context, byteOffset)
-        (self.byteOffset, self.patienceOffset) = (byteOffset, patienceOffset)
+        self.context = context
+        (self.startOffset, self.patienceOffset) = (byteOffset, patienceOffset)
         self.streamsFirst = streamsFirst
         self.expected = expected
         self.recording = recording
@@ -106,38 +105,33 @@ package final class BlockReader: BlobPluginReader {
         ) { try Self.decode($0, buffers) }
     }
 
-    package func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try self.context.checkRatio(ofDecoded: byteOffset - self.startOffset, to: self.compressedByteCount)
+        let start = output.byteCount
         do {
-            if let judging { return try judging.read(into: &output) }
-            try self.context.checkRatio(
-                ofDecoded: self.byteOffset - self.startOffset, to: self.compressedByteCount)
-            let start = output.byteCount
-            do {
-                let result = try self.readBlocks(into: &output)
-                self.byteOffset += Int64(output.byteCount - start)
-                return result
-            } catch let error as BlobError where error.isAboutContent && !self.hasDeliveredUnproven {
-                output.removeLast(output.byteCount - start)
-                self.leaveBlocks()
-                let judging = try self.judge(self.byteOffset)
-                self.judging = judging
-                return try judging.read(into: &output)
-            }
+            return try self.readBlocks(at: byteOffset, into: &output)
         } catch {
-            self.failure = error
-            throw error
+            // Of a block that is known from the index alone, bytes may be delivered before it is verified: another
+            // decoder would continue at the wrong byte.
+            let isUnproven = self.expected != nil && self.open != nil && byteOffset > self.openStart
+            self.leaveBlocks()
+            guard let content = error as? BlobError, content.isAboutContent, !isUnproven else { throw error }
+            output.removeLast(output.byteCount - start)
+            self.judgedOffset = byteOffset
+            return .notYet
         }
     }
 
-    package func close() {
-        if self.judging == nil, self.failure == nil, self.streamsFirst, let open, !open.isStreamed {
+    func successor(isOpening: Bool) throws -> StartedStream? {
+        guard let judgedOffset else { return nil }
+        return try self.judge(judgedOffset).start(BlobOpening(at: judgedOffset, context: self.context))
+    }
+
+    func close() {
+        if self.streamsFirst, let open, !open.isStreamed {
             self.park(ParkedBlock(block: open.block, startOffset: self.openStart))
         }
-        self.failure = BlobError(.closed, "The reader is closed.")
         self.leaveBlocks()
-        self.judging?.close()
-        self.judging = nil
     }
 
     private func leaveBlocks() {
@@ -146,14 +140,14 @@ package final class BlockReader: BlobPluginReader {
         (self.chunks, self.open, self.held) = ([], nil, nil)
     }
 
-    private func readBlocks(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    private func readBlocks(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         let start = output.byteCount
         while output.byteCount == start {
             if let chunk = self.chunks.first {
                 chunk.move(to: &output)
                 guard chunk.isEmpty else { break }
                 self.buffers.giveBack(self.chunks.removeFirst())
-                self.lookAhead()
+                self.lookAhead(at: byteOffset)
             } else if let open {
                 try open.block.decode(into: &output) { open.isStreamed ? try self.nextBytes() : [] }
                 if open.block.isAtEnd {
@@ -161,31 +155,28 @@ package final class BlockReader: BlobPluginReader {
                         byteCount: open.block.byteCount, checksum: open.block.checksum, check: open.block.check)
                     self.open = nil
                 } else if !open.isStreamed {
-                    self.lookAhead()
+                    self.lookAhead(at: byteOffset)
                 }
             } else {
-                guard try self.takeBlock() else { return .end }
+                guard try self.takeBlock(at: byteOffset) else { return .end }
             }
         }
         return .bytes
     }
 
-    /// True when bytes were delivered of a block whose place is known from the index alone, and is not verified:
-    /// another decoder would continue at the wrong byte.
-    private var hasDeliveredUnproven: Bool {
-        self.expected != nil && self.open != nil && self.byteOffset > self.openStart
+    /// True once as many bytes were read as make it likely that reading continues.
+    private func isPastPatience(at byteOffset: Int64) -> Bool {
+        byteOffset - self.patienceOffset >= Self.patience
     }
 
-    private var delivered: Int64 { self.byteOffset - self.patienceOffset }
-
     /// Goes on to the next block; returns false at the end.
-    private func takeBlock() throws -> Bool {
+    private func takeBlock(at byteOffset: Int64) throws -> Bool {
         self.memoryByteCount -= self.currentByteCount
         self.currentByteCount = 0
         // Of a short range no more is decoded than is read.
-        if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil, self.delivered < Self.patience {
+        if self.streamsFirst, self.begunByteCounts.isEmpty, self.held == nil, !self.isPastPatience(at: byteOffset) {
             guard let block = try self.nextBlock() else { return try self.end() }
-            try self.begin(block)
+            try self.begin(block, at: byteOffset)
             return true
         }
         if let part = try self.pipeline.next({ try self.nextJob() }) {
@@ -193,7 +184,7 @@ package final class BlockReader: BlobPluginReader {
             self.takenCount += 1
             self.chunks = part.chunks
             if let rest = part.rest {
-                (self.open, self.openStart) = ((rest, false), self.byteOffset)
+                (self.open, self.openStart) = ((rest, false), byteOffset)
             } else {
                 self.take(byteCount: part.byteCount, checksum: part.checksum, check: part.check)
             }
@@ -201,7 +192,7 @@ package final class BlockReader: BlobPluginReader {
         }
         guard let held else { return try self.end() }
         self.held = nil
-        try self.begin(held)
+        try self.begin(held, at: byteOffset)
         return true
     }
 
@@ -239,16 +230,16 @@ package final class BlockReader: BlobPluginReader {
     }
 
     /// Begins to decode a block on this thread, as it is read.
-    private func begin(_ block: Block) throws {
+    private func begin(_ block: Block, at byteOffset: Int64) throws {
         self.takenCount += 1
         self.currentByteCount = block.memoryByteCount
         self.memoryByteCount += self.currentByteCount
-        (self.open, self.openStart) = ((try OpenBlock(block), block.isStreamed), self.byteOffset)
+        (self.open, self.openStart) = ((try OpenBlock(block), block.isStreamed), byteOffset)
     }
 
     /// Has further blocks decoded on other threads, unless only a short range is being read.
-    private func lookAhead() {
-        guard self.delivered >= Self.patience || !self.streamsFirst && self.takenCount > 1 else { return }
+    private func lookAhead(at byteOffset: Int64) {
+        guard self.isPastPatience(at: byteOffset) || !self.streamsFirst && self.takenCount > 1 else { return }
         self.pipeline.prepare { try self.nextJob() }
     }
 

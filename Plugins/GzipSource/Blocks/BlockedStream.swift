@@ -2,12 +2,12 @@ import BlobCore
 import BlobDeflate
 internal import BlobIndex
 
-/// A pipeline that decodes blocked gzip on several threads, from one reader of the compressed bytes.
+/// The bytes of a blocked gzip, decoded on several threads.
 ///
 /// The lengths in block headers are trusted only until the blocks are decoded: a batch counts only if it begins where
-/// the previous one ended, and consists of whole members. The pipeline ends before the first bytes for which this does
-/// not hold, and leaves them to the caller: another member, padding, the end, or a block with a wrong header.
-final class BlockPipeline {
+/// the previous one ended, and consists of whole members. From the first bytes on for which this does not hold, all are
+/// decoded in one pass: another member, padding, the end, or a block with a wrong header.
+final class BlockedStream: StreamOverReader {
     /// Compressed bytes that should be whole blocks.
     fileprivate struct Batch: Sendable {
         let bytes: [UInt8]
@@ -30,59 +30,57 @@ final class BlockPipeline {
     private static let maximumBlockCount = 16
 
     /// The largest decoded length of a batch, and one byte more: a decoder without room does not parse the trailer.
-    static let bufferByteCount = BlockPipeline.maximumBlockCount * BlockHeader.maximumByteCount + 1
+    private static let bufferByteCount = BlockedStream.maximumBlockCount * BlockHeader.maximumByteCount + 1
 
     private static let windowPerThread = 2
 
+    let info: BlobInfo?
     private let base: BlobReader
-    private let waits: Bool
+    private let job: DecodingJob
+    private let start: RestartPoint
     private let pipeline: OrderedPipeline<Batch, Members>
     private let buffers: SliceBuffers
+    /// Decoded bytes to deliver before further ones.
     private var buffer: SliceBuffer?
+    /// True when no more blocks follow.
     private var isOver = false
     /// True when the last read of the base gave no bytes for now.
     private var isStarved = false
 
-    /// True when a batch could not be decoded as its headers describe it.
-    private(set) var hasFailed = false
-
     /// Bytes that were read; those from `consumed` on are in no batch yet.
-    private var input: [UInt8]
+    private var input: [UInt8] = []
     private var consumed = 0
     /// The offset of the next batch, which begins at `consumed` in `input`, in the compressed data.
     private var inputEnd: Int64
     /// The batches that were begun and not taken yet.
     private var waiting: [Batch] = []
-    private let recorder: PointRecorder?
     private let found: ([MemberStart]) -> Void
     /// The number of blocks in the batches that were taken.
     private var takenBlockCount = 0
-
-    /// The position after the batches that were taken, at which decoding continues.
-    private(set) var end: RestartPoint
+    /// The position after the batches that were taken.
+    private var end: RestartPoint
+    /// Decodes what follows the blocks.
+    private var pass: DecodingPass?
 
     /// - Parameters:
-    ///   - base: Owned by the caller, who continues to read it after the blocks.
-    ///   - waits: True to wait while the base has no bytes for now.
-    ///   - beginning: The bytes of the base that were read already, from `start` on.
-    ///   - recorder: Receives all decoded bytes.
+    ///   - base: A reader at the byte of `start`, which this stream takes over.
+    ///   - info: The info of the decoded bytes.
     ///   - found: Called with the positions between members, in ascending order, after the bytes before were verified.
     init(
-        _ base: BlobReader, waits: Bool, beginning: [UInt8], at start: RestartPoint, library: InflateLibrary,
-        recorder: PointRecorder?, _ context: BlobContext, found: @escaping ([MemberStart]) -> Void
+        _ base: BlobReader, _ job: DecodingJob, at start: RestartPoint, info: BlobInfo,
+        found: @escaping ([MemberStart]) -> Void
     ) {
         self.base = base
-        self.waits = waits
-        self.input = beginning
-        self.end = start
-        self.inputEnd = start.bitOffset / 8
-        self.recorder = recorder
+        self.job = job
+        self.info = info
+        (self.start, self.end, self.inputEnd) = (start, start, start.bitOffset / 8)
         self.found = found
         let buffers = SliceBuffers(byteCount: Self.bufferByteCount)
         self.buffers = buffers
         let threadCount = OrderedPipeline<Batch, Members>.usualThreadCount
+        let library = job.source.library
         self.pipeline = OrderedPipeline(
-            threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .brief, context: context
+            threadCount: threadCount, window: threadCount * Self.windowPerThread, on: .brief, context: job.context
         ) { batch in
             let buffer = buffers.take()
             var (count, starts) = (0, [MemberStart]())
@@ -91,11 +89,15 @@ final class BlockPipeline {
         }
     }
 
-    /// The bytes that were read from the base after ``end``.
-    var rest: [UInt8] { self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input[self.consumed...] }
+    var reader: BlobReader? { self.base }
+    var neverBlocks: Bool { self.base.neverBlocks }
+    var readiness: BlobWakerSlot? { self.base.readiness }
 
-    /// Appends the next bytes; returns the end at the end of the blocks.
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        let byteCount = byteOffset - self.start.byteOffset
+        let compressedByteOffset = self.pass?.compressedByteOffset ?? self.end.bitOffset / 8
+        try self.job.context.checkRatio(
+            ofDecoded: byteCount, to: compressedByteOffset - self.start.bitOffset / 8)
         let start = output.byteCount
         while output.byteCount == start {
             if let buffer {
@@ -103,11 +105,23 @@ final class BlockPipeline {
                 guard buffer.isEmpty else { break }
                 self.buffers.giveBack(buffer)
                 self.buffer = nil
-            } else {
-                guard try self.takeBatch() else { return self.isStarved ? .notYet : .end }
+            } else if let pass {
+                let result = try pass.decode(into: &output)
+                if result == .end {
+                    try self.job.end(compressedByteCount: pass.compressedByteOffset, byteCount: byteCount)
+                }
+                return result
+            } else if try !self.takeBatch() {
+                if self.isStarved { return .notYet }
+                try self.leaveBlocks()
             }
         }
         return .bytes
+    }
+
+    func close() {
+        self.pipeline.close()
+        self.base.close()
     }
 
     /// Takes the next batch; returns false when the next bytes are not in whole blocks, or not available yet.
@@ -122,25 +136,39 @@ final class BlockPipeline {
                         compressedByteOffset: batch.byteOffset + $0.compressedByteOffset,
                         byteOffset: self.end.byteOffset + $0.byteOffset)
                 })
-            self.recorder?.memberBegins(at: batch.byteOffset)
+            let recorder = self.job.recording?.recorder
+            recorder?.memberBegins(at: batch.byteOffset)
             members.buffer.withBytes { bytes in
-                self.recorder?.append(bytes)
+                recorder?.append(bytes)
                 self.end.byteOffset += Int64(bytes.count)
             }
-            for _ in 0..<members.count { self.recorder?.memberEnds() }
+            for _ in 0..<members.count { recorder?.memberEnds() }
             self.end.bitOffset += Int64(batch.bytes.count) * 8
             self.buffer = members.buffer
             return true
         } catch let error where error.isContentError && !self.waiting.isEmpty {
-            // The caller decodes these bytes as one stream, which shows whether only the block headers are wrong.
-            self.pipeline.close()
-            (self.isOver, self.isStarved) = (true, false)
-            self.hasFailed = true
-            return false
+            // Decoding in one pass shows whether only the block headers are wrong. As many bytes as a batch has are
+            // decoded at once, so that none of them is delivered if more is damaged.
+            let pass = try self.leaveBlocks()
+            let buffer = self.buffers.take()
+            try buffer.fill { output in
+                while output.freeCapacity > 0, try pass.decode(into: &output) == .bytes {}
+            }
+            self.buffer = buffer
+            return true
         }
     }
 
-    func close() { self.pipeline.close() }
+    /// Begins to decode in one pass after the batches that were taken, where there may be only the end.
+    @discardableResult
+    private func leaveBlocks() throws -> DecodingPass {
+        self.pipeline.close()
+        let rest = self.waiting.reduce(into: []) { $0 += $1.bytes } + self.input[self.consumed...]
+        let pass = DecodingPass(self.base, waits: false, try self.job.makeDecoder(at: self.end), beginning: rest)
+        (self.input, self.waiting, self.consumed) = ([], [], 0)
+        self.pass = pass
+        return pass
+    }
 
     private func nextBatch() throws -> Batch? {
         guard !self.isOver else { return nil }
@@ -187,7 +215,7 @@ final class BlockPipeline {
             var result = BlobReadResult.bytes
             while self.input.count < count, result == .bytes {
                 var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                result = try self.base.read(into: &output, waits: self.waits)
+                result = try self.base.read(into: &output)
                 self.input += buffer[..<output.finalize(for: buffer)]
             }
             self.isStarved = result == .notYet
@@ -195,7 +223,7 @@ final class BlockPipeline {
     }
 }
 
-extension BlockPipeline.Batch {
+extension BlockedStream.Batch {
     /// Decodes the batch, and returns the number of its members and the positions between them, as far as the lengths
     /// in the headers hint at them.
     ///

@@ -1,31 +1,27 @@
 import BlobCore
 
-/// A reader of something made from an asset, such as a rendered picture, that ends when the asset is edited.
+/// A look at the bytes of something made from an asset, such as a rendered picture, that ends when the asset is edited.
 ///
 /// Before each read, and at the end, the catalogue is consulted if there were commits. With an event sink, an edit is
 /// also reported while nobody reads.
-final class FollowedReader: BlobPluginReader {
-    private let base: any BlobPluginReader
+final class FollowedAsset: BlobInspector {
     private let asset: Asset
     private let resolver: AssetResolver
     private let removal: AssetSource.RemovalPolicy
     private let report: @Sendable () -> Void
-    /// Kept for as long as changes are observed.
+    /// Kept for as long as changes are observed: until the inspector is released.
     private var registrations: [any AnyObject & Sendable] = []
     /// The commit after which the asset was last looked up; nil when that is unknown.
     private var commit: CatalogueCommit?
-    private var isAtEnd = false
-    private var failure: BlobError?
 
     /// - Parameters:
-    ///   - base: The reader of the bytes.
-    ///   - asset: The asset from which they are made, as the catalogue described it then.
-    ///   - byteOffset: The offset at which `base` begins, for events.
+    ///   - asset: The asset from which the bytes are made, as the catalogue described it then.
+    ///   - byteOffset: The offset at which the bytes begin, for events.
     init(
-        _ base: any BlobPluginReader, of asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64,
-        removal: AssetSource.RemovalPolicy, _ context: BlobContext
+        _ asset: Asset, _ resolver: AssetResolver, at byteOffset: Int64, removal: AssetSource.RemovalPolicy,
+        _ context: BlobContext
     ) {
-        (self.base, self.asset, self.resolver, self.removal) = (base, asset, resolver, removal)
+        (self.asset, self.resolver, self.removal) = (asset, resolver, removal)
         let isReported = Locked(false)
         self.report = { [sink = context.eventSink] in
             if !isReported.exchange(true) { sink?(BlobEvent(.invalidated, byteOffset)) }
@@ -37,27 +33,12 @@ final class FollowedReader: BlobPluginReader {
         }
     }
 
-    var info: BlobInfo { self.base.info }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
-        do {
-            if !self.isAtEnd { try self.checkAfterCommit() }
-            let result = try self.base.read(into: &output)
-            self.isAtEnd = result == .end
-            return result
-        } catch {
-            let error = BlobError(wrapping: error)
-            self.failure = error
-            throw error
-        }
+    func room() throws -> BlobRoom {
+        try self.checkAfterCommit()
+        return .bytes(.max)
     }
 
-    func close() {
-        self.failure = BlobError(.closed, "The reader is closed.")
-        self.registrations = []
-        self.base.close()
-    }
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 
     private func checkAfterCommit() throws(BlobError) {
         do {

@@ -1,0 +1,87 @@
+import BlobCore
+
+/// The bytes that are decoded with an index. When this turns out to be made from other bytes, a body that needs none
+/// continues.
+final class IndexedStream: LateStream {
+    let info: BlobInfo?
+
+    private let index: GzipIndex
+    private let opening: IndexedOpening
+    private let pass: IndexedPass
+    private let startOffset: Int64
+    /// The offset at which another body continues; nil while the index may be right.
+    private var unindexedOffset: Int64?
+    private let makeUnindexedBody: (BlobOpening) throws -> BlobBody
+
+    /// - Parameters:
+    ///   - byteOffset: 0 to the byte count of the index.
+    ///   - makeUnindexedBody: Makes a body that uses no index.
+    init(
+        _ index: GzipIndex, _ opening: IndexedOpening, info: BlobInfo, at byteOffset: Int64,
+        makeUnindexedBody: @escaping (BlobOpening) throws -> BlobBody
+    ) {
+        self.index = index
+        self.opening = opening
+        self.pass = IndexedPass(index, opening, at: byteOffset)
+        self.info = info
+        self.startOffset = byteOffset
+        self.makeUnindexedBody = makeUnindexedBody
+    }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        try self.checkRatio()
+        do {
+            let result = try self.pass.read(into: &output)
+            // Another pass than one from the start rests on the checksums of the index, and not on the trailers.
+            if result == .end, self.pass.isFromStart, self.startOffset == 0 {
+                let format = self.opening.format
+                self.opening.context.reportEnd(of: format.rawValue, byteCount: byteOffset, check: format.checksumName)
+            }
+            return result
+        } catch let error where error.isContentError {
+            let mismatch = error as? IndexMismatch
+            // In a pass from the start, any other error comes from the data. Bytes delivered by a pass from elsewhere
+            // depend on the index, and cannot be continued without it.
+            guard mismatch != nil || !self.pass.isFromStart, self.pass.isFromStart || byteOffset == self.startOffset
+            else { throw mismatch?.error ?? error }
+            try self.disprove()
+            self.unindexedOffset = byteOffset
+            return .notYet
+        }
+    }
+
+    func successor(isOpening: Bool) throws -> StartedStream? {
+        guard let unindexedOffset else { return nil }
+        let opening = BlobOpening(at: unindexedOffset, context: self.opening.context)
+        return try self.makeUnindexedBody(opening).start(opening)
+    }
+
+    func close() { self.pass.close() }
+
+    /// Compares the bytes that were read with the compressed bytes of their slices.
+    private func checkRatio() throws(BlobError) {
+        guard self.opening.context.ratioLimit != nil else { return }
+        let layout = self.index.layout
+        let (first, last) = (layout.sliceIndex(of: self.startOffset), layout.sliceIndex(of: self.pass.byteOffset))
+        try self.opening.context.checkRatio(
+            ofDecoded: self.pass.byteOffset - self.startOffset,
+            to: layout.compressedRange(of: last).upperBound - layout.compressedRange(of: first).lowerBound)
+    }
+
+    /// Decodes everything without the index, which is wrong when the compressed data are intact; throws when they are
+    /// not, or have another length than the index tells.
+    private func disprove() throws {
+        self.pass.close()
+        let opening = self.opening
+        let base = try opening.base.open(matching: opening.baseValidator, context: opening.context)
+        defer { base.close() }
+        let whole = DecodingPass(base, waits: true, try FrameDecoder(opening.format, library: opening.library))
+        let byteCount = try whole.drain(opening.context)
+        self.index.disprove()
+        guard byteCount == self.index.layout.byteCount else {
+            throw BlobError(
+                .changed,
+                "The index of this gzip tells of another length, and is not used any more: it has \(byteCount) bytes.")
+        }
+    }
+}
