@@ -17,7 +17,8 @@ public final class BlobReader: BlobPluginReader {
     /// The stream while it may be replaced by another one. Cast once: casting an object to a protocol takes longer than
     /// a call of it.
     private var late: (any LateStream)?
-    private let source: any BlobInputStreamDataSource
+    /// Nil for a body of the source of the reader over this one.
+    private let source: (any BlobInputStreamDataSource)?
     let context: BlobContext
     private var phase = Phase.reading
     private var declared: DeclaredContent
@@ -34,24 +35,35 @@ public final class BlobReader: BlobPluginReader {
     /// True when the reader over this one checks the context and limits the waits of both.
     private(set) var isAbsorbed = false
 
-    init(
+    convenience init(
         _ source: any BlobInputStreamDataSource, at byteOffset: Int64, matching validator: BlobValidator?,
         context: BlobContext
     ) throws(BlobError) {
+        let opening = BlobOpening(at: byteOffset, matching: validator, context: context)
+        try self.init(source, opening) { try source.makeBody(opening) }
+    }
+
+    /// Opens a reader of a body, for a layer of the same source over it: errors get their context from that layer.
+    ///
+    /// - Throws: As ``BlobInputStreamDataSource/open(at:matching:context:)``.
+    package convenience init(_ body: BlobBody, _ opening: BlobOpening) throws(BlobError) {
+        try self.init(nil, opening) { body }
+    }
+
+    private init(
+        _ source: (any BlobInputStreamDataSource)?, _ opening: BlobOpening, _ makeBody: () throws -> BlobBody
+    ) throws(BlobError) {
         self.source = source
-        self.declared = DeclaredContent(matching: validator)
-        self.context = context
+        self.declared = DeclaredContent(matching: opening.validator)
+        self.context = opening.context
         do {
-            try context.check()
-            try BlobInfo().check(byteOffset: byteOffset, matching: nil)
-            let opening = BlobOpening(at: byteOffset, matching: validator, context: context)
-            let started = try source.makeBody(opening).start(opening)
-            (self.stream, self.streamOffset) = (started.stream, byteOffset)
+            try opening.context.check()
+            try BlobInfo().check(byteOffset: opening.byteOffset, matching: nil)
+            let started = try makeBody().start(opening)
+            (self.stream, self.streamOffset) = (started.stream, opening.byteOffset)
             try self.follow(started)
         } catch {
-            throw BlobError(wrapping: error).passing(
-                layer: source.layerName, operation: "open", locator: source.locator?.description, byteOffset: byteOffset
-            )
+            throw BlobError(wrapping: error).passing(source, operation: "open", byteOffset: opening.byteOffset)
         }
         do {
             try self.learn(isOpening: true)
@@ -78,7 +90,7 @@ public final class BlobReader: BlobPluginReader {
     }
 
     /// True when the source never blocks, or when this reader of it never does.
-    public var neverBlocks: Bool { self.source.traits.contains(.neverBlocks) || self.stream.neverBlocks }
+    public var neverBlocks: Bool { self.stream.neverBlocks || self.source?.traits.contains(.neverBlocks) == true }
 
     /// The offset of the next byte, from the start of the blob.
     public var byteOffset: Int64 { self.streamOffset - Int64(self.held?.count ?? 0) + self.skipped.rest }
@@ -451,8 +463,17 @@ public final class BlobReader: BlobPluginReader {
         }
         // A layer that stands for its base in errors does not appear among the layers that an error passes.
         if self.stream is ReadAheadStream, !error.layers.isEmpty { return error }
-        return error.passing(
-            layer: self.source.layerName, operation: operation, locator: self.source.locator?.description,
-            byteOffset: self.byteOffset)
+        return error.passing(self.source, operation: operation, byteOffset: self.byteOffset)
+    }
+}
+
+extension BlobError {
+    /// Returns this error with the facts of a source that it passes; unchanged when there is none.
+    fileprivate func passing(
+        _ source: (any BlobInputStreamDataSource)?, operation: String, byteOffset: Int64
+    ) -> BlobError {
+        guard let source else { return self }
+        return self.passing(
+            layer: source.layerName, operation: operation, locator: source.locator?.description, byteOffset: byteOffset)
     }
 }

@@ -37,3 +37,10 @@ final class PluginReaderStream: BlobByteStream {
         return waker
     }
 }
+
+extension BlobBody {
+    /// Returns the bytes of a reader, which is at `byteOffset`.
+    package static func reader(_ reader: any BlobPluginReader, startingAt byteOffset: Int64) -> BlobBody {
+        .stream(PluginReaderStream(reader), startingAt: byteOffset)
+    }
+}
