@@ -8,7 +8,7 @@ struct InOrderSource: BlobLayer {
     var locator: BlobLocator? { self.underlying.locator }
 
     func describe(_ context: BlobContext) throws -> BlobInfo {
-        InOrderBytes().info(of: try self.underlying.info(context))
+        try self.underlying.info(context).inOrder
     }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
@@ -29,11 +29,16 @@ extension ArchiveFormat {
 
 /// Hides random access, and passes all bytes.
 private struct InOrderBytes: BlobInspector {
-    func info(of base: BlobInfo) -> BlobInfo {
-        var info = base
+    func info(of base: BlobInfo) -> BlobInfo { base.inOrder }
+
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
+}
+
+extension BlobInfo {
+    /// This info without random access.
+    var inOrder: BlobInfo {
+        var info = self
         info.isRandomAccess = false
         return info
     }
-
-    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
 }

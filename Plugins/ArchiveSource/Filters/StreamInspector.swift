@@ -12,11 +12,7 @@ protocol StreamInspector: BlobInspector, Sendable {
 }
 
 extension StreamInspector {
-    func info(of base: BlobInfo) -> BlobInfo {
-        var info = base
-        info.isRandomAccess = false
-        return info
-    }
+    func info(of base: BlobInfo) -> BlobInfo { base.inOrder }
 
     mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
         try bytes.withUnsafeBytes { try self.inspect($0) }
@@ -31,7 +27,7 @@ struct InspectedSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
-    func describe(_ context: BlobContext) throws -> BlobInfo { self.inspector.info(of: try self.base.info(context)) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context).inOrder }
 
     func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         let base = try self.base.open(matching: opening.validator, context: opening.context)
