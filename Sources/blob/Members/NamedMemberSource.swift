@@ -37,14 +37,11 @@ struct NamedMemberSource: BlobLayer, NamedLayer {
         }
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         do {
-            return try self.underlying.makeReader(at: byteOffset, matching: validator, context: context)
+            return try self.underlying.makeBody(opening)
         } catch {
-            return try self.substitute(for: error, context)
-                .makeReader(at: byteOffset, matching: validator, context: context)
+            return try self.substitute(for: error, opening.context).makeBody(opening)
         }
     }
 

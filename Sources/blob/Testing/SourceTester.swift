@@ -288,10 +288,8 @@ private struct OnceSource: BlobLayer {
     var locator: BlobLocator? { self.underlying.locator }
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.underlying.open(at: byteOffset, matching: validator, context: context)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(try self.underlying.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
     }
 }
 
