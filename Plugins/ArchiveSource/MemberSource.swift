@@ -46,25 +46,23 @@ struct MemberSource: BlobLayer {
         return stored.isIn(try self.base.info(context.blocking)) ? stored : nil
     }
 
-    /// Opens a member that is stored as it is at `byteOffset`; any other at its beginning, and skips to `byteOffset`.
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    /// Returns the bytes of a member from the offset on where that costs less than to decode all before it.
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let (byteOffset, context) = (opening.byteOffset, opening.context)
         if let known = try self.known(context) {
-            try known.info.check(byteOffset: byteOffset, matching: validator)
-            return try known.makeReader(at: byteOffset, over: self.base, context)
+            try known.info.check(byteOffset: byteOffset, matching: opening.validator)
+            return try known.makeBody(at: byteOffset, over: self.base, context)
         }
-        let opening = try self.find(context)
-        try opening.info.check(byteOffset: byteOffset, matching: validator)
-        if byteOffset > 0, let stored = opening.stored {
-            return try stored.makeReader(at: byteOffset, over: self.base, context)
+        let member = try self.find(context)
+        try member.info.check(byteOffset: byteOffset, matching: opening.validator)
+        if byteOffset > 0, let stored = member.stored {
+            return try stored.makeBody(at: byteOffset, over: self.base, context)
         }
         // Without its index, the member is decoded from its beginning, which checks all of it.
-        if let indexed = opening.found.indexed, byteOffset == 0 || opening.info.isRandomAccess {
-            return try indexed.makeReader(at: byteOffset, opening.info, context)
+        if let indexed = member.found.indexed, byteOffset == 0 || member.info.isRandomAccess {
+            return try indexed.makeBody(at: byteOffset, member.info, context)
         }
-        if let makeReader = opening.found.makeReaderAtOffset { return try makeReader(opening.info, byteOffset) }
-        return try opening.found.makeReader(opening.info).skipping(byteOffset)
+        return try member.found.makeBody(member.info, byteOffset)
     }
 
     struct Opening {

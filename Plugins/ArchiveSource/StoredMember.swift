@@ -8,8 +8,8 @@ struct StoredMember: Sendable {
     private let format: ArchiveFormat
     /// The range of the bytes in the base.
     let range: Range<Int64>
-    /// Opens the member so that its bytes are compared with their checksum; nil when there is none, as in a tar.
-    private let makeCheckingReader: FoundMember.MakeCheckingReader?
+    /// Returns the bytes of the member, compared with their checksum; nil when there is none, as in a tar.
+    private let makeCheckedBody: FoundMember.MakeCheckedBody?
     private let validator: BlobValidator
     private let statusChangeTime: Int64?
 
@@ -22,7 +22,7 @@ struct StoredMember: Sendable {
         self.info = info
         self.format = format
         self.range = range
-        self.makeCheckingReader = found.makeCheckingReader
+        self.makeCheckedBody = found.makeCheckedBody
         self.validator = validator
         self.statusChangeTime = base.statusChangeTime
     }
@@ -32,57 +32,49 @@ struct StoredMember: Sendable {
         base.validator == self.validator && base.statusChangeTime == self.statusChangeTime
     }
 
-    /// Opens the member. Of a zip, only a read from the beginning is compared with the checksum.
-    func makeReader(
+    /// Returns the bytes of the member from an offset on. Of a zip, only a read from the beginning is compared with the
+    /// checksum.
+    func makeBody(
         at byteOffset: Int64, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader {
-        if let makeCheckingReader, byteOffset == 0 {
+    ) throws(BlobError) -> BlobBody {
+        if let makeCheckedBody, byteOffset == 0 {
             let scanner = try ArchiveScanner(base, context)
             guard self.isIn(scanner.info) else {
                 throw BlobError(.changed, "The archive changed while it was being opened.")
             }
-            return try makeCheckingReader(self.info, scanner, context)
+            return try makeCheckedBody(self.info, scanner, context)
         }
-        let reader = try base.open(at: self.range.lowerBound + byteOffset, matching: self.validator, context: context)
-        return StoredMemberReader(reader, info: self.info, end: self.range.upperBound) {
+        let start = self.range.lowerBound + byteOffset
+        let part = StoredPart(info: self.info, byteOffset: start, end: self.range.upperBound) {
             guard byteOffset == 0 else { return }
             context.reportEnd(of: self.format.rawValue, byteCount: Int64(self.range.count), check: nil)
         }
+        let base = try base.open(at: start, matching: self.validator, context: context)
+        return .inspected(base, part, startingAt: byteOffset)
     }
 }
 
-/// A reader of a part of an archive.
-private final class StoredMemberReader: BlobPluginReader {
+/// Ends the bytes of an archive at the end of a member.
+private struct StoredPart: BlobInspector {
     let info: BlobInfo
-    private let guarded: BlobReader
-    private let end: Int64
-    private var reportEnd: (() -> Void)?
+    /// The offset in the archive of the next byte.
+    var byteOffset: Int64
+    let end: Int64
+    let reportEnd: () -> Void
 
-    /// - Parameter reportEnd: Called once at the end.
-    init(_ guarded: BlobReader, info: BlobInfo, end: Int64, reportEnd: @escaping () -> Void) {
-        self.guarded = guarded
-        self.reportEnd = reportEnd
-        self.info = info
-        self.end = end
+    func info(of base: BlobInfo) -> BlobInfo { self.info }
+
+    func room() -> BlobRoom {
+        guard self.byteOffset == self.end else { return .bytes(self.end - self.byteOffset) }
+        self.reportEnd()
+        return .end
     }
 
-    func whenReadable(_ waker: BlobWaker) { self.guarded.whenReadable(waker) }
-
-    func close() { self.guarded.close() }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let room = Int(clamping: self.end - self.guarded.byteOffset)
-        var result = BlobReadResult.end
-        // Also without room, because a closed reader must throw.
-        try output.append(atMost: room) { result = try self.guarded.read(into: &$0) }
-        guard room > 0 else {
-            self.reportEnd.take()?()
-            return .end
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        guard !isLast else {
+            throw BlobError(.truncated, "The archive ends within the member.", byteOffset: byteOffset)
         }
-        guard result != .end else {
-            throw BlobError(
-                .truncated, "The archive ends within the member.", byteOffset: self.guarded.byteOffset)
-        }
-        return result
+        self.byteOffset += Int64(bytes.byteCount)
+        return 0..<bytes.byteCount
     }
 }

@@ -22,11 +22,10 @@ final class CountedSource: BlobLayer {
     var locator: BlobLocator? { self.underlying.locator }
     func describe(_ context: BlobContext) throws -> BlobInfo { self.info(over: try self.underlying.info(context)) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
         self.numbers.withLock { $0.openings += 1 }
-        return Reader(self, try self.underlying.open(at: byteOffset, matching: validator, context: context))
+        return .inspected(
+            try self.underlying.open(opening), Counter(source: self), startingAt: opening.byteOffset)
     }
 
     private func info(over base: BlobInfo) -> BlobInfo {
@@ -35,23 +34,14 @@ final class CountedSource: BlobLayer {
         return info
     }
 
-    private final class Reader: BlobPluginReader {
-        private let source: CountedSource
-        private let base: BlobReader
+    private struct Counter: BlobInspector {
+        let source: CountedSource
 
-        init(_ source: CountedSource, _ base: BlobReader) { (self.source, self.base) = (source, base) }
+        func info(of base: BlobInfo) -> BlobInfo { self.source.info(over: base) }
 
-        var info: BlobInfo { self.source.info(over: self.base.info) }
-
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-            let start = output.byteCount
-            let result = try self.base.read(into: &output)
-            let count = output.byteCount - start
-            self.source.numbers.withLock { $0.bytes += Int64(count) }
-            return result
+        func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> {
+            self.source.numbers.withLock { $0.bytes += Int64(bytes.byteCount) }
+            return 0..<bytes.byteCount
         }
-
-        func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-        func close() { self.base.close() }
     }
 }

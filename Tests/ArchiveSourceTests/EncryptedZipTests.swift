@@ -158,10 +158,10 @@ private struct PasswordSource: BlobLayer {
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.describe(self.changed(context)) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.makeReader(at: byteOffset, matching: validator, context: self.changed(context))
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let context = self.changed(opening.context)
+        return try self.base.makeBody(
+            BlobOpening(at: opening.byteOffset, matching: opening.validator, context: context))
     }
 
     private func changed(_ context: BlobContext) -> BlobContext {

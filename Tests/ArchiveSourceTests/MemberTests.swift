@@ -35,12 +35,12 @@ import Testing
             let found = MemberSearch.Found(
                 walker: walker, entry: walker.entry, member: walker.entry.member, uniqueName: nil, checksum: nil,
                 lease: nil)
-            let reader = MemberReader(found, info: BlobInfo(), format: .cpio)
+            let stream = MemberStream(found, info: BlobInfo(), format: .cpio)
             var bytes = [UInt8](repeating: 0, count: 10)
             let code = codeThrown {
                 try bytes.withUnsafeMutableBytes { buffer in
                     var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                    _ = try reader.read(into: &output)
+                    _ = try stream.read(at: 0, into: &output)
                 }
             }
             #expect(code == .corrupted, "\(byteOffset)")

@@ -200,27 +200,22 @@ private final class ObservedSource: BlobLayer {
     var locator: BlobLocator? { nil }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.underlying.info(context) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = Reader(try self.underlying.open(at: byteOffset, matching: validator, context: context), self.count)
-        self.count.withLock { $0 += 1 }
-        return reader
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(
+            try self.underlying.open(opening), OpenReader(count: self.count), startingAt: opening.byteOffset)
     }
 
-    private final class Reader: BlobPluginReader {
-        private let base: BlobReader
+    /// Is released when the reader is closed.
+    private final class OpenReader: BlobInspector {
         private let count: Locked<Int>
-        private var isClosed = false
 
-        init(_ base: BlobReader, _ count: Locked<Int>) { (self.base, self.count) = (base, count) }
-
-        var info: BlobInfo { self.base.info }
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-        func close() {
-            self.base.close()
-            if !self.isClosed { self.count.withLock { $0 -= 1 } }
-            self.isClosed = true
+        init(count: Locked<Int>) {
+            self.count = count
+            count.withLock { $0 += 1 }
         }
+
+        deinit { self.count.withLock { $0 -= 1 } }
+
+        func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
     }
 }

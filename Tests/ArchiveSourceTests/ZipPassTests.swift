@@ -219,24 +219,18 @@ private struct OnceBrokenSource: BlobLayer {
     var locator: BlobLocator? { self.underlying.locator }
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.underlying.info(context) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let base = try self.underlying.open(at: byteOffset, matching: validator, context: context)
-        return Reader(base, fails: byteOffset == 0 ? { !self.isBroken.exchange(true) } : { false })
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(
+            try self.underlying.open(opening), Fault { $0 == 0 && !self.isBroken.exchange(true) },
+            startingAt: opening.byteOffset)
     }
 
-    private final class Reader: BlobPluginReader {
-        private let base: BlobReader
-        private let fails: () -> Bool
+    private struct Fault: BlobInspector {
+        let isAt: (Int64) -> Bool
 
-        init(_ base: BlobReader, fails: @escaping () -> Bool) { (self.base, self.fails) = (base, fails) }
-
-        var info: BlobInfo { self.base.info }
-        func close() { self.base.close() }
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-            if self.base.byteOffset == 0, self.fails() { throw BlobError(.io, "The disk is bad here.") }
-            return try self.base.read(into: &output)
+        func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+            if self.isAt(byteOffset) { throw BlobError(.io, "The disk is bad here.") }
+            return 0..<bytes.byteCount
         }
     }
 }
@@ -253,9 +247,7 @@ private struct DescribedSource: BlobInputStreamDataSource {
         return try self.base.info(context)
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.base.open(at: byteOffset, matching: validator, context: context)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(try self.base.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
     }
 }

@@ -29,9 +29,8 @@ extension ArchiveCatalogue {
 
 /// A member that was found, and the way to read it.
 struct FoundMember {
-    typealias MakeCheckingReader =
-        @Sendable (_ info: BlobInfo, _ scanner: ArchiveScanner, _ context: BlobContext) throws(BlobError)
-        -> any BlobPluginReader
+    typealias MakeCheckedBody =
+        @Sendable (_ info: BlobInfo, _ scanner: ArchiveScanner, _ context: BlobContext) throws(BlobError) -> BlobBody
 
     let member: BlobMember
     /// The length in bytes; nil when only the end shows it.
@@ -42,15 +41,13 @@ struct FoundMember {
     let storedRange: Range<Int64>?
     /// The facts that only this format has.
     var facts: [(name: String, value: any Encodable & Sendable)] = []
-    /// Opens the member at its beginning. To be called once.
-    let makeReader: (_ info: BlobInfo) throws(BlobError) -> any BlobPluginReader
-    /// Opens the member at an offset, if that may cost less than to read and drop the bytes before it; nil otherwise.
-    var makeReaderAtOffset: ((_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> any BlobPluginReader)?
+    /// Returns the bytes of the member from an offset on, or from its beginning where that costs no more. To be called
+    /// once.
+    let makeBody: (_ info: BlobInfo, _ byteOffset: Int64) throws(BlobError) -> BlobBody
     /// The member with an index of its own; nil when it has and needs none.
     var indexed: (any IndexedMember)?
-    /// Opens a stored member at its beginning, any number of times, and compares its bytes with their checksum; nil
-    /// when there is none.
-    var makeCheckingReader: MakeCheckingReader?
+    /// Returns the bytes of a stored member, any number of times, compared with their checksum; nil when there is none.
+    var makeCheckedBody: MakeCheckedBody?
 }
 
 extension TableHolder {

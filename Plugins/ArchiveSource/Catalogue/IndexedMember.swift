@@ -6,10 +6,8 @@ protocol IndexedMember: Sendable {
     /// Returns true when there is an index, so that any offset is reached at once.
     func hasIndex(_ context: BlobContext) throws(BlobError) -> Bool
 
-    /// Opens the member at an offset.
-    func makeReader(
-        at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader
+    /// Returns the bytes of the member from an offset on.
+    func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody
 
     /// Returns the restart points of the index; nil without one.
     func restartPoints(_ context: BlobContext) throws -> RestartPoints?

@@ -23,74 +23,59 @@ struct DecryptedSource: BlobInputStreamDataSource {
 
     var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
-    func describe(_ context: BlobContext) throws -> BlobInfo { self.info(over: try self.base.info(context)) }
+    func describe(_ context: BlobContext) throws -> BlobInfo {
+        self.decryption(from: 0).info(of: try self.base.info(context))
+    }
+
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        try BlobInfo(byteCount: self.byteCount).check(byteOffset: opening.byteOffset, matching: nil)
+        let blockByteCount = Int64(AES256.blockByteCount)
+        // A block is decrypted with the encrypted block before it.
+        let start = max(0, opening.byteOffset / blockByteCount - 1) * blockByteCount
+        let base = try self.base.open(at: start, matching: opening.validator, context: opening.context)
+        return .transform(base, self.decryption(from: start), startingAt: start)
+    }
+
+    private func decryption(from byteOffset: Int64) -> Decryption {
+        Decryption(
+            key: self.key, byteCount: self.byteCount, byteOffset: byteOffset, previous: self.initialVector)
+    }
+}
+
+/// Decrypts whole blocks, and drops what fills up the last ones behind the content.
+private struct Decryption: BlobTransform {
+    let key: AES256
+    let byteCount: Int64
+    /// The offset of the next byte.
+    var byteOffset: Int64
+    /// The encrypted block before it.
+    var previous: [UInt8]
 
     /// The key is not part of the validator: the source lives no longer than the reader of a folder.
-    private func info(over base: BlobInfo) -> BlobInfo {
+    func info(of base: BlobInfo) -> BlobInfo {
         BlobInfo(byteCount: self.byteCount, validator: base.validator, isRandomAccess: base.isRandomAccess)
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let blockByteCount = Int64(AES256.blockByteCount)
-        try BlobInfo(byteCount: self.byteCount).check(byteOffset: byteOffset, matching: nil)
-        // A block is decrypted with the encrypted block before it.
-        let start = max(0, byteOffset / blockByteCount - 1) * blockByteCount
-        let reader = try self.base.open(at: start, matching: validator, context: context)
-        let info = self.info(over: try reader.info(of: self.base, context))
-        return Reader(reader, self.key, self.initialVector, info: info).skipping(byteOffset - start)
-    }
-
-    private final class Reader: BlobPluginReader {
-        private static let bufferByteCount = 64 * 1024
-
-        let info: BlobInfo
-        private let guarded: BlobReader
-        private let key: AES256
-        private var previous: [UInt8]
-        private var restByteCount: Int64
-        private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferByteCount, alignment: 16)
-        /// The decrypted bytes in the buffer that are not delivered yet.
-        private var decrypted = 0..<0
-        /// The number of bytes in the buffer.
-        private var count = 0
-
-        init(_ guarded: BlobReader, _ key: AES256, _ initialVector: [UInt8], info: BlobInfo) {
-            (self.guarded, self.key, self.previous, self.info) = (guarded, key, initialVector, info)
-            self.restByteCount = (info.byteCount ?? 0) - guarded.byteOffset
+    mutating func step(_ input: inout RawSpan, isLast: Bool, into output: inout OutputRawSpan) throws -> BlobStep {
+        let rest = Int(clamping: self.byteCount - self.byteOffset)
+        guard rest > 0 else {
+            input = RawSpan()
+            return isLast ? .end : .needsInput
         }
-
-        deinit { self.buffer.deallocate() }
-
-        func close() { self.guarded.close() }
-
-        func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-            if self.decrypted.isEmpty, self.restByteCount > 0 { try self.fill() }
-            let rest = self.decrypted.prefix(Int(clamping: self.restByteCount))
-            guard !rest.isEmpty else { return .end }
-            let count = output.append(contentsOf: UnsafeRawBufferPointer(rebasing: self.buffer[rest]))
-            self.decrypted = self.decrypted.dropFirst(count)
-            self.restByteCount -= Int64(count)
-            return .bytes
+        let count = min(input.byteCount, output.freeCapacity) / AES256.blockByteCount * AES256.blockByteCount
+        guard count > 0 else {
+            guard isLast else { return .needsInput }
+            throw BlobError(
+                .truncated, "The encrypted bytes end early.", byteOffset: self.byteOffset + Int64(input.byteCount))
         }
-
-        private func fill() throws {
-            // The part of a block at the end of the buffer, which is not decrypted yet.
-            let part = self.decrypted.upperBound..<self.count
-            self.buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: self.buffer[part]))
-            self.count = part.count
-            while self.count < AES256.blockByteCount {
-                let room = UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.count...])
-                let more = try self.guarded.readWaiting(into: room)
-                guard more > 0 else {
-                    throw BlobError(.truncated, "The encrypted bytes end early.", byteOffset: self.guarded.byteOffset)
-                }
-                self.count += more
-            }
-            self.decrypted = 0..<(self.count / AES256.blockByteCount * AES256.blockByteCount)
-            self.key.decrypt(
-                UnsafeMutableRawBufferPointer(rebasing: self.buffer[self.decrypted]), after: &self.previous)
+        input.extracting(first: count).withUnsafeBytes { _ = output.append(contentsOf: $0) }
+        output.withUnsafeMutableBytes { buffer, initializedCount in
+            let blocks = buffer[(initializedCount - count)..<initializedCount]
+            self.key.decrypt(UnsafeMutableRawBufferPointer(rebasing: blocks), after: &self.previous)
+            initializedCount -= max(count - rest, 0)
         }
+        input = input.extracting(droppingFirst: count)
+        self.byteOffset += Int64(count)
+        return input.byteCount < AES256.blockByteCount ? .needsInput : .full
     }
 }

@@ -36,15 +36,12 @@ extension DecompressedSource: BlobIndexing {
     private func record(_ context: BlobContext, _ makeRecording: (BlockBase) -> BlockRecording) throws {
         let counted = self.base.counting { _, _, _ in }
         guard let base = BlockBase(counted, try self.base.info(context), context) else { return }
-        let reader = try self.reader(base, at: 0, nil, makeRecording(base), context)
+        let body = try self.decodedBlocks(base, at: 0, nil, makeRecording(base), context)
+        let reader = try BlobReader(body, BlobOpening(context: context))
         defer { reader.close() }
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: Self.stepByteCount, alignment: 4096)
         defer { buffer.deallocate() }
-        var result = BlobReadResult.bytes
-        while result == .bytes {
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            result = try reader.read(into: &output)
-        }
+        while try reader.readWaiting(into: buffer) > 0 {}
     }
 
     /// The number of decoded bytes in one step.

@@ -63,42 +63,38 @@ public struct DecompressedSource: BlobLayer {
         return self.info(of: base, try BlockBase(self.base, base, context).flatMap { try self.list($0, context) })
     }
 
-    /// Opens a reader at `byteOffset`: in its block, or at the beginning.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let context = context.blocking
+    /// Returns the bytes from the block at the offset on, or from the beginning.
+    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let (byteOffset, context) = (opening.byteOffset, opening.context.blocking)
         // A base that is not repeatable must not be asked before it is opened.
         guard self.base.traits.contains(.repeatable),
             let base = BlockBase(self.base, try self.base.info(context), context)
-        else { return try self.sequentialReader(at: byteOffset, matching: validator, context) { _ in nil } }
+        else { return try self.decodedInOrder(nil, context) }
         let list = try self.list(base, context)
         let info = self.info(of: base.info, list)
-        try info.check(byteOffset: byteOffset, matching: validator)
+        try info.check(byteOffset: byteOffset, matching: opening.validator)
         let place = byteOffset == 0 ? try self.holder.newIndexPlace(isRequired: false, context) : nil
         let recording = place.map { self.recording(of: base, at: $0) }
-        let reader = try self.reader(base, at: byteOffset, list, recording, context)
-        guard let index = list as? BlockIndex else { return reader }
-        return IndexedBlocksReader(reader, index, at: byteOffset)
+        let body = try self.decodedBlocks(base, at: byteOffset, list, recording, context)
+        guard let index = list as? BlockIndex else { return body }
+        let decoded = try BlobReader(body, BlobOpening(at: byteOffset, context: context))
+        return .inspected(decoded, IndexedLength(index: index, info: info), startingAt: byteOffset)
     }
 
-    /// Opens a reader of the blocks, or a decoder of the whole.
+    /// Returns the bytes of the blocks, or those of one decoder. Without the length in an index, which may be wrong.
     ///
     /// Nothing that is read from the beginning depends on an index.
-    func reader(
+    func decodedBlocks(
         _ base: BlockBase, at byteOffset: Int64, _ list: (any BlockList)?, _ recording: BlockRecording?,
         _ context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let info = self.info(of: base.info, list)
-        let judge: @Sendable (Int64) throws -> any BlobPluginReader = {
-            try self.sequentialReader(at: $0, matching: info.validator, context) { $0 == info.validator ? list : nil }
-        }
+    ) throws -> BlobBody {
+        let info = self.info(of: base.info, list is BlockIndex ? nil : list)
         let index = byteOffset > 0 ? list as? BlockIndex : nil
-        let reader = try self.blocks.reader(base, at: byteOffset, info: info, index: index, recording: recording) {
+        let blocks = try self.blocks.body(base, at: byteOffset, info: info, index: index, recording: recording) { _ in
             if index != nil { self.holder.noteRefusal() }
-            return try judge($0)
+            return try self.decodedInOrder(info, context)
         }
-        return try reader ?? judge(byteOffset)
+        return try blocks ?? self.decodedInOrder(info, context)
     }
 
     /// Returns the blocks as the data or an index list them; nil when neither does.
@@ -107,27 +103,17 @@ public struct DecompressedSource: BlobLayer {
         return try self.holder.index(of: base.info, context)
     }
 
-    /// Opens a decoder at the beginning of the base, and skips to `byteOffset`.
+    /// Returns the bytes that one decoder makes from the beginning of the base on.
     ///
-    /// - Parameter list: Returns the blocks of the decoded bytes with a validator.
-    private func sequentialReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, _ context: BlobContext,
-        _ list: (BlobValidator?) -> (any BlockList)?
-    ) throws -> any BlobPluginReader {
+    /// - Parameter known: The info of the bytes; nil when it is not known before the base is opened.
+    private func decodedInOrder(_ known: BlobInfo?, _ context: BlobContext) throws -> BlobBody {
         let checks = context.eventSink == nil ? nil : StreamChecks()
         let base =
             self.format.inspector(checks, context).map { InspectedSource(base: self.base, inspector: $0) } ?? self.base
         let input = try ArchiveInput(base, context, suffix: self.format.probe)
-        var info = self.info(of: input.info, nil)
-        info = self.info(of: input.info, list(info.validator))
-        do {
-            try info.check(byteOffset: byteOffset, matching: validator)
-        } catch {
-            input.close()
-            throw error
-        }
-        let reader = DecompressingReader(input, self.format, info: info, context, checks)
-        return reader.skipping(byteOffset)
+        let info = self.info(of: input.info, nil)
+        try info.check(byteOffset: 0, matching: known?.validator)
+        return .stream(DecompressingStream(input, self.format, info: known ?? info, context, checks), startingAt: 0)
     }
 
     private func info(of base: BlobInfo, _ list: (any BlockList)?) -> BlobInfo {

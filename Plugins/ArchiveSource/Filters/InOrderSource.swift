@@ -8,16 +8,11 @@ struct InOrderSource: BlobLayer {
     var locator: BlobLocator? { self.underlying.locator }
 
     func describe(_ context: BlobContext) throws -> BlobInfo {
-        var info = try self.underlying.info(context)
-        info.isRandomAccess = false
-        return info
+        try self.underlying.info(context).inOrder
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.underlying.open(at: byteOffset, matching: validator, context: context)
-        return InOrderReader(reader)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(try self.underlying.open(opening), InOrderBytes(), startingAt: opening.byteOffset)
     }
 }
 
@@ -32,18 +27,18 @@ extension ArchiveFormat {
     }
 }
 
-private final class InOrderReader: BlobPluginReader {
-    let info: BlobInfo
-    private let base: BlobReader
+/// Hides random access, and passes all bytes.
+private struct InOrderBytes: BlobInspector {
+    func info(of base: BlobInfo) -> BlobInfo { base.inOrder }
 
-    init(_ base: BlobReader) {
-        var info = base.info
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) -> Range<Int> { 0..<bytes.byteCount }
+}
+
+extension BlobInfo {
+    /// This info without random access.
+    var inOrder: BlobInfo {
+        var info = self
         info.isRandomAccess = false
-        self.info = info
-        self.base = base
+        return info
     }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-    func close() { self.base.close() }
 }

@@ -8,11 +8,6 @@ struct RPMSource: BlobLayer {
     /// The signature of a package (rpm.org, "RPM V4 Package format").
     static let signature: [UInt8] = [0xED, 0xAB, 0xEE, 0xDB]
 
-    private static let leadByteCount: Int64 = 96
-    private static let introByteCount = 16
-    /// The limits of rpm itself for a header: 65,535 tags and 256 MiB of data.
-    private static let (maximumTagCount, maximumDataByteCount) = (0xFFFF, 256 << 20)
-
     private let base: any BlobInputStreamDataSource
 
     init(_ base: any BlobInputStreamDataSource) { self.base = base }
@@ -21,79 +16,69 @@ struct RPMSource: BlobLayer {
     var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
     var locator: BlobLocator? { try? self.base.locator?.wrapped(in: "rpm") }
 
-    func describe(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.base.info(context)) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { RPMPayload().info(of: try self.base.info(context)) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let reader = try self.base.open(context: context)
-        do {
-            let info = Self.info(of: try reader.info(of: self.base, context))
-            try info.check(byteOffset: byteOffset, matching: validator)
-            try Self.goToPayload(reader)
-            let payload = PayloadReader(reader, info: info)
-            return payload.skipping(byteOffset)
-        } catch {
-            reader.close()
-            throw error
-        }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(try self.base.open(context: opening.context), RPMPayload(), startingAt: 0)
     }
+}
 
-    private static func info(of base: BlobInfo) -> BlobInfo {
+/// Drops the lead and the two headers of a package.
+private struct RPMPayload: BlobInspector {
+    private enum Part { case lead, signatureHeader, header, payload }
+
+    private static let leadByteCount: Int64 = 96
+    private static let introByteCount = 16
+    /// The limits of rpm itself for a header: 65,535 tags and 256 MiB of data.
+    private static let (maximumTagCount, maximumDataByteCount) = (0xFFFF, 256 << 20)
+
+    private var part = Part.lead
+    /// The offset at which the part begins; the bytes before it are dropped.
+    private var start: Int64 = 0
+    /// The first bytes of the part, as far as they came.
+    private var beginning: [UInt8] = []
+
+    func info(of base: BlobInfo) -> BlobInfo {
         let name = base.name.map { $0.lowercased().hasSuffix(".rpm") ? String($0.dropLast(4)) : $0 }
         return BlobInfo(name: name, validator: base.validator.map { .combined("rpm", [$0]) })
     }
 
-    /// Skips the lead and the headers, of which only the first is padded to a multiple of eight bytes.
-    private static func goToPayload(_ reader: BlobReader) throws {
-        guard try Self.read(Self.signature.count, from: reader) == Self.signature else {
-            throw BlobError(.corrupted, "This is no package of RPM: it begins with other bytes.", byteOffset: 0)
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        var place = 0
+        while true {
+            place += Int(clamping: min(max(self.start - byteOffset - Int64(place), 0), Int64(bytes.byteCount - place)))
+            guard byteOffset + Int64(place) >= self.start else { break }
+            if self.part == .payload { return place..<bytes.byteCount }
+            let wanted = (self.part == .lead ? RPMSource.signature.count : Self.introByteCount) - self.beginning.count
+            bytes.withUnsafeBytes { self.beginning += $0[place...].prefix(wanted) }
+            guard bytes.byteCount - place >= wanted else { break }
+            place += wanted
+            try self.take(self.beginning)
+            self.beginning = []
         }
-        try Self.skip(to: Self.leadByteCount, reader)
-        for isSignature in [true, false] {
-            let start = reader.byteOffset
-            let intro = try Self.read(Self.introByteCount, from: reader)
-            let (tagCount, dataCount) = (Self.number(intro[8..<12]), Self.number(intro[12..<16]))
-            guard intro.starts(with: [0x8E, 0xAD, 0xE8]), tagCount <= Self.maximumTagCount,
-                dataCount <= Self.maximumDataByteCount
-            else { throw BlobError(.corrupted, "A header of the package of RPM is broken.", byteOffset: start) }
-            let end = reader.byteOffset + Int64(16 * tagCount + dataCount)
-            try Self.skip(to: isSignature ? (end + 7) & ~7 : end, reader)
+        guard !isLast else {
+            throw BlobError(.truncated, "The package of RPM ends too early.", byteOffset: byteOffset)
         }
+        return 0..<0
+    }
+
+    /// Takes the first bytes of a part, which show where the next one begins.
+    private mutating func take(_ bytes: [UInt8]) throws(BlobError) {
+        guard self.part != .lead else {
+            guard bytes == RPMSource.signature else {
+                throw BlobError(.corrupted, "This is no package of RPM: it begins with other bytes.", byteOffset: 0)
+            }
+            (self.part, self.start) = (.signatureHeader, Self.leadByteCount)
+            return
+        }
+        let (tagCount, dataCount) = (Self.number(bytes[8..<12]), Self.number(bytes[12..<16]))
+        guard bytes.starts(with: [0x8E, 0xAD, 0xE8]), tagCount <= Self.maximumTagCount,
+            dataCount <= Self.maximumDataByteCount
+        else { throw BlobError(.corrupted, "A header of the package of RPM is broken.", byteOffset: self.start) }
+        let end = self.start + Int64(Self.introByteCount + 16 * tagCount + dataCount)
+        // Only the first header is padded, to a multiple of eight bytes.
+        (self.part, self.start) = self.part == .signatureHeader ? (.header, (end + 7) & ~7) : (.payload, end)
     }
 
     private static func number(_ bytes: ArraySlice<UInt8>) -> Int { bytes.reduce(0) { $0 << 8 | Int($1) } }
-
-    private static func read(_ count: Int, from reader: BlobReader) throws -> [UInt8] {
-        try [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count {
-                let rest = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[filled...])
-                let more = try reader.readWaiting(into: rest)
-                guard more > 0 else {
-                    throw BlobError(.truncated, "The package of RPM ends too early.", byteOffset: reader.byteOffset)
-                }
-                filled += more
-            }
-        }
-    }
-
-    private static func skip(to byteOffset: Int64, _ reader: BlobReader) throws {
-        while reader.byteOffset < byteOffset {
-            _ = try Self.read(Int(min(byteOffset - reader.byteOffset, 1 << 16)), from: reader)
-        }
-    }
-}
-
-private final class PayloadReader: BlobPluginReader {
-    let info: BlobInfo
-    private let base: BlobReader
-
-    init(_ base: BlobReader, info: BlobInfo) {
-        self.base = base
-        self.info = info
-    }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult { try self.base.read(into: &output) }
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-    func close() { self.base.close() }
 }

@@ -24,17 +24,12 @@ final class SpooledSource: BlobLayer {
         try self.infoOfRandomAccess(context) ?? self.spool(context).info
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        guard try self.infoOfRandomAccess(context) == nil else {
-            return try self.base.open(at: byteOffset, matching: validator, context: context)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        guard try self.infoOfRandomAccess(opening.context) == nil else {
+            return .inspected(try self.base.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
         }
-        let spool = try self.spool(context)
-        let bytes = ClosureSource(info: spool.info) { byteOffset, output, _ in
-            try spool.read(into: &output, at: byteOffset)
-        }
-        return try bytes.makeReader(at: byteOffset, matching: validator, context: context)
+        let spool = try self.spool(opening.context)
+        return .positional(spool.info) { byteOffset, output in try spool.read(into: &output, at: byteOffset) }
     }
 
     /// Returns the info of a base that needs no copy; nil for one that does.
@@ -106,7 +101,9 @@ private final class Spool: Sendable {
         self.context?.blocking.hasSameLimits(as: context.blocking) != false
     }
 
+    /// Appends bytes from an offset, none at the end.
     func read(into output: inout OutputRawSpan, at byteOffset: Int64) throws(BlobError) {
+        guard byteOffset < self.file.byteCount else { return }
         try self.file.read(into: &output, at: byteOffset)
     }
 }

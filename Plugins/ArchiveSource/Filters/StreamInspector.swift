@@ -3,72 +3,36 @@ import BlobCore
 import BlobPlatform
 
 /// An inspector of compressed bytes before libarchive gets them, which rejects a window that is too large in any part
-/// of the stream.
-protocol StreamInspector: Sendable {
+/// of the stream. All bytes pass, and none may be skipped.
+protocol StreamInspector: BlobInspector, Sendable {
     /// Inspects the next bytes of the stream.
     ///
     /// - Throws: ``BlobError/Code/limitExceeded``.
     mutating func inspect(_ bytes: UnsafeRawBufferPointer) throws(BlobError)
 }
 
-/// A source whose bytes are inspected as they are read.
+extension StreamInspector {
+    func info(of base: BlobInfo) -> BlobInfo { base.inOrder }
+
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        try bytes.withUnsafeBytes { try self.inspect($0) }
+        return 0..<bytes.byteCount
+    }
+}
+
+/// A source whose bytes are inspected as they are read, from the first one on.
 struct InspectedSource: BlobInputStreamDataSource {
     let base: any BlobInputStreamDataSource
     let inspector: any StreamInspector
 
     var traits: BlobTraits { self.base.traits.subtracting(.neverBlocks) }
 
-    func describe(_ context: BlobContext) throws -> BlobInfo { Self.info(of: try self.base.info(context)) }
+    func describe(_ context: BlobContext) throws -> BlobInfo { try self.base.info(context).inOrder }
 
-    /// The facts known about the base, none of whose bytes may be passed over.
-    fileprivate static func info(of base: BlobInfo) -> BlobInfo {
-        var info = base
-        info.isRandomAccess = false
-        return info
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let base = try self.base.open(matching: opening.validator, context: opening.context)
+        return .inspected(base, self.inspector, startingAt: 0)
     }
-
-    /// Opens the base at its beginning for any offset, because all bytes must be inspected.
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let base = try self.base.open(context: context)
-        do {
-            try base.info(of: self.base, context).check(byteOffset: byteOffset, matching: validator)
-        } catch {
-            base.close()
-            throw error
-        }
-        let reader = InspectedReader(base, self.inspector)
-        return reader.skipping(byteOffset)
-    }
-}
-
-private final class InspectedReader: BlobPluginReader {
-    private let base: BlobReader
-    private var inspector: any StreamInspector
-
-    init(_ base: BlobReader, _ inspector: any StreamInspector) {
-        self.base = base
-        self.inspector = inspector
-    }
-
-    var info: BlobInfo { InspectedSource.info(of: self.base.info) }
-    var isOpen: Bool { self.base.isOpen }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let start = output.byteCount
-        let result = try self.base.read(into: &output)
-        let inspector = self.inspector
-        self.inspector = try output.bytes.withUnsafeBytes { bytes in
-            var inspector = inspector
-            try inspector.inspect(UnsafeRawBufferPointer(rebasing: bytes[start...]))
-            return inspector
-        }
-        return result
-    }
-
-    func whenReadable(_ waker: BlobWaker) { self.base.whenReadable(waker) }
-    func close() { self.base.close() }
 }
 
 /// An inspector of the blocks of an xz (The .xz File Format, 2 and 3), each of which has its own window. Decodes

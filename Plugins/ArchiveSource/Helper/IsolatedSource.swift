@@ -14,9 +14,5 @@ struct IsolatedSource: BlobLayer {
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.underlying.describe(context) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.underlying.makeReader(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.underlying.makeBody(opening) }
 }

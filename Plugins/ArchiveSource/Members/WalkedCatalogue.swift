@@ -31,6 +31,8 @@ struct WalkedCatalogue: ArchiveCatalogue {
         return FoundMember(
             member: found.member, byteCount: found.entry.member.byteCount, baseInfo: found.walker.baseInfo,
             storedRange: found.walker.storedRange,
-            makeReader: { info throws(BlobError) in MemberReader(found, info: info, format: self.format, context) })
+            makeBody: { info, _ throws(BlobError) in
+                .stream(MemberStream(found, info: info, format: self.format, context), startingAt: 0)
+            })
     }
 }

@@ -30,10 +30,8 @@ final class EmbeddedSource: BlobLayer {
 
     func describe(_ context: BlobContext) throws -> BlobInfo { try self.archive(context).info(context) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.archive(context).makeReader(at: byteOffset, matching: validator, context: context)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        try self.archive(opening.context).makeBody(opening)
     }
 
     private func archive(_ context: BlobContext) throws -> any BlobInputStreamDataSource {

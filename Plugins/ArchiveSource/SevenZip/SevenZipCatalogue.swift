@@ -82,14 +82,14 @@ struct SevenZipCatalogue: ArchiveCatalogue {
         if member.kind == .symbolicLink { member.linkTarget = try self.target(of: index, directory, context) }
         if member.isEncrypted, context.password == nil { throw .withoutPassword("This member") }
         try ArchiveEntry(member: member, warning: nil, linkCount: 1).checkKind()
-        let makeReader = { [archive] (info: BlobInfo, byteOffset: Int64) throws(BlobError) -> any BlobPluginReader in
-            try SevenZipReader(
-                archive, directory.layout, directory.info, stream: directory.layout.stream(of: index), at: byteOffset,
-                info: info, context)
-        }
         return FoundMember(
             member: member, byteCount: member.byteCount, baseInfo: directory.info, storedRange: nil,
-            makeReader: { info throws(BlobError) in try makeReader(info, 0) }, makeReaderAtOffset: makeReader)
+            makeBody: { [archive] info, byteOffset throws(BlobError) in
+                let stream = try SevenZipStream(
+                    archive, directory.layout, directory.info, stream: directory.layout.stream(of: index),
+                    at: byteOffset, info: info, context)
+                return .stream(stream, startingAt: byteOffset)
+            })
     }
 
     func indices(of selectors: [BlobLocator.Selector], _ context: BlobContext) throws(BlobError) -> [Int]? {
@@ -112,29 +112,13 @@ struct SevenZipCatalogue: ArchiveCatalogue {
             layout.streamByteCounts[stream] <= Self.maximumTargetByteCount
         else { return nil }
         do throws(BlobError) {
-            let reader = try SevenZipReader(
+            let bytes = try SevenZipStream(
                 self.archive, layout, directory.info, stream: stream, at: 0,
                 info: BlobInfo(byteCount: Int64(layout.streamByteCounts[stream])), context)
-            let target = try reader.all(upTo: Self.maximumTargetByteCount)
+            let target = try bytes.bytes(atMost: Self.maximumTargetByteCount)
             return Array(target.prefix { $0 != 0 })
         } catch  where error.isAboutFormat {
             return nil
-        }
-    }
-}
-
-extension SevenZipReader {
-    /// Returns all bytes, which are at most `count`.
-    fileprivate func all(upTo count: Int) throws(BlobError) -> [UInt8] {
-        do {
-            return try [UInt8](unsafeUninitializedCapacity: count + 1) { buffer, count in
-                let buffer = UnsafeMutableRawBufferPointer(buffer)
-                var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-                while try self.read(into: &output) == .bytes {}
-                count = output.finalize(for: buffer)
-            }
-        } catch {
-            throw BlobError(wrapping: error)
         }
     }
 }

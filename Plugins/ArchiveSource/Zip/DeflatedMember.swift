@@ -15,7 +15,7 @@ struct DeflatedMember: IndexedMember {
 
     /// Returns nil for a member that needs no index, or can have none.
     init?(_ found: ZipSearch.Found, over base: any BlobInputStreamDataSource, _ index: BlobIndexPolicy) {
-        guard ZipReader.Method(rawValue: found.entry.method) == .deflated, found.entry.encryption == nil,
+        guard ZipStream.Method(rawValue: found.entry.method) == .deflated, found.entry.encryption == nil,
             index != .none, found.entry.compressedByteCount >= Self.minimumByteCount, found.scanner.hasRandomAccess
         else { return nil }
         self.entry = found.entry
@@ -26,16 +26,16 @@ struct DeflatedMember: IndexedMember {
 
     func hasIndex(_ context: BlobContext) throws(BlobError) -> Bool { try self.source.info(context).isRandomAccess }
 
-    func makeReader(
-        at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader {
+    func makeBody(at byteOffset: Int64, _ info: BlobInfo, _ context: BlobContext) throws(BlobError) -> BlobBody {
         var own = context
         // The member has a checksum, whatever its deflate data have not.
         if let sink = context.eventSink {
             own.eventSink = { event in if event.layer == nil { sink(event) } }
         }
-        let reader = try self.source.open(at: byteOffset, context: own)
-        return DeflatedMemberReader(reader, self.entry, at: byteOffset, data: self.data, info: info, context)
+        let inflated = InflatedMember(
+            info: info, data: self.data, isWhole: byteOffset == 0, sum: ZipEntrySum(self.entry, at: byteOffset),
+            context: context)
+        return .inspected(try self.source.open(at: byteOffset, context: own), inflated, startingAt: byteOffset)
     }
 
     func restartPoints(_ context: BlobContext) throws -> RestartPoints? { try self.source.restartPoints(context) }
@@ -67,67 +67,35 @@ private struct DeflateData: BlobLayer {
         return info
     }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.slice.open(at: byteOffset, matching: validator, context: context)
-    }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.slice.makeBody(opening) }
 }
 
-/// A reader of a deflated member, which compares its length with the directory, and also its checksum when it reads
-/// from the beginning.
-private final class DeflatedMemberReader: BlobPluginReader {
+/// Compares the length of a deflated member with the directory, and also the checksum when all bytes pass.
+private struct InflatedMember: BlobInspector {
     let info: BlobInfo
-    private let guarded: BlobReader
-    private let data: Range<Int64>
-    private let isWhole: Bool
-    private var sum: ZipEntrySum
-    private let context: BlobContext
+    /// The range of the compressed bytes in the archive.
+    let data: Range<Int64>
+    let isWhole: Bool
+    var sum: ZipEntrySum
+    let context: BlobContext
 
-    init(
-        _ guarded: BlobReader, _ entry: ZipEntry, at byteOffset: Int64, data: Range<Int64>, info: BlobInfo,
-        _ context: BlobContext
-    ) {
-        self.context = context
-        self.guarded = guarded
-        self.data = data
-        self.info = info
-        self.isWhole = byteOffset == 0
-        self.sum = ZipEntrySum(entry, at: byteOffset)
-    }
+    func info(of base: BlobInfo) -> BlobInfo { self.info }
 
-    func whenReadable(_ waker: BlobWaker) { self.guarded.whenReadable(waker) }
-
-    func close() { self.guarded.close() }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let start = output.byteCount
-        let result: BlobReadResult
-        do {
-            result = try self.guarded.read(into: &output)
-        } catch {
-            throw self.inArchive(BlobError(wrapping: error))
-        }
-        let isTooLong = output.bytes.withUnsafeBytes {
-            !self.sum.append(UnsafeRawBufferPointer(rebasing: $0[start...]))
-        }
-        if isTooLong { throw self.sum.isTooLong }
-        if result == .end {
-            try self.sum.checkEnd(hasAllBytes: self.isWhole)
-            self.sum.reportEnd(hasAllBytes: self.isWhole, self.context)
-        }
-        return result
+    mutating func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        try bytes.withUnsafeBytes { try self.sum.append($0) }
+        if isLast { try self.sum.end(hasAllBytes: self.isWhole, self.context) }
+        return 0..<bytes.byteCount
     }
 
     /// Returns the error with its offset in the archive, under the codes of a member.
-    private func inArchive(_ error: BlobError) -> BlobError {
+    func reported(_ error: BlobError) -> BlobError {
         var error = error
         error.byteOffset = error.byteOffset.map { $0 + self.data.lowerBound }
         error.locator = nil
         switch error.code {
-        case .trailingData: return ZipReader.endsEarly(at: error.byteOffset ?? self.data.upperBound)
+        case .trailingData: return ZipStream.endsEarly(at: error.byteOffset ?? self.data.upperBound)
         case .truncated where error.byteOffset == self.data.upperBound:
-            return ZipReader.endsLate(at: self.data.upperBound)
+            return ZipStream.endsLate(at: self.data.upperBound)
         default: return error
         }
     }

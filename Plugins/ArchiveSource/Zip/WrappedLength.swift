@@ -15,7 +15,7 @@ enum WrappedLength {
     /// A member that is likely to be as long keeps its length, and is refused when it turns out to be longer.
     static func isLikely(of found: ZipSearch.Found) throws(BlobError) -> Bool {
         let entry = found.entry
-        guard ZipReader.Method(rawValue: entry.method) == .deflated, entry.encryption == nil, !entry.hasZip64Field,
+        guard ZipStream.Method(rawValue: entry.method) == .deflated, entry.encryption == nil, !entry.hasZip64Field,
             entry.byteCount / Self.modulus == 0,
             (entry.byteCount + Self.modulus) / Self.maximumRatio < entry.compressedByteCount
         else { return false }

@@ -62,38 +62,33 @@ struct ZipCatalogue: ArchiveCatalogue {
         let entry = found.entry
         let isWrapped = try WrappedLength.isLikely(of: found)
         let isStored =
-            entry.method == ZipReader.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount
+            entry.method == ZipStream.Method.stored.rawValue && entry.byteCount == entry.compressedByteCount
             && entry.encryption == nil
         return FoundMember(
             member: entry.member, byteCount: isWrapped ? nil : entry.byteCount, baseInfo: found.scanner.info,
             storedRange: isStored ? found.data : nil,
             facts: [("compressed size in bytes", entry.compressedByteCount)]
                 + (entry.encryption.map { [("encryption", $0.name)] } ?? []),
-            makeReader: { info throws(BlobError) in try found.makeReader(info, over: self.base, context) },
+            makeBody: { info, _ throws(BlobError) in try found.makeBody(info, over: self.base, context) },
             indexed: isWrapped ? nil : DeflatedMember(found, over: self.base, self.tables.policy),
-            makeCheckingReader: { [data = found.data] info, scanner, context throws(BlobError) in
+            makeCheckedBody: { [data = found.data] info, scanner, context throws(BlobError) in
                 let again = ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner)
-                return try ZipReader(again, .stored, info: info, context)
+                return .stream(try ZipStream(again, .stored, info: info, context), startingAt: 0)
             })
     }
 
     /// Returns the target of a symbolic link, which is its contents; nil when it cannot be read.
     private func target(of entry: ZipEntry, _ scanner: ArchiveScanner, _ context: BlobContext) -> [UInt8]? {
-        guard let method = ZipReader.Method(rawValue: entry.method), entry.encryption == nil,
+        guard let method = ZipStream.Method(rawValue: entry.method), entry.encryption == nil,
             entry.byteCount <= Self.maximumTargetByteCount,
             entry.compressedByteCount <= Self.maximumCompressedTargetByteCount
         else { return nil }
         let around = ZipMemberBounds(precedingEnd: 0, next: .max)
         guard let data = try? entry.locate(scanner, within: around),
-            let reader = try? ZipReader(
+            let stream = try? ZipStream(
                 ZipSearch.Found(entry: entry, data: data, next: data.upperBound, scanner: scanner), method,
                 info: BlobInfo(byteCount: entry.byteCount), context)
         else { return nil }
-        return try? [UInt8](unsafeUninitializedCapacity: Int(entry.byteCount) + 1) { buffer, count in
-            let buffer = UnsafeMutableRawBufferPointer(buffer)
-            var output = OutputRawSpan(buffer: buffer, initializedCount: 0)
-            while try reader.read(into: &output) == .bytes {}
-            count = output.finalize(for: buffer)
-        }
+        return try? stream.bytes(atMost: Int(entry.byteCount))
     }
 }

@@ -19,28 +19,22 @@ struct ZipEntrySum {
         self.byteOffset = byteOffset
     }
 
-    /// Appends the next bytes; returns false, and appends nothing, if the member then has too many.
-    mutating func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        guard self.isWrapped || Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else { return false }
+    /// Appends the next bytes.
+    ///
+    /// - Throws: ``BlobError/Code/sizeMismatch`` if the member then has too many.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(BlobError) {
+        guard self.isWrapped || Int64(bytes.count) <= self.entry.byteCount - self.byteOffset else {
+            throw BlobError(
+                .sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes that the archive says.")
+        }
         self.byteOffset += Int64(bytes.count)
         self.checksum.update(bytes)
-        return true
     }
 
-    var isTooLong: BlobError {
-        BlobError(.sizeMismatch, "The member has more than the \(self.entry.byteCount) bytes that the archive says.")
-    }
-
-    /// Reports the checks of ``checkEnd(hasAllBytes:)`` once they passed.
-    func reportEnd(hasAllBytes: Bool = true, _ context: BlobContext) {
-        guard hasAllBytes else { return }
-        context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: self.byteOffset, check: self.entry.check)
-    }
-
-    /// Compares what was appended with the directory, at the end of the member.
+    /// Compares what was appended with the directory at the end of the member, and reports the check.
     ///
     /// - Parameter hasAllBytes: False when the first bytes were not appended, so that the checksum cannot be compared.
-    func checkEnd(hasAllBytes: Bool = true) throws(BlobError) {
+    func end(hasAllBytes: Bool = true, _ context: BlobContext) throws(BlobError) {
         let hasLength =
             self.byteOffset == self.entry.byteCount
             || self.isWrapped && self.byteOffset & 0xFFFF_FFFF == self.entry.byteCount
@@ -50,11 +44,13 @@ struct ZipEntrySum {
                 "The member ends at byte \(self.byteOffset) of the \(self.entry.byteCount) bytes that the archive says."
             )
         }
-        guard !hasAllBytes || !self.entry.hasChecksum || self.checksum.value == self.entry.checksum else {
+        guard hasAllBytes else { return }
+        guard !self.entry.hasChecksum || self.checksum.value == self.entry.checksum else {
             throw BlobError(
                 .checksumMismatch,
                 "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
                     + "and the archive says \(String(self.entry.checksum, radix: 16)).")
         }
+        context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: self.byteOffset, check: self.entry.check)
     }
 }

@@ -1,14 +1,14 @@
 import BlobCore
 
 extension ZipSearch.Found {
-    /// Returns a reader of an encrypted member, which libarchive decrypts as a stored one, and which is then read as
+    /// Returns the bytes of an encrypted member, which libarchive decrypts as a stored one, and which is then read as
     /// any other.
     ///
     /// - Throws: ``BlobError/Code/encrypted`` without a password, or when the one there is does not fit.
-    func makeReader(
+    func makeBody(
         _ info: BlobInfo, decrypting encryption: ZipEncryption, over base: any BlobInputStreamDataSource,
         _ context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader {
+    ) throws(BlobError) -> BlobBody {
         let decrypted = self.entry.decrypted
         let range = 0..<decrypted.compressedByteCount
         let bytes = DecryptedBytes(
@@ -26,9 +26,11 @@ extension ZipSearch.Found {
             // A wrong password is shown by the first read.
             _ = try scanner.bytes(at: 0, count: 1)
             let found = ZipSearch.Found(entry: decrypted, data: range, next: range.upperBound, scanner: scanner)
-            let reader = try found.makePlainReader(info, over: bytes, context)
-            return DecryptedMemberReader(
-                reader, reader is MemberReader ? nil : scanner, info: info, start: start, reportEnd: reportEnd)
+            let body = try found.makePlainBody(info, over: bytes, context)
+            // A walker reads to the end itself.
+            let isWalked = if case .stream(let stream, _) = body { stream is MemberStream } else { false }
+            let check = DecryptedMember(encrypted: isWalked ? nil : scanner, start: start, reportEnd: reportEnd)
+            return .inspected(try BlobReader(body, BlobOpening(context: context)), check, startingAt: 0)
         } catch {
             throw error.ofDecryption(start)
         }
@@ -77,59 +79,33 @@ private struct DecryptedBytes: BlobInputStreamDataSource {
 
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo(byteCount: self.byteCount) }
 
-    func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        let info = self.describe(context)
-        try info.check(byteOffset: byteOffset, matching: validator)
-        let walker = try ArchiveWalker(.zip, over: self.sealed, context, password: self.password)
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        let walker = try ArchiveWalker(.zip, over: self.sealed, opening.context, password: self.password)
         guard try walker.advance() else { throw BlobError(.corrupted, "The encrypted member was not found.") }
         let (entry, member) = (walker.entry, walker.entry.member)
         let found = MemberSearch.Found(
             walker: walker, entry: entry, member: member, uniqueName: nil, checksum: nil, lease: nil)
-        return MemberReader(found, info: info, format: .zip).skipping(byteOffset)
+        let info = self.describe(opening.context)
+        return .stream(MemberStream(found, info: info, format: .zip), startingAt: 0)
     }
 }
 
-/// A reader of a decrypted member, which reads the encrypted bytes to their end, and so checks their authentication
-/// code, before it reports its own.
-private final class DecryptedMemberReader: BlobPluginReader {
-    let info: BlobInfo
-    private let base: any BlobPluginReader
-    private let start: Int64
-    private var encrypted: ArchiveScanner?
-    private var failure: BlobError?
-    private var reportEnd: (() -> Void)?
+/// Reads the encrypted bytes of a member to their end, and so checks their authentication code, before the end is
+/// reported.
+private struct DecryptedMember: BlobInspector {
+    /// The scanner of the encrypted bytes; nil when they are read to their end in any case.
+    let encrypted: ArchiveScanner?
+    /// The offset in the archive of the first encrypted byte.
+    let start: Int64
+    let reportEnd: () -> Void
 
-    /// - Parameters:
-    ///   - encrypted: The scanner from which `base` reads; nil when that reads to its end itself.
-    ///   - start: The offset in the archive of the first encrypted byte.
-    ///   - reportEnd: Called once after all checks.
-    init(
-        _ base: any BlobPluginReader, _ encrypted: ArchiveScanner?, info: BlobInfo, start: Int64,
-        reportEnd: @escaping () -> Void
-    ) {
-        (self.base, self.encrypted, self.info, self.start) = (base, encrypted, info, start)
-        self.reportEnd = reportEnd
-    }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if let failure { throw failure }
-        do {
-            let result = try self.base.read(into: &output)
-            guard result == .end else { return result }
-            try self.encrypted.take()?.drain()
-            self.reportEnd.take()?()
-            return .end
-        } catch {
-            let error = BlobError(wrapping: error).ofDecryption(self.start)
-            self.failure = error
-            throw error
+    func pass(_ bytes: RawSpan, at byteOffset: Int64, isLast: Bool) throws -> Range<Int> {
+        if isLast {
+            do throws(BlobError) { try self.encrypted?.drain() } catch { throw error.ofDecryption(self.start) }
+            self.reportEnd()
         }
+        return 0..<bytes.byteCount
     }
 
-    func close() {
-        self.base.close()
-        self.encrypted = nil
-    }
+    func reported(_ error: BlobError) -> BlobError { error.ofDecryption(self.start) }
 }

@@ -1,33 +1,35 @@
 import BlobCore
 
 extension ZipSearch.Found {
-    /// Returns a reader of the member, encrypted or not.
-    func makeReader(
+    /// Returns the bytes of the member, encrypted or not.
+    func makeBody(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader {
-        guard let encryption = self.entry.encryption else { return try self.makePlainReader(info, over: base, context) }
-        return try self.makeReader(info, decrypting: encryption, over: base, context)
+    ) throws(BlobError) -> BlobBody {
+        guard let encryption = self.entry.encryption else { return try self.makePlainBody(info, over: base, context) }
+        return try self.makeBody(info, decrypting: encryption, over: base, context)
     }
 
-    /// Returns a reader of bytes that are not encrypted: a ``ZipReader`` if they are stored or deflated, otherwise a
-    /// reader over libarchive, which is given this member alone.
-    func makePlainReader(
+    /// Returns bytes that are not encrypted: a ``ZipStream`` if they are stored or deflated, otherwise those that
+    /// libarchive decodes, which is given this member alone.
+    func makePlainBody(
         _ info: BlobInfo, over base: any BlobInputStreamDataSource, _ context: BlobContext
-    ) throws(BlobError) -> any BlobPluginReader {
-        if let method = ZipReader.Method(rawValue: self.entry.method) {
-            return try ZipReader(self, method, info: info, context)
+    ) throws(BlobError) -> BlobBody {
+        if let method = ZipStream.Method(rawValue: self.entry.method) {
+            return .stream(try ZipStream(self, method, info: info, context), startingAt: 0)
         }
         try self.checkMemory(context)
         // libarchive treats LZMA without content as an error.
         if self.entry.method == Self.lzma, self.entry.byteCount == 0, self.entry.checksum == 0 {
-            return EmptyReader(info, context)
+            return .positional(info) { _, _ in
+                context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: 0, check: "CRC-32")
+            }
         }
         var data: any BlobInputStreamDataSource = base.slice(self.data)
         if self.entry.method == Self.xz { data = InspectedSource(base: data, inspector: XzInspector(context)) }
         let source = self.entry.alone(over: data)
         let search = MemberSearch(base: source, format: .zip, selector: .index(0), context: context)
         let found = try search.open(checksum: self.entry.hasChecksum ? self.entry.checksum : nil)
-        return MemberReader(found, info: info, format: .zip, context)
+        return .stream(MemberStream(found, info: info, format: .zip, context), startingAt: 0)
     }
 
     /// The numbers of compression methods (APPNOTE.TXT 4.4.5).
@@ -82,21 +84,4 @@ extension ZipEntry {
     private static func bytes(_ number: some FixedWidthInteger) -> [UInt8] {
         withUnsafeBytes(of: number.littleEndian) { Array($0) }
     }
-}
-
-/// The reader of a member without bytes.
-private final class EmptyReader: BlobPluginReader {
-    let info: BlobInfo
-    private let context: BlobContext
-    private var isClosed = false
-
-    init(_ info: BlobInfo, _ context: BlobContext) { (self.info, self.context) = (info, context) }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        if self.isClosed { throw BlobError(.closed, "The reader is closed.") }
-        self.context.reportEnd(of: ArchiveFormat.zip.rawValue, byteCount: 0, check: "CRC-32")
-        return .end
-    }
-
-    func close() { self.isClosed = true }
 }

@@ -54,23 +54,8 @@ public protocol BlobInputStreamDataSource: Sendable {
     ///
     /// Called by the framework; users call ``info(_:)``.
     ///
-    /// - Throws: As ``makeReader(at:matching:context:)``.
+    /// - Throws: As ``makeBody(_:)``.
     func describe(_ context: BlobContext) throws -> BlobInfo
-
-    /// Opens a reader of the bytes from `byteOffset` on.
-    ///
-    /// Called by the framework; users call ``open(at:matching:context:)``.
-    ///
-    /// - Parameters:
-    ///   - byteOffset: The offset of the first byte, from 0 to the byte count; at the byte count the reader is at its
-    ///     end.
-    ///   - validator: The identity that the content must have; nil accepts any.
-    ///   - context: The context of the job, kept for the life of the reader.
-    /// - Throws: ``BlobError/Code/invalidArgument`` for an offset past the end (from the first read when the byte count
-    ///   is not known), ``BlobError/Code/changed`` when the content does not match `validator`, and the errors of the
-    ///   source.
-    func makeReader(at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext) throws
-        -> any BlobPluginReader
 
     /// Hands out the bytes as one of the shapes of ``BlobBody``.
     ///
@@ -89,20 +74,6 @@ extension BlobInputStreamDataSource {
 
     /// Nil: the source exists in memory only.
     public var locator: BlobLocator? { nil }
-
-    /// Opens the body.
-    public func makeReader(
-        at byteOffset: Int64, matching validator: BlobValidator?, context: BlobContext
-    ) throws -> any BlobPluginReader {
-        try self.open(at: byteOffset, matching: validator, context: context)
-    }
-
-    /// Hands out the reader that ``makeReader(at:matching:context:)`` opens.
-    public func makeBody(_ opening: BlobOpening) throws -> BlobBody {
-        let reader = try self.makeReader(
-            at: opening.byteOffset, matching: opening.validator, context: opening.context)
-        return .stream(PluginReaderStream(reader), startingAt: opening.byteOffset)
-    }
 
     /// Does nothing.
     public func prepare(_ ranges: [Range<Int64>], _ context: BlobContext) {}

@@ -9,7 +9,7 @@ public struct BlobTraits: OptionSet, Hashable, Sendable {
     /// Neither opening nor reading ever blocks: memory, event-driven origins, and compositions of these.
     ///
     /// A source that cannot know this before it opens leaves the trait out; its readers can still declare it with
-    /// ``BlobPluginReader/neverBlocks``.
+    /// ``BlobByteStream/neverBlocks``.
     public static let neverBlocks = Self(rawValue: 1 << 0)
 
     /// The source can be opened again, and delivers the same bytes as long as its validator is the same. Without this

@@ -56,7 +56,7 @@ extension BlobError.Code {
     public static let refused = Self(rawValue: 21)
     /// The reader or stream is closed.
     public static let closed = Self(rawValue: 22)
-    /// A plugin broke the contract of ``BlobPluginReader`` or ``BlobInputStreamDataSource``.
+    /// A plugin broke a contract of ``BlobInputStreamDataSource``.
     public static let misbehavingPlugin = Self(rawValue: 23)
     /// A defect of this framework.
     public static let internalError = Self(rawValue: 24)

@@ -1,4 +1,17 @@
 extension BlobReader {
+    /// Reads at most `byteCount` bytes, for streams that end before their base does.
+    ///
+    /// - Parameters:
+    ///   - output: The memory to which the bytes are appended.
+    ///   - byteCount: The maximum number of bytes to append; with 0 or less, nothing is read and the result is `bytes`.
+    public func read(into output: inout OutputRawSpan, atMost byteCount: Int) throws -> BlobReadResult {
+        var result = BlobReadResult.bytes
+        try output.append(atMost: byteCount) { part in
+            if part.freeCapacity > 0 { result = try self.read(into: &part) }
+        }
+        return result
+    }
+
     /// Reads the next bytes, waiting while there are none; never returns ``BlobReadResult/notYet``.
     ///
     /// - Throws: As ``read(into:)``; ``BlobError/Code/misbehavingPlugin`` on the thread that waits for descriptors and

@@ -6,7 +6,7 @@
 /// of delivering wrong bytes. Adds a few comparisons and no copy to a read.
 ///
 /// A reader has one owner, which makes one call at a time, on any thread.
-public final class BlobReader: BlobPluginReader {
+public final class BlobReader {
     private enum Phase {
         case reading, ended, closed
         case failed(BlobError)

@@ -1,9 +1,9 @@
 extension BlobInputStreamDataSource {
-    /// Opens a guarded reader of the bytes. Everything that takes a source opens it here.
+    /// Opens a reader of the bytes. Everything that takes a source opens it here.
     ///
-    /// The guard enforces the contract of ``BlobPluginReader``: a plugin that breaks it is reported as
-    /// ``BlobError/Code/misbehavingPlugin`` instead of delivering wrong bytes. The reader can be read with or without
-    /// waiting; every error is a ``BlobError`` with operation, locator, offset and layers.
+    /// A plugin that breaks its contract is reported as ``BlobError/Code/misbehavingPlugin`` instead of delivering wrong
+    /// bytes. The reader can be read with or without waiting; every error is a ``BlobError`` with operation, locator,
+    /// offset and layers.
     ///
     /// - Parameters:
     ///   - byteOffset: The offset of the first byte to read: 0, the default, to the byte count.

@@ -1,4 +1,4 @@
-/// The observable state of an event-driven ``BlobPluginReader``.
+/// The observable state of an event-driven origin, from which a body is made.
 ///
 /// While ``hasBytesAvailable`` is true, a read appends bytes or changes this state. ``isAtEnd`` becomes true when all
 /// bytes have been read, not when the last one has arrived. ``isAtEnd`` and ``error`` are final.

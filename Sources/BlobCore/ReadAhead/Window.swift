@@ -16,7 +16,7 @@ package final class Window: @unchecked Sendable {  // Safe: made by one thread, 
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: self.memory[self.part]) }
 
     /// Makes one read into the whole memory, which replaces its contents.
-    package func fill(from reader: any BlobPluginReader) throws -> BlobReadResult {
+    package func fill(from reader: BlobReader) throws -> BlobReadResult {
         var output = OutputRawSpan(buffer: self.memory, initializedCount: 0)
         let result = try reader.read(into: &output)
         self.part = 0..<output.finalize(for: self.memory)

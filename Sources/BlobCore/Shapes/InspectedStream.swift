@@ -59,7 +59,13 @@ final class InspectedStream: StreamOverReader {
     func take(at byteOffset: Int64, atMost byteCount: Int) throws -> BlobBytes? {
         guard !self.isAtEnd, let room = try self.room() else { return nil }
         let offset = self.base.byteOffset
-        guard var bytes = try self.base.take(atMost: min(byteCount, Int(clamping: room))) else { return nil }
+        let taken: BlobBytes?
+        do {
+            taken = try self.base.take(atMost: min(byteCount, Int(clamping: room)))
+        } catch {
+            throw self.reported(error)
+        }
+        guard var bytes = taken else { return nil }
         let passed = try bytes.withUnsafeBytes { try self.pass($0, at: offset) }
         bytes.keep(passed)
         return bytes.isEmpty ? nil : bytes

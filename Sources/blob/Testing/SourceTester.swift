@@ -288,7 +288,9 @@ private struct OnceSource: BlobLayer {
     var locator: BlobLocator? { self.underlying.locator }
     func describe(_ context: BlobContext) -> BlobInfo { BlobInfo() }
 
-    func makeBody(_ opening: BlobOpening) throws -> BlobBody { try self.underlying.makeBody(opening) }
+    func makeBody(_ opening: BlobOpening) throws -> BlobBody {
+        .inspected(try self.underlying.open(opening), UnchangedBytes(), startingAt: opening.byteOffset)
+    }
 }
 
 /// An output that drops all bytes.

@@ -1,18 +1,19 @@
 import BlobCore
 import BlobDeflate
 
-/// Reads a stored or deflated member of a zip, and checks its length and checksum before its end.
-final class ZipReader: BlobPluginReader {
-    /// The compression methods that this reader decodes (APPNOTE.TXT 4.4.5).
+/// The bytes of a stored or deflated member of a zip, with checks of length and checksum before their end.
+final class ZipStream: BlobByteStream {
+    /// The compression methods that this stream decodes (APPNOTE.TXT 4.4.5).
     enum Method: UInt16 {
         case stored = 0
         case deflated = 8
     }
 
-    let info: BlobInfo
+    let info: BlobInfo?
     private let method: Method
     private let context: BlobContext
     private let dataStart: Int64
+    /// The scanner and the use of a pass; nil once they are of no more use, so that the pass gets them back.
     private var scanner: ArchiveScanner?
     private var lease: ZipPass.Lease?
     private var inflater: Inflater?
@@ -20,7 +21,7 @@ final class ZipReader: BlobPluginReader {
     /// The range of the compressed bytes that are not read yet.
     private var data: Range<Int64>
     private var sum: ZipEntrySum
-    private var isAtEnd = false
+    /// The error behind bytes that were delivered.
     private var failure: BlobError?
 
     init(
@@ -28,12 +29,9 @@ final class ZipReader: BlobPluginReader {
     ) throws(BlobError) {
         // Without a length, the one in the directory may be wrapped.
         self.sum = ZipEntrySum(found.entry, isWrapped: info.byteCount == nil)
-        (self.context, self.dataStart) = (context, found.data.lowerBound)
-        self.info = info
-        self.method = method
-        self.scanner = found.scanner
-        self.lease = found.lease
-        self.data = found.data
+        (self.info, self.method, self.context) = (info, method, context)
+        (self.scanner, self.lease) = (found.scanner, found.lease)
+        (self.data, self.dataStart) = (found.data, found.data.lowerBound)
         if method == .stored, found.entry.compressedByteCount != found.entry.byteCount {
             throw BlobError(
                 .inconsistent,
@@ -42,88 +40,57 @@ final class ZipReader: BlobPluginReader {
         }
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         if let failure { throw failure }
-        guard !self.isAtEnd else { return .end }
         let start = output.byteCount
-        do {
-            try self.readOn(&output)
+        do throws(BlobError) {
+            switch self.method {
+            case .stored: try self.copy(into: &output)
+            case .deflated: try self.inflate(into: &output)
+            }
         } catch {
-            self.leave(for: error)
-            // The bytes before the fault are delivered first; the next read throws.
-            if output.byteCount == start { throw error }
+            // The bytes before the error are good and come first; the next read throws.
+            guard output.byteCount > start else { throw error }
+            self.failure = error
         }
-        return output.byteCount > start ? .bytes : .end
+        try output.bytes.withUnsafeBytes { try self.sum.append(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        guard output.byteCount == start else { return .bytes }
+        try self.sum.end(self.context)
+        self.close()
+        return .end
     }
 
-    func close() { self.leave(for: BlobError(.closed, "The reader is closed.")) }
-
-    private func leave(for failure: BlobError?) {
-        self.failure = failure
-        self.isAtEnd = failure == nil
-        self.scanner = nil
-        self.lease = nil
+    func close() {
+        (self.scanner, self.lease) = (nil, nil)
         self.inflater = nil
     }
 
-    private func readOn(_ output: inout OutputRawSpan) throws(BlobError) {
-        let start = output.byteCount
-        var isDone = false
-        var failure: BlobError?
-        do throws(BlobError) {
-            switch self.method {
-            case .stored: isDone = try self.copy(into: &output)
-            case .deflated: isDone = try self.inflate(into: &output)
-            }
-        } catch {
-            failure = error
-        }
-        let appended = output.byteCount - start
-        let fits = output.bytes.withUnsafeBytes { self.sum.append(UnsafeRawBufferPointer(rebasing: $0[start...])) }
-        guard fits else {
-            output.removeLast(appended)
-            throw self.sum.isTooLong
-        }
-        if let failure { throw failure }
-        guard isDone else { return }
-        try self.sum.checkEnd()
-        // Appended bytes are delivered first; the next read repeats the check and reports the end.
-        if appended == 0 {
-            self.leave(for: nil)
-            self.sum.reportEnd(self.context)
-        }
-    }
-
-    /// Copies stored bytes; returns true at the end of the member.
-    private func copy(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
-        guard let scanner, !self.data.isEmpty else { return true }
+    /// Copies stored bytes; appends none at the end of the member.
+    private func copy(into output: inout OutputRawSpan) throws(BlobError) {
+        guard let scanner, !self.data.isEmpty else { return }
         let bytes = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
         guard !bytes.isEmpty else { throw self.isTruncated }
         let count = output.append(contentsOf: bytes)
         self.data = (self.data.lowerBound + Int64(count))..<self.data.upperBound
-        return false
     }
 
-    /// Inflates bytes; returns true at the end of the member.
-    private func inflate(into output: inout OutputRawSpan) throws(BlobError) -> Bool {
-        guard let scanner, !self.isInflated else { return true }
-        try self.context.checkRatio(
-            ofDecoded: self.sum.byteOffset, to: self.data.lowerBound - self.dataStart)
+    /// Inflates bytes; appends none at the end of the member.
+    private func inflate(into output: inout OutputRawSpan) throws(BlobError) {
+        guard let scanner, !self.isInflated else { return }
+        try self.context.checkRatio(ofDecoded: self.sum.byteOffset, to: self.data.lowerBound - self.dataStart)
         if self.inflater == nil { self.inflater = try Inflater() }
         let start = output.byteCount
-        while output.byteCount == start {
+        while output.byteCount == start, !self.isInflated {
             let lent = try scanner.some(at: self.data.lowerBound, atMost: Int64(self.data.count))
             guard !lent.isEmpty || self.data.isEmpty else { throw self.isTruncated }
             var rest = lent
             self.isInflated = try self.decode(&rest, into: &output)
             self.data = (self.data.lowerBound + Int64(lent.count - rest.count))..<self.data.upperBound
-            if self.isInflated {
-                guard self.data.isEmpty else { throw Self.endsEarly(at: self.data.lowerBound) }
-                return output.byteCount == start
+            if self.isInflated, !self.data.isEmpty { throw Self.endsEarly(at: self.data.lowerBound) }
+            guard self.isInflated || !lent.isEmpty || output.byteCount > start else {
+                throw Self.endsLate(at: self.data.lowerBound)
             }
-            guard !lent.isEmpty || output.byteCount > start else { throw Self.endsLate(at: self.data.lowerBound) }
         }
-        return false
     }
 
     private func decode(

@@ -1,8 +1,8 @@
 import BlobCore
 
-/// A reader of the bytes of one member of a 7z from an offset on, which returns its decoder to the archive.
-final class SevenZipReader: BlobPluginReader {
-    let info: BlobInfo
+/// The bytes of one member of a 7z from an offset on. Returns its decoder to the archive.
+final class SevenZipStream: BlobByteStream {
+    let info: BlobInfo?
     private let archive: SevenZipArchive
     private let archiveInfo: BlobInfo
     private let index: Int
@@ -10,7 +10,6 @@ final class SevenZipReader: BlobPluginReader {
     private let hasChecksum: Bool
     private let context: BlobContext
     private var cursor: SevenZipCursor?
-    private var end: Result<Void, BlobError>?
 
     /// - Parameters:
     ///   - stream: The index of the member's stream; nil when it has no bytes.
@@ -30,43 +29,30 @@ final class SevenZipReader: BlobPluginReader {
         self.cursor = try archive.cursor(layout, archiveInfo, stream: stream, from: byteOffset, context)
     }
 
-    deinit { self.leave() }
-
-    func close() {
-        self.leave()
-        self.end = .failure(BlobError(.closed, "The reader is closed."))
-    }
-
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        try self.end?.get()
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
         guard let cursor else { return .end }
         do throws(BlobError) {
-            if (cursor.index, cursor.byteOffset) < (self.index, self.startOffset) {
-                try cursor.go(to: self.index, self.startOffset)
+            if (cursor.index, cursor.byteOffset) < (self.index, byteOffset) {
+                try cursor.go(to: self.index, byteOffset)
             }
             if try cursor.read(into: &output) { return .bytes }
-            guard cursor.byteOffset == self.info.byteCount else {
+            guard cursor.byteOffset == self.info?.byteCount else {
                 throw BlobError(.sizeMismatch, "The member ends at byte \(cursor.byteOffset), before its length.")
             }
-            if self.hasChecksum { self.archive.prove(cursor) }
         } catch {
             let isDoubtful = error.isAboutFormat && !cursor.secrets.isEmpty && !self.archive.isProven(cursor)
-            let error = isDoubtful ? BlobError.wrongPassword("This member", error) : error
-            self.end = .failure(error)
-            self.leave()
-            throw error
+            throw isDoubtful ? .wrongPassword("This member", error) : error
         }
-        self.leave()
+        if self.hasChecksum { self.archive.prove(cursor) }
+        self.close()
         if self.startOffset == 0 {
             self.context.reportEnd(
-                of: ArchiveFormat.sevenzip.rawValue, byteCount: cursor.byteOffset,
-                check: self.hasChecksum ? "CRC-32" : nil)
+                of: ArchiveFormat.sevenzip.rawValue, byteCount: byteOffset, check: self.hasChecksum ? "CRC-32" : nil)
         }
         return .end
     }
 
-    private func leave() {
-        if let cursor { self.archive.park(cursor, self.archiveInfo) }
-        self.cursor = nil
+    func close() {
+        if let cursor = self.cursor.take() { self.archive.park(cursor, self.archiveInfo) }
     }
 }

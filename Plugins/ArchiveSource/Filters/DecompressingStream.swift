@@ -2,95 +2,65 @@ internal import BlobBlocks
 import BlobCore
 import CArchive
 
-/// A reader that decodes a compressed source in one pass.
-final class DecompressingReader: BlobPluginReader {
-    private enum Phase {
-        case unopened(ArchiveInput)
-        case reading(ArchiveHandle)
-        /// Zstandard with a window that libarchive refuses.
-        case streaming(ZstdStream, ArchiveInput)
-        case ended
-        case failed(BlobError)
+/// The bytes that one decoder makes of a compressed source, from the beginning.
+final class DecompressingStream: BlobByteStream {
+    private enum Decoder {
+        case library(ArchiveHandle)
+        /// For Zstandard with a window that libarchive refuses.
+        case zstd(ZstdStream)
     }
 
     /// The largest window of Zstandard that libarchive decodes, in bytes.
     private static let maximumLibraryWindowByteCount: UInt64 = 128 << 20
 
-    let info: BlobInfo
+    let info: BlobInfo?
+    private let input: ArchiveInput
     private let format: CompressionFormat
     private let context: BlobContext
-    private var phase: Phase
+    private let checks: StreamChecks?
+    /// Nil before the first read.
+    private var decoder: Decoder?
     /// The undelivered bytes in libarchive's buffer, or the undecoded bytes of the input.
     private var block = UnsafeRawBufferPointer(start: nil, count: 0)
-    private var decodedByteCount: Int64 = 0
-    private let checks: StreamChecks?
 
     /// - Parameter checks: The checksums that an inspector of the input notes; nil when nobody wants to know.
     init(
         _ input: ArchiveInput, _ format: CompressionFormat, info: BlobInfo, _ context: BlobContext,
         _ checks: StreamChecks?
     ) {
-        self.info = info
+        (self.input, self.format, self.info) = (input, format, info)
         (self.context, self.checks) = (context, checks)
-        self.format = format
-        self.phase = .unopened(input)
     }
 
-    func read(into output: inout OutputRawSpan) throws -> BlobReadResult {
-        let start = output.byteCount
-        do {
-            try self.readOn(&output)
-            return output.byteCount > start ? .bytes : .end
-        } catch {
-            let error = BlobError(wrapping: error)
-            self.leave(for: .failed(error))
-            throw error
-        }
-    }
-
-    func close() { self.leave(for: .failed(BlobError(.closed, "The reader is closed."))) }
-
-    private func leave(for phase: Phase) {
-        switch self.phase {
-        case .unopened(let input), .streaming(_, let input): input.close()
-        case .reading, .ended, .failed: break
-        }
-        self.block = UnsafeRawBufferPointer(start: nil, count: 0)
-        self.phase = phase
-    }
-
-    private func readOn(_ output: inout OutputRawSpan) throws(BlobError) {
-        if case .unopened(let input) = self.phase, let stream = try self.stream(input) {
-            self.phase = .streaming(stream, input)
-        }
-        if case .streaming(let stream, let input) = self.phase {
-            if try !self.decode(stream, input, into: &output) {
-                self.leave(for: .ended)
-                self.reportEnd()
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        if self.decoder == nil { self.decoder = try self.start() }
+        let hasBytes =
+            switch self.decoder {
+            case .library(let handle): try self.copy(from: handle, at: byteOffset, into: &output)
+            case .zstd(let stream): try self.decode(stream, at: byteOffset, into: &output)
+            case nil: false
             }
-            return
-        }
-        while self.block.isEmpty {
-            switch self.phase {
-            case .streaming: return
-            case .ended: return
-            case .failed(let error): throw error
-            case .unopened(let input):
-                guard let handle = try self.open(input) else { return self.leave(for: .ended) }
-                self.phase = .reading(handle)
-            case .reading(let handle):
-                guard let block = try self.nextBlock(handle) else { return self.leave(for: .ended) }
-                self.block = block
-            }
-        }
-        let count = output.append(contentsOf: self.block)
-        self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
+        if hasBytes { return .bytes }
+        self.context.reportEnd(of: self.format.rawValue, byteCount: byteOffset, check: self.checks?.name)
+        self.close()
+        return .end
+    }
+
+    func close() {
+        self.decoder = nil
+        self.input.close()
+    }
+
+    /// Starts to decode; returns nil when the content is empty.
+    private func start() throws(BlobError) -> Decoder? {
+        if let stream = try self.zstdStream() { return .zstd(stream) }
+        return try self.handle().map { .library($0) }
     }
 
     /// Returns a decoder for Zstandard with a window that libarchive refuses; nil for all else.
-    private func stream(_ input: ArchiveInput) throws(BlobError) -> ZstdStream? {
+    private func zstdStream() throws(BlobError) -> ZstdStream? {
         guard self.format == .zstd,
-            let window = self.format.windowByteCount(try input.beginning(CompressionFormat.headerByteCount)),
+            let window = self.format.windowByteCount(try self.input.beginning(CompressionFormat.headerByteCount)),
             window > Self.maximumLibraryWindowByteCount
         else { return nil }
         try self.format.check(windowByteCount: window, self.context)
@@ -99,35 +69,34 @@ final class DecompressingReader: BlobPluginReader {
 
     /// Appends the next bytes; returns false at the end.
     private func decode(
-        _ stream: ZstdStream, _ input: ArchiveInput, into output: inout OutputRawSpan
+        _ stream: ZstdStream, at byteOffset: Int64, into output: inout OutputRawSpan
     ) throws(BlobError) -> Bool {
         let start = output.byteCount
         while output.byteCount == start {
             if self.block.isEmpty {
-                do { self.block = try input.read() } catch { throw BlobError(wrapping: error) }
+                do { self.block = try self.input.read() } catch { throw BlobError(wrapping: error) }
             }
             let isAtEnd = self.block.isEmpty
             if isAtEnd, stream.isBetweenFrames { return false }
-            try input.checkRatio(ofDecoded: self.decodedByteCount)
+            try self.input.checkRatio(ofDecoded: byteOffset)
             // At the end, the decoder may hold bytes.
             try stream.decode(&self.block, into: &output)
             guard !isAtEnd || output.byteCount > start || stream.isBetweenFrames else {
-                throw BlobError(.truncated, "The zstd stream ends too early.", byteOffset: input.givenByteCount)
+                throw BlobError(.truncated, "The zstd stream ends too early.", byteOffset: self.input.givenByteCount)
             }
         }
-        self.decodedByteCount += Int64(output.byteCount - start)
         return true
     }
 
-    /// Starts to decode; returns nil when the content is empty.
-    private func open(_ input: ArchiveInput) throws(BlobError) -> ArchiveHandle? {
+    /// Returns the decoder of libarchive; nil when the content is empty.
+    private func handle() throws(BlobError) -> ArchiveHandle? {
         let label = "\(self.format.rawValue) stream"
-        let beginning = try input.beginning(CompressionFormat.headerByteCount)
+        let beginning = try self.input.beginning(CompressionFormat.headerByteCount)
         guard self.format.begins(beginning) != false else {
             throw BlobError(.corrupted, "This is no \(label): it begins with other bytes.", byteOffset: 0)
         }
         try self.format.check(windowByteCount: self.format.windowByteCount(beginning) ?? 0, self.context)
-        let handle = try ArchiveHandle(input, label: label) { archive in
+        let handle = try ArchiveHandle(self.input, label: label) { archive in
             // The raw format passes on any content; the empty format stands for content without bytes.
             [
                 blob_archive_read_support_format_raw(archive), blob_archive_read_support_format_empty(archive),
@@ -148,31 +117,38 @@ final class DecompressingReader: BlobPluginReader {
         return handle
     }
 
-    private func nextBlock(_ handle: ArchiveHandle) throws(BlobError) -> UnsafeRawBufferPointer? {
-        try handle.input.checkRatio(ofDecoded: self.decodedByteCount)
-        var start: UnsafeRawPointer?
-        var count = 0
-        var byteOffset: Int64 = 0
-        let status = try handle.call { blob_archive_read_data_block($0, &start, &count, &byteOffset) }
-        if status == ARCHIVE_EOF {
-            try self.checkEnd(handle)
-            return nil
+    /// Appends the next bytes; returns false at the end.
+    private func copy(
+        from handle: ArchiveHandle, at byteOffset: Int64, into output: inout OutputRawSpan
+    ) throws(BlobError) -> Bool {
+        while self.block.isEmpty {
+            try self.input.checkRatio(ofDecoded: byteOffset)
+            var start: UnsafeRawPointer?
+            var count = 0
+            var blockOffset: Int64 = 0
+            let status = try handle.call { blob_archive_read_data_block($0, &start, &count, &blockOffset) }
+            guard status != ARCHIVE_EOF else {
+                try self.checkEnd(handle)
+                return false
+            }
+            self.block = UnsafeRawBufferPointer(start: start, count: count)
         }
-        self.decodedByteCount += Int64(count)
-        return UnsafeRawBufferPointer(start: start, count: count)
+        let count = output.append(contentsOf: self.block)
+        self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
+        return true
     }
 
     /// Checks that only zeros follow the end, because libarchive stops silently where it finds nothing more to decode.
     private func checkEnd(_ handle: ArchiveHandle, isEmpty: Bool = false) throws(BlobError) {
         let used = handle.ask { blob_archive_filter_bytes($0, -1) }
-        var restCount = handle.input.givenByteCount - used
+        var restCount = self.input.givenByteCount - used
         let probeCount = Int64(self.format.probe.count)
         // libarchive has consumed the whole probe, or has stopped at an unknown signature, which it counts.
         if probeCount > 0, !isEmpty { restCount += restCount == -probeCount ? probeCount : 4 }
-        let given = handle.input.lastGiven(restCount)
+        let given = self.input.lastGiven(restCount)
         var rest = ArchiveInput.Rest()
         given?.withUnsafeBytes { rest.append($0) }
-        let more = try handle.input.drain()
+        let more = try self.input.drain()
         let beginning = rest.beginning + more.beginning
         let byteCount = rest.byteCount + more.byteCount
         // Tapes and disks leave zeros. In an empty lzip, libarchive stops before the trailer.
@@ -182,13 +158,8 @@ final class DecompressingReader: BlobPluginReader {
         guard given != nil, rest.areZeros && more.areZeros || isTrailer else {
             throw BlobError(
                 .trailingData, "Something follows the end of the \(self.format.rawValue) stream.",
-                byteOffset: min(used, handle.input.givenByteCount))
+                byteOffset: min(used, self.input.givenByteCount))
         }
-        self.reportEnd()
-    }
-
-    private func reportEnd() {
-        self.context.reportEnd(of: self.format.rawValue, byteCount: self.decodedByteCount, check: self.checks?.name)
     }
 
     /// The trailer of an lzip member without bytes: CRC, length, and the size of such a member, 36 (lzip manual, "File

@@ -1,0 +1,114 @@
+import BlobCore
+import BlobDeflate
+
+/// The bytes of one member, with all checks before their end.
+final class MemberStream: BlobByteStream {
+    let info: BlobInfo?
+    private let format: ArchiveFormat
+    private let context: BlobContext
+    /// The walker at the member; nil once it is of no more use, so that a pass gets it back.
+    private var found: MemberSearch.Found?
+    /// The bytes in the walker's buffer that are not delivered yet; none at the end.
+    private var block = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// The offset of the block in the member; zeros fill a gap before it.
+    private var blockOffset: Int64 = 0
+    private var isAtEnd = false
+    private var checksum = CRC32()
+
+    init(_ found: MemberSearch.Found, info: BlobInfo, format: ArchiveFormat, _ context: BlobContext = BlobContext()) {
+        (self.found, self.info, self.format, self.context) = (found, info, format, context)
+    }
+
+    func read(at byteOffset: Int64, into output: inout OutputRawSpan) throws -> BlobReadResult {
+        guard let found else { return .end }
+        do throws(BlobError) {
+            found.lease?.isRead = true
+            while try !self.deliver(found, from: byteOffset, into: &output) {
+                guard !self.isAtEnd else {
+                    try self.end(found, byteOffset)
+                    return .end
+                }
+                try self.takeBlock(found, behind: byteOffset)
+            }
+            return .bytes
+        } catch {
+            self.close()
+            throw error
+        }
+    }
+
+    func close() { self.found = nil }
+
+    /// Appends the next bytes; returns false when there are none before the next block.
+    private func deliver(
+        _ found: MemberSearch.Found, from byteOffset: Int64, into output: inout OutputRawSpan
+    ) throws(BlobError) -> Bool {
+        let zeroCount = min(Int(clamping: self.blockOffset - byteOffset), output.freeCapacity)
+        if zeroCount > 0 {
+            output.append(repeating: 0, count: zeroCount, as: UInt8.self)
+            return true
+        }
+        if !self.block.isEmpty {
+            let count = output.append(contentsOf: self.block)
+            if found.checksum != nil { self.checksum.update(UnsafeRawBufferPointer(rebasing: self.block[..<count])) }
+            self.block = UnsafeRawBufferPointer(rebasing: self.block.dropFirst(count))
+            self.blockOffset += Int64(count)
+            return true
+        }
+        // Without a copy in between.
+        guard !self.isAtEnd, found.checksum == nil else { return false }
+        let count = try found.walker.readDirectly(into: &output)
+        self.blockOffset += Int64(count)
+        try self.checkLength(upTo: self.blockOffset)
+        return count > 0
+    }
+
+    /// Takes the next block, which may lie behind a gap. The end of the member has an offset, too.
+    private func takeBlock(_ found: MemberSearch.Found, behind byteOffset: Int64) throws(BlobError) {
+        (self.block, self.blockOffset) = try found.walker.nextBlock()
+        self.isAtEnd = self.block.isEmpty
+        let (end, overflows) = self.blockOffset.addingReportingOverflow(Int64(self.block.count))
+        guard self.blockOffset >= byteOffset, !overflows else {
+            throw BlobError(.corrupted, "Parts of the member overlap at its byte \(self.blockOffset).")
+        }
+        try self.checkLength(upTo: end)
+        if self.isAtEnd, let byteCount = self.info?.byteCount, end < byteCount {
+            throw BlobError(
+                .sizeMismatch, "The member ends at byte \(byteOffset) of the \(byteCount) bytes that the archive says.")
+        }
+    }
+
+    private func checkLength(upTo end: Int64) throws(BlobError) {
+        guard let byteCount = self.info?.byteCount, end > byteCount else { return }
+        throw BlobError(.sizeMismatch, "The member has more than the \(byteCount) bytes that the archive says.")
+    }
+
+    /// Makes the checks that are possible only after the member, and gives the walker back.
+    private func end(_ found: MemberSearch.Found, _ byteCount: Int64) throws(BlobError) {
+        if let expected = found.checksum, expected != self.checksum.value {
+            throw BlobError(
+                .checksumMismatch,
+                "The CRC-32 of the member is \(String(self.checksum.value, radix: 16)), "
+                    + "and the directory of the archive says \(String(expected, radix: 16)).")
+        }
+        // A pass makes the other checks, for all its members.
+        if found.lease?.pass == nil { try self.checkRest(found) }
+        self.context.reportEnd(
+            of: self.format.rawValue, byteCount: byteCount,
+            check: found.checksum != nil ? "CRC-32" : found.walker.check)
+        self.close()
+    }
+
+    /// Checks that the name of the member is unique, and the end of the archive.
+    private func checkRest(_ found: MemberSearch.Found) throws(BlobError) {
+        guard found.walker.isSequential || found.uniqueName != nil else { return }
+        var count = 1
+        while !self.format.endsWithData, try found.walker.advance() {
+            if let name = found.uniqueName, found.walker.isNamed(name) { count += 1 }
+        }
+        try found.walker.finish()
+        if let name = found.uniqueName, count > 1 {
+            throw .ambiguous(name, count: count, first: found.member.index)
+        }
+    }
+}
