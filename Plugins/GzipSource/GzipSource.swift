@@ -15,7 +15,8 @@ import BlobPlatform
 /// anything else after the end is ``BlobError/Code/trailingData``, thrown after the last good byte.
 ///
 /// Memory use does not grow with the blob: a reader has a buffer for compressed bytes and the decoder's window, and
-/// decodes directly into the caller's memory. Over an event-driven base the readers are event-driven too.
+/// decodes directly into the caller's memory if that has room for 4 KiB. Over an event-driven base the readers are
+/// event-driven too.
 ///
 /// Without an index, a reader at an offset decodes and discards the bytes before it, from the start or, in blocked gzip
 /// (BGZF), from a block that an earlier reader has reached. With an index, decoding begins at most a mebibyte or one
